@@ -176,7 +176,7 @@ def _recalled(
             started = time.perf_counter()
             rests_on = _consolidated(memory, conversation, counts)
             spent += time.perf_counter() - started
-            memory.embed_pending()
+            memory.maintenance.embed_pending()
             scores["turns_and_facts"] += _asked(memory, conversation, rests_on, None)
             scores["facts"] += _asked(memory, conversation, rests_on, ["fact"])
     measured = {name: figures(each) for name, each in scores.items()}
@@ -191,7 +191,7 @@ def _consolidated(
     rests_on: dict[str, set[str]] = {}
     turn_ids: dict[str, str] = {}
     for session in dict.fromkeys(turn.session_id for turn in conversation.turns):
-        for report in memory.consolidate(session):
+        for report in memory.jobs.consolidate(session):
             counts.update(report.counts)
             for fact in report.facts:
                 for one in fact.evidence:

@@ -94,11 +94,11 @@ def _service(folder: Path) -> MemoryService:
 def _fill(service: MemoryService, talk: Corpus, size: int, tell: Tell) -> None:
     memory = service.orchestrator(_NAME, create=True)
     # A run that was stopped goes on where it was; what is there already is a duplicate or counted.
-    done = sum(memory.stats()["memories"]["status"].values())
+    done = sum(memory.maintenance.stats()["memories"]["status"].values())
     for start in range(done, size, _STEP):
         tell("filling", start, size)
         memory.remember_many(_memories(talk, start, min(start + _STEP, size), size))
-    memory.embed_pending()
+    memory.maintenance.embed_pending()
 
 
 def _memories(talk: Corpus, start: int, end: int, size: int) -> Iterator[MemoryInput]:

@@ -55,7 +55,7 @@ from memgraph import MemoryService
 with MemoryService(sys.argv[1], environ={}, background=False) as service:
     orc = service.orchestrator("orc")
     print("begun", flush=True)
-    orc.consolidate()
+    orc.jobs.consolidate()
 """
 WORK = """
 import random, sys
@@ -90,12 +90,12 @@ with MemoryService(sys.argv[1], environ={}, background=False) as service:
             talk = f"talk-{sys.argv[2]}-{number}"
             content = f"My locker has the number {secret()}."
             orc.save_episode(content, session_id=talk, source_role="user")
-            orc.end_session(talk)
-            orc.consolidate(talk)
+            orc.sessions.end(talk)
+            orc.jobs.consolidate(talk)
         if number % 13 == 12:
             gone = known.pop()
             report("erasing", gone)
-            done = orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+            done = orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
             if not done.unfinished:
                 report("erased", gone)
 """
@@ -196,7 +196,7 @@ def consolidation_killed(folder: Path, seconds: float) -> Row:
                 for turn in TURNS:
                     content = f"{turn[:-1]}, as of week {talk}."
                     orc.save_episode(content, session_id=f"talk-{talk}", source_role="user")
-                orc.end_session(f"talk-{talk}")
+                orc.sessions.end(f"talk-{talk}")
     _finish(_start(CONSOLIDATE, roots[0]))
     kills = 0
     end = time.monotonic() + seconds
@@ -506,12 +506,12 @@ def _settle(root: Path, told: Mapping[str, dict[str, str]]) -> None:
         IngestPipeline(orc).run()
         for memory_id in told["erasing"].keys() - told["erased"].keys():
             with suppress(Conflict):  # it was erased, and its process killed before it said so
-                orc.erase(memory_id=memory_id, reason="asked for", dry_run=False)
+                orc.erasure.erase(memory_id=memory_id, reason="asked for", dry_run=False)
 
 
 def _backed_up(root: Path, copy: Path) -> Path:
     with _service(root) as service:
-        service.orchestrator(NAME).backup(copy)
+        service.orchestrator(NAME).exchange.backup(copy)
     return copy
 
 
@@ -570,7 +570,7 @@ def _kill(process: subprocess.Popen[str]) -> bool:
 
 def _records(root: Path, kind: str) -> Iterator[dict[str, Any]]:
     with _service(root) as service:
-        for line in service.orchestrator(NAME).export_lines():
+        for line in service.orchestrator(NAME).exchange.export_lines():
             record = json.loads(line)
             if record["record"] == kind:
                 yield record
@@ -579,7 +579,7 @@ def _records(root: Path, kind: str) -> Iterator[dict[str, Any]]:
 def _texts(root: Path) -> list[str]:
     with _service(root) as service:
         orc, found, last = service.orchestrator(NAME), [], None
-        while page := orc.list_memories(limit=200, before=last):
+        while page := orc.memories.list(limit=200, before=last):
             found += [each.content for each in page]
             last = page[-1].memory_id
     return found
@@ -591,7 +591,7 @@ def _digest(root: Path) -> str:
     """
     digest = hashlib.sha256()
     with _service(root) as service:
-        for line in service.orchestrator(NAME).export_lines():
+        for line in service.orchestrator(NAME).exchange.export_lines():
             if json.loads(line)["record"] not in ("header", "journal", "end"):
                 digest.update(line)
     return digest.hexdigest()

@@ -164,7 +164,7 @@ def _graph(bench: _Bench) -> dict[str, Any]:
     taken = []
     for at in range(rounds + 1):
         start = time.perf_counter()
-        found = bench.memory.subgraph([ids[at * 13 % len(ids)]], hops=2, max_nodes=200)
+        found = bench.memory.graph.subgraph([ids[at * 13 % len(ids)]], hops=2, max_nodes=200)
         taken.append(time.perf_counter() - start)
         sizes.append(len(found.nodes))
     return {
@@ -209,7 +209,7 @@ def _writes(bench: _Bench) -> dict[str, Any]:
         floor += plain.seconds(len(block))
     plain.close()
     copy.unlink()
-    bench.memory.embed_pending()
+    bench.memory.maintenance.embed_pending()
     measured, beside = percentiles(taken[WARM_UP:]), percentiles(floor[WARM_UP:])
     return {"write": measured, "raw_write": beside, "write_ratio": ratio(measured, beside)}
 

@@ -58,7 +58,7 @@ def prepare(service: MemoryService, corpus: Corpus, size: int, tell: Tell) -> Pr
     tell("adding the worst cases", 2, 3)
     turns = list(_long_session(corpus, size))
     memory.save_episodes(turns)
-    memory.embed_pending()
+    memory.maintenance.embed_pending()
     common = _common_words(service)
     chance = random.Random(size)
     told = [corpus.text(chance.randrange(size)) for _ in range(LONG_QUERY_WORDS // 8)]
@@ -104,7 +104,7 @@ def measure(
             found[name]["degraded"] = sorted(told)
     tell("worst case: hub", len(asked), len(asked) + 2)
     found["hub of 10,000 edges: subgraph"] = _repeated(
-        rounds, lambda: memory.subgraph([prepared.hub], hops=2, max_nodes=200)
+        rounds, lambda: memory.graph.subgraph([prepared.hub], hops=2, max_nodes=200)
     )
     numbers = iter(range(rounds + 1))
     found["hub of 10,000 edges: bulletin"] = _repeated(

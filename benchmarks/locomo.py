@@ -142,7 +142,7 @@ def load(service: MemoryService, conversation: Conversation) -> None:
     rejected = [each for each in outcomes if each.memory_id is None]
     if rejected:
         raise InvalidInput(f"a turn was rejected: {rejected[0].message}")
-    memory.embed_pending()
+    memory.maintenance.embed_pending()
 
 
 def ask(service: MemoryService, conversation: Conversation) -> Iterator[Scored]:

@@ -45,7 +45,7 @@ class World:
             self.move_to(event.day)
             _DO[event.action](self, history.name, event)
         self.move_to(event.day + _DAYS_AFTERWARDS)
-        self.memory.embed_pending()
+        self.memory.maintenance.embed_pending()
 
     def id(self, history: str, key: str) -> str:
         return self.ids[history, key]
@@ -91,10 +91,10 @@ _DO: Mapping[Action, Callable[[World, str, Event], object]] = {
     ),
     Action.DISPUTE: lambda world, name, event: world.join(name, event, EdgeType.CONTRADICTS),
     Action.CORRECT: _correct,
-    Action.RESOLVE: lambda world, name, event: world.memory.resolve(
+    Action.RESOLVE: lambda world, name, event: world.memory.contradictions.resolve(
         world.edge(name, event), winner=world.id(name, event.key), reason="it was looked up"
     ),
-    Action.REOPEN: lambda world, name, event: world.memory.reopen(
+    Action.REOPEN: lambda world, name, event: world.memory.contradictions.reopen(
         world.edge(name, event), reason="there is doubt again"
     ),
     Action.WITHDRAW: lambda world, name, event: world.memory.retract(

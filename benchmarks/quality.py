@@ -97,7 +97,7 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
         orc.settle()
         edges = [
             edge
-            for edge in orc.subgraph([first, second]).edges
+            for edge in orc.graph.subgraph([first, second]).edges
             if edge.edge_type in CHANGES and {edge.from_id, edge.to_id} == {first, second}
         ]
         newer_first, unmarked = None, False
@@ -155,7 +155,7 @@ def documents(folder: Path) -> dict[str, Any]:
             orc = service.orchestrator("quality")
             orc.settle()
             seconds = time.perf_counter() - began
-            rows = [json.loads(line) for line in orc.export_lines()]
+            rows = [json.loads(line) for line in orc.exchange.export_lines()]
     memories = {row["memory_id"]: row for row in rows if row.get("record") == "memory"}
     edges = [
         f"{row['edge_type']}: {_text(memories, row['from_memory_id'])} / "

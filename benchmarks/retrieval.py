@@ -188,7 +188,7 @@ def load(orc: Orchestrator, units: Sequence[Mapping[str, Any]]) -> dict[str, str
         outcomes = orc.save_episodes(given)
     else:
         outcomes = orc.remember_many(MemoryInput(content=unit["text"]) for unit in units)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     names: dict[str, str] = {}
     for unit, outcome in zip(units, outcomes, strict=True):
         if outcome.memory_id is None:

@@ -132,7 +132,7 @@ def run(
             progress(f"{len(group)} histories from {group[0].name} on")
             world = World(service.orchestrator(f"bench-{at}", create=True), clock)
             world.play(group)
-            memories += sum(world.memory.stats()["memories"]["kind"].values())
+            memories += sum(world.memory.maintenance.stats()["memories"]["kind"].values())
             answers.extend(each for history in group for each in ask(world, history))
         progress("relations found without being told")
         found = detected(service.orchestrator("detected", create=True), clock, scripts)
@@ -290,7 +290,7 @@ def detected(memory: Orchestrator, clock: FixedClock, scripts: Sequence[History]
     for history, event in by_day(scripts):
         if event.text:
             one = world.ids[history.name, event.key]
-            for edge in memory.subgraph([one]).edges:
+            for edge in memory.graph.subgraph([one]).edges:
                 made.setdefault(frozenset((edge.from_id, edge.to_id)), set()).add(edge.edge_type)
     found = {}
     for wanted in (EdgeType.UPDATES, EdgeType.CONTRADICTS):
@@ -310,7 +310,7 @@ def _as_file(memory: Orchestrator, history: History, event: Event) -> str:
     given = MemoryInput(
         key="line", content=event.text, type=event.type, importance=event.importance
     )
-    outcome = memory.ingest_document(
+    outcome = memory.ingestion.store(
         Document(
             sha256=hashlib.sha256(name.encode()).hexdigest(),
             path=f"{name}.txt",

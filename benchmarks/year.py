@@ -44,7 +44,7 @@ def walk_through(orc: Orchestrator) -> None:
     orc.remember(ALLERGY, importance=100)
     drop(orc, EXAMPLES / "story")
     orc.save_episode("I prefer short answers.", session_id="monday", source_role="user")
-    orc.end_session("monday")
+    orc.sessions.end("monday")
 
 
 def records(folder: Path) -> Callable[[Orchestrator], None]:
@@ -58,14 +58,14 @@ def conversation(path: Path) -> Callable[[Orchestrator], None]:
         turns = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         orc.save_episodes(turns)
         for session_id in {each["session_id"] for each in turns}:
-            orc.end_session(session_id)
+            orc.sessions.end(session_id)
 
     return fill
 
 
 def agent(orc: Orchestrator) -> None:
     """What an agent concluded and stored with its tools: one is confirmed by a person."""
-    found = [orc.propose_fact(each, confidence=0.8).memory_id for each in FINDINGS]
+    found = [orc.agents.propose_fact(each, confidence=0.8).memory_id for each in FINDINGS]
     orc.confirm(found[0])
 
 
@@ -76,7 +76,7 @@ def drop(orc: Orchestrator, folder: Path) -> None:
 
 def everything(orc: Orchestrator) -> Iterator[Memory]:
     last = None
-    while page := orc.list_memories(statuses=STORED_STATUSES, limit=1_000, before=last):
+    while page := orc.memories.list(statuses=STORED_STATUSES, limit=1_000, before=last):
         yield from page
         last = page[-1].memory_id
 
@@ -107,11 +107,11 @@ def live(fill: Callable[[Orchestrator], None], days: int) -> list[dict[str, Any]
     ):
         orc = service.orchestrator("year", create=True)
         fill(orc)
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         for day in range(days):
             clock.advance(days=1)
             for job in (*JOBS, "reflection") if day % 7 == 6 else JOBS:
-                orc.run(job)
+                orc.jobs.run(job)
         stored: Counter[str] = Counter()
         active: Counter[str] = Counter()
         retired: Counter[str] = Counter()

@@ -94,14 +94,14 @@ def demo() -> int:
 def contested() -> tuple[str, str]:
     """The edge of the open contradiction, and its newer side."""
     with MemoryService(ROOT, background=False) as service:
-        found = service.orchestrator(NAME).contradictions().items[0]
+        found = service.orchestrator(NAME).contradictions.list().items[0]
         return found.edge.edge_id, found.second.memory_id
 
 
 def active() -> int:
     """Return how many memories are active."""
     with MemoryService(ROOT, background=False) as service:
-        return len(service.orchestrator(NAME).list_memories(limit=1_000))
+        return len(service.orchestrator(NAME).memories.list(limit=1_000))
 
 
 def say(*lines: str) -> None:

@@ -228,7 +228,7 @@ class IngestPipeline:
         self._settle_seconds = settle_seconds
         self._stop = stop
         self._retry = retry
-        self._extractor = ModelExtractor(store.propose)
+        self._extractor = ModelExtractor(store.ingestion.propose)
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
         self._known = 0
@@ -256,7 +256,7 @@ class IngestPipeline:
                 pass  # it is no link: what is moved there lies there
         remove_stale(self.zone)
         self._emptied = set()
-        self._extractor = ModelExtractor(self._store.propose)
+        self._extractor = ModelExtractor(self._store.ingestion.propose)
         self._results = []
         entries = sorted(discover(self.zone), key=partial(is_large, self.zone))
         # What this run itself leaves is for the next one.
@@ -370,7 +370,7 @@ class IngestPipeline:
             # The attempt stays on record, and the next run adopts the claim.
             file_claim.release()
             raise
-        self._store.log_event(
+        self._store.ingestion.log_event(
             f"ingest.{result.outcome}",
             path=result.path,
             reason=result.reason,
@@ -382,7 +382,7 @@ class IngestPipeline:
 
     def _is_stored(self, sha256: str) -> bool:
         """Return True when another file with this content was stored meanwhile."""
-        before = self._store.ingested(sha256)
+        before = self._store.ingestion.known(sha256)
         return before is not None and before[0] is IngestStatus.PROCESSED
 
 
@@ -429,13 +429,13 @@ class _Work:
         """Store a sent file with the sender's bounds."""
         sender = sender_of(self.claim.zone, sha256)
         if sender is not None:
-            self.store = self.store.on_behalf(sender)
+            self.store = self.store.ingestion.on_behalf(sender)
 
     def _ingest(self, content: FileContent) -> FileResult:
-        before = self.store.ingested(content.sha256)
+        before = self.store.ingestion.known(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
-        under_way = self.store.ingest_under_way(content.sha256)
+        under_way = self.store.ingestion.under_way(content.sha256)
         if under_way is not None:
             other = under_way.partition(":")[0]
             if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
@@ -444,7 +444,7 @@ class _Work:
         if under_way is not None and under_way != document.plan:
             # Its claim is gone, or lost its plan.
             document = document.model_copy(update={"replaces": under_way})
-        outcome = self.store.ingest_document(document, progress=self.progress, stop=self.stop)
+        outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
             raise _LeftForLater(RejectionReason.INTERRUPTED)
         if outcome.outcome == "duplicate":
@@ -464,7 +464,7 @@ class _Work:
         read = parse_document(
             content.data,
             self.display,
-            self.store.without_own_output,
+            self.store.ingestion.without_own_output,
             partial(read_above, self.claim.zone, self.claim.path),
             self.order,
         )
@@ -523,7 +523,7 @@ class _Work:
     def _hold(self, content: FileContent, attempts: int) -> FileResult:
         """Retract its stored part and hold it, so that it is not tried again without a request."""
         sha256 = content.sha256
-        self.store.ingest_given_up(sha256)
+        self.store.ingestion.give_up(sha256)
         manifest = {
             **self._head(content),
             "outcome": "held",
@@ -531,7 +531,7 @@ class _Work:
             "message": HELD,
             "details": {"attempts": attempts},
         }
-        self.store.ingest_rejected(sha256, path=shortened(self.display), manifest=manifest)
+        self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
         self.claim.hold(sha256)
         return FileResult(self.display, "held", RejectionReason.HELD, HELD, sha256)
 
@@ -548,8 +548,8 @@ class _Work:
         sha256 = content.sha256 if content else sent_digest(self.claim.zone, self.claim.path)
         if sha256 is not None:
             self._act_for_sender(sha256)
-            self.store.ingest_given_up(sha256)
-            self.store.ingest_rejected(sha256, path=shortened(self.display), manifest=manifest)
+            self.store.ingestion.give_up(sha256)
+            self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
         closed = self._close("rejected", content, manifest, reason=reason, message=error.message)
         if sha256 is not None:
             forget_sender(self.claim.zone, sha256)

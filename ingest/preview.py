@@ -183,10 +183,10 @@ class _Preview:
 
     def _content(self, display: str, data: bytes, above: Above) -> FilePreview:
         sha256 = hashlib.sha256(data).hexdigest()
-        before = self._store.ingested(sha256)
+        before = self._store.ingestion.known(sha256)
         stored = before is not None and before[0] is IngestStatus.PROCESSED
         try:
-            read = parse_document(data, display, self._store.without_own_output, above)
+            read = parse_document(data, display, self._store.ingestion.without_own_output, above)
             check_count(read, self._limits.max_memories_per_file)
             parsed = extract(read)
             memories, findings = valid_memories(parsed, sha256, display)

@@ -76,7 +76,7 @@ class ReceivedFile:
             os.fsync(self._file.fileno())
             self._file.close()
         sha256 = self._digest.hexdigest()
-        before = self._handle.ingested(sha256)
+        before = self._handle.ingestion.known(sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return UploadResult(sha256=sha256, name=self._name, known="processed")
         with _on_disk(), zone_lock(self._zone):
@@ -100,7 +100,7 @@ class ReceivedFile:
 class Uploads:
     """A server's interface to sent files; memgraph finds ``uploads`` by its entry point.
 
-    A sender is the argument of ``Orchestrator.on_behalf``; it is stored as JSON.
+    A sender is the argument of ``Orchestrator.ingestion.on_behalf``; it is stored as JSON.
     """
 
     def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> ReceivedFile:

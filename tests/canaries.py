@@ -160,4 +160,4 @@ def _join(orc: Orchestrator, world: World) -> None:
             edge = orc.relate(one, edge_type, other, reason="canary", partial=partial)
             world.edges.append((edge, one, other))
             if edge_type == "Contradicts" and len(world.edges) % 4 == 0:
-                orc.resolve(edge, winner=one, reason="looked at")
+                orc.contradictions.resolve(edge, winner=one, reason="looked at")

@@ -49,7 +49,7 @@ def shop(root: Path, name: str = NAME) -> World:
             _drop(orc, file, text)
         # What a file says is compared after it is stored.
         orc.settle()
-        (found,) = orc.contradictions().items
+        (found,) = orc.contradictions.list().items
         _work(orc)
         return World(root, _key(service), name, found.edge.edge_id)
 
@@ -138,7 +138,7 @@ def documents(root: Path, name: str) -> World:
         ):
             text = RECORD.format(number=number, title=title, context=context, choice=choice)
             _drop(orc, f"{number:04}-{title.lower()}.md", text)
-        decisions = [each.memory_id for each in orc.list_memories(types=(MemoryType.DECISION,))]
+        decisions = [each.memory_id for each in orc.memories.list(types=(MemoryType.DECISION,))]
         orc.remember("Two services are to be run.", derived_from=decisions)
         return World(root, _key(service), name)
 

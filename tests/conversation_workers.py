@@ -38,7 +38,7 @@ def _talk(root: Path, told: Path, name: str, mode: str, sessions: int) -> None:
                 tell("event", given.seq, given.event.session_id)
 
         if mode == "listen":
-            orc.subscribe("listener", take, claim_s=CLAIM_S)
+            orc.events.subscribe("listener", take, claim_s=CLAIM_S)
         for number in range(sessions):
             session = "shared" if mode == "together" else f"{name}-{number}"
             for turn in range(TURNS):
@@ -46,4 +46,4 @@ def _talk(root: Path, told: Path, name: str, mode: str, sessions: int) -> None:
                 memory_id = orc.save_episode(text, session_id=session, source_role="user")
                 tell("turn", session, memory_id)
             if mode == "listen":
-                orc.deliver_events()
+                orc.events.deliver()

@@ -40,7 +40,9 @@ def _erase(root: Path, memory_id: str, place: str) -> None:
         MemoryService(root, environ={}, background=False) as service,
         patch.object(*dying(place)),
     ):
-        service.orchestrator("orc-1").erase(memory_id=memory_id, reason="asked for", dry_run=False)
+        service.orchestrator("orc-1").erasure.erase(
+            memory_id=memory_id, reason="asked for", dry_run=False
+        )
 
 
 def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:

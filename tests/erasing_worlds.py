@@ -44,13 +44,13 @@ def filled(orc: Orchestrator) -> Filled:
     shared = orc.remember("A tin and a window were talked about", derived_from=[secret, other])
     rival = orc.remember("The vault has no combination at all", type=MemoryType.FACT)
     edge = orc.relate(rival, EdgeType.CONTRADICTS, secret, reason=f"against: {SECRET}")
-    orc.resolve(edge, winner=rival, reason=f"because {SECRET} is wrong")
+    orc.contradictions.resolve(edge, winner=rival, reason=f"because {SECRET} is wrong")
     orc.relate(other, EdgeType.RELATED_TO, rival, reason=f"quotes: {SECRET}")
     orc.retract(rival, reason=f"it quoted {SECRET}")
     orc.recall(SECRET)
     orc.recall("combination of the vault")
     orc.bulletin()
-    orc.log_event("said", text=SECRET)
+    orc.ingestion.log_event("said", text=SECRET)
     return Filled(secret, alone, shared, other, rival)
 
 
@@ -66,7 +66,7 @@ def copied(orc: Orchestrator) -> Path:
     folder = orc.paths.memory / "backups"
     folder.mkdir(exist_ok=True)
     target = folder / "before-upgrade-1.db"
-    orc.backup(folder.parent.parent / "copy.db")
+    orc.exchange.backup(folder.parent.parent / "copy.db")
     shutil.move(folder.parent.parent / "copy.db", target)
     return target
 

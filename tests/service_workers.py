@@ -85,7 +85,7 @@ def _work(service: MemoryService, who: str, stop: threading.Event, tell: Tell) -
         edge = orc.relate(one, "Contradicts", other)
         tell("edge", edge)
         try:
-            orc.resolve(edge, winner=other, reason="looked")
+            orc.contradictions.resolve(edge, winner=other, reason="looked")
             tell("resolved", edge)
         except Conflict as error:
             # Seen once in some thousands: a clock that is set back makes the first the later one.

@@ -114,7 +114,7 @@ def test_diagnostics_gets_bounded_evidence_with_provenance(orc: Orchestrator) ->
     effects = [orc.remember(f"Job {n} failed at 03:1{n}.", type="Event") for n in range(6)]
     for effect in effects:
         orc.relate(effect, EdgeType.CAUSED_BY, cause)
-    graph = orc.subgraph([cause], hops=1, max_nodes=4)
+    graph = orc.graph.subgraph([cause], hops=1, max_nodes=4)
     assert (len(graph.nodes), graph.cut) == (4, True)
     assert {source.source_id for source in graph.sources} == {
         node.source_id for node in graph.nodes
@@ -178,6 +178,6 @@ def test_the_same_database_request_and_clock_give_the_same_bytes(
         ) as service:
             orc = service.orchestrator("o", create=True)
             orc.remember_many({"content": f"Note {n} about the harbour."} for n in range(30))
-            orc.embed_pending()
+            orc.maintenance.embed_pending()
             answers.append(orc.recall("harbour notes").model_dump_json())
     assert answers[0] == answers[1]

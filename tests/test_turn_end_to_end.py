@@ -165,7 +165,7 @@ def test_diagnostics_gets_bounded_evidence_and_what_it_found_is_recalled(shop: S
     assert traced.source.workflow_run_id == shop.of("remembered")[-1]["run"]
     causes = {
         edge.to_id
-        for edge in orc.subgraph([finding], hops=1).edges
+        for edge in orc.graph.subgraph([finding], hops=1).edges
         if edge.edge_type is EdgeType.CAUSED_BY and edge.from_id == finding
     }
     assert {contents[line.partition(": ")[2]]["memory_id"] for line in (DAMP, JAMMED)} == causes
@@ -198,7 +198,7 @@ def test_another_orchestrator_gives_nothing_and_the_refusal_is_kept(shop: Shop) 
     assert "60417" not in json.dumps(shop.events) + json.dumps(shop.prompts)
     (denied,) = logged(shop.service, "bakery", "access.denied")
     assert denied["actor"] == "orchestrator"
-    exported = [json.loads(line) for line in bakery.export_lines()]
+    exported = [json.loads(line) for line in bakery.exchange.export_lines()]
     journal = [each for each in exported if "access.denied" in json.dumps(each)]
     assert len(journal) == 1
 

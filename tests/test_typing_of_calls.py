@@ -25,8 +25,8 @@ def client(orc: RemoteOrchestrator) -> None:
 
 
 async def awaited(orc: AsyncRemoteOrchestrator, aio: AsyncOrchestrator) -> None:
-    await orc.list_memories(limit=5)
-    await orc.list_memories(limits=5)
+    await orc.memories.list(limit=5)
+    await orc.memories.list(limits=5)
     await aio.get("fact_1", as_of=0)
     (await aio.store("Tea.")).memory_ids
 

@@ -89,14 +89,16 @@ def fill(orchestrator: Orchestrator) -> dict[str, str]:
     )
     ids["contradiction"] = orchestrator.relate(ids["berlin"], "Contradicts", ids["paris"])
     clock.advance(ms=1_000)
-    orchestrator.resolve(ids["contradiction"], winner=ids["paris"], reason="they moved")
+    orchestrator.contradictions.resolve(
+        ids["contradiction"], winner=ids["paris"], reason="they moved"
+    )
     ids["new"] = orchestrator.correct(ids["old"], "We use SQLite.", reason="simpler")
     clock.advance(ms=1_000)
     orchestrator.retract(ids["turn"], reason="test")
     clock.advance(ms=1_000)
     orchestrator.restore(ids["turn"], reason="after all")
     orchestrator.confirm(ids["cjk"])
-    orchestrator.embed_pending()
+    orchestrator.maintenance.embed_pending()
     return ids
 
 

@@ -54,14 +54,18 @@ def _measured(
     summaries = chance.choices(store.summaries, k=rounds)
     popular = chance.choices(store.facts[:POPULAR], k=rounds)
     runs = [f"run-{chance.randrange(RUNS)}" for _ in range(rounds)]
-    yield "impact of a fact", _times(memory.impact, facts), TARGET_MS
-    yield "impact of a fact handed out often", _times(memory.impact, popular), None
-    yield "impact of the one that most rests on", _times(memory.impact, [store.hub] * rounds), None
-    yield "grounds of a fact", _times(memory.grounds, facts), TARGET_MS
-    yield "grounds of a summary", _times(memory.grounds, summaries), TARGET_MS
+    yield "impact of a fact", _times(memory.graph.impact, facts), TARGET_MS
+    yield "impact of a fact handed out often", _times(memory.graph.impact, popular), None
+    yield (
+        "impact of the one that most rests on",
+        _times(memory.graph.impact, [store.hub] * rounds),
+        None,
+    )
+    yield "grounds of a fact", _times(memory.graph.grounds, facts), TARGET_MS
+    yield "grounds of a summary", _times(memory.graph.grounds, summaries), TARGET_MS
     yield (
         "grounds of a run",
-        _times(lambda run: memory.grounds(workflow_run_id=run), runs),
+        _times(lambda run: memory.graph.grounds(workflow_run_id=run), runs),
         TARGET_MS,
     )
 

@@ -86,7 +86,7 @@ def main() -> None:
         fill(orc)
         timed("an Updates edge, all trusted alike", replaced(orc, ROUNDS, "a"), ROUNDS)
         timed("a memory, nothing counted", lambda: orc.remember(str(time.time_ns())), ROUNDS)
-        orc.trust("path", "mail", "low", max_memories=GIVEN + 100, reason="bench")
+        orc.sources.trust("path", "mail", "low", max_memories=GIVEN + 100, reason="bench")
         timed("an Updates edge, tiers looked up", replaced(orc, ROUNDS, "b"), ROUNDS)
         source = Source(source_path=str(orc.paths.processed / "mail" / "new.md"))
         timed(
@@ -94,19 +94,19 @@ def main() -> None:
             lambda: orc.remember(str(time.time_ns()), source=source),
             ROUNDS,
         )
-        timed("a page of 50 sources", lambda: orc.sources(limit=50), 5)
-        plan = timed("the rehearsal", lambda: orc.retract_source(path="mail", reason="bench"))
+        timed("a page of 50 sources", lambda: orc.sources.list(limit=50), 5)
+        plan = timed("the rehearsal", lambda: orc.sources.retract(path="mail", reason="bench"))
         timed(
             "taking it back",
-            lambda: orc.retract_source(path="mail", reason="bench", dry_run=False),
+            lambda: orc.sources.retract(path="mail", reason="bench", dry_run=False),
         )
         timed(
             "the rehearsal of bringing it back",
-            lambda: orc.restore_source(path="mail", reason="bench"),
+            lambda: orc.sources.restore(path="mail", reason="bench"),
         )
         timed(
             "bringing it back",
-            lambda: orc.restore_source(path="mail", reason="bench", dry_run=False),
+            lambda: orc.sources.restore(path="mail", reason="bench", dry_run=False),
         )
         print(f"{plan.given:,} given, {plan.derived:,} derived, {plan.reinstated:,} had replaced")
 

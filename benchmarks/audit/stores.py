@@ -113,7 +113,7 @@ def _filled(root: Path, size: int, tell: Tell) -> Store:
         with service.opened(NAME) as opened, opened.database.write() as transaction:
             tell("receipts", 0, RECEIPTS)
             receipts.hand_out(transaction, store, RECEIPTS)
-        memory.embed_pending()
+        memory.maintenance.embed_pending()
         with service.opened(NAME) as opened:
             opened.database.cut(wait_ms=5_000)
     return store
@@ -218,7 +218,7 @@ def _relate(service: MemoryService, memory: Orchestrator, store: Store, block: i
     ]
     store.disputes += [edge_id for _, edge_id in disputed]
     for each, edge_id in disputed[:DECIDED]:
-        memory.resolve(edge_id, winner=each.from_id, reason="it is newer")
+        memory.contradictions.resolve(edge_id, winner=each.from_id, reason="it is newer")
     for one in chance.sample(new, k=TAKEN_BACK):
         if memory.get(one).status == "active" and one != store.hub:
             memory.retract(one, reason="it was a mistake")

@@ -38,7 +38,7 @@ def measured(
     for name in AGO:
         yield f"recall as of {name} ago", taken[name], most
     since = moments["a month"]
-    of_a_month = _in_turn({"diff": lambda _: memory.diff(since, store.last_at)}, queries)
+    of_a_month = _in_turn({"diff": lambda _: memory.history.diff(since, store.last_at)}, queries)
     yield "differences of a month", of_a_month["diff"], DIFF_TARGET_MS
     made = _in_turn(
         {name: _bulletin(memory, at) for name, at in ({"now": store.last_at} | moments).items()},

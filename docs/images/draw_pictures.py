@@ -31,7 +31,7 @@ def main() -> None:
     ):
         bakery = service.orchestrator("bakery", create=True)
         hours, seeds = _filled(bakery, clock)
-        graph = bakery.subgraph(seeds, hops=2)
+        graph = bakery.graph.subgraph(seeds, hops=2)
         drawn = picture(graph, "svg", title="Memories of bakery")
         (FOLDER / "graph.svg").write_bytes(drawn)
         (FOLDER / "confidence.svg").write_bytes(_confidence(bakery, hours))
@@ -58,9 +58,9 @@ def _filled(bakery: Orchestrator, clock: FixedClock) -> tuple[str, list[str]]:
 
 
 def _confidence(bakery: Orchestrator, memory_id: str) -> bytes:
-    found = bakery.history(memory_id)
+    found = bakery.history.get(memory_id)
     return confidence_picture(
-        held_of(found, accesses_of(bakery.impact(memory_id))),
+        held_of(found, accesses_of(bakery.graph.impact(memory_id))),
         found.periods,
         "svg",
         title=f"{found.memory.type.value}: {found.memory.content}",

@@ -171,7 +171,7 @@ class MemoryCounts(Value):
 class OrchestratorStatus(Value):
     """The counts of the whole store, and the health of the memory.
 
-    ``stats``: as ``Orchestrator.stats`` counts it; None where the database cannot be read.
+    ``stats``: as ``Orchestrator.maintenance.stats`` counts it; None where the database cannot be read.
     """
 
     health: Health

@@ -141,7 +141,7 @@ class MemoryService:
         clock, ids: sources of time and ids; fixed ones make runs repeatable.
         embedding, completion, reranker, llm: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
-        background: embed new memories in a thread; without it call ``Orchestrator.embed_pending``.
+        background: embed new memories in a thread; without it call ``Orchestrator.maintenance.embed_pending``.
         meters: receives durations and counts of work; by default none.
     """
 

@@ -145,8 +145,8 @@ class Worker:
             with suppress(MemgraphError):
                 # Its database may be gone, and its events with it.
                 handle = self._service.orchestrator(name)
-                handle.unsubscribe(SUBSCRIBER)
-                handle.unsubscribe(webhook.SUBSCRIBER)
+                handle.events.unsubscribe(SUBSCRIBER)
+                handle.events.unsubscribe(webhook.SUBSCRIBER)
 
     def stop(self) -> None:
         """End the work after the current batch; may be called in a signal handler."""
@@ -313,15 +313,15 @@ class Worker:
         )
         with suppress(Conflict):
             # Another worker of this process may listen already.
-            handle.subscribe_as(subscriber, from_start=True)
+            handle.events.subscribe_as(subscriber, from_start=True)
             self._listening.add(name)
         # The settings may name another receiver than before.
-        handle.unsubscribe(webhook.SUBSCRIBER)
+        handle.events.unsubscribe(webhook.SUBSCRIBER)
         threaded = self._service.embeds_in_background
         posting = webhook.subscriber(handle, self._service.clock, threaded=threaded)
         if posting is not None:
             with suppress(Conflict):
-                handle.subscribe_as(posting, from_start=False)
+                handle.events.subscribe_as(posting, from_start=False)
 
     def _session_ended(self, name: str, event: Event) -> None:
         if not isinstance(event, SessionCompleted):

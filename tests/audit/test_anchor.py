@@ -55,7 +55,7 @@ def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path
         with tampering(opened.paths.database) as connection:
             connection.execute("DELETE FROM audit_log WHERE seq > 12")
         orc = service.orchestrator(NAME)
-        state = orc.journal_state()
+        state = orc.maintenance.journal_state()
         assert (state.state, state.seq, state.anchored, state.lost) == ("behind", 12, 14, 2)
         health = service.health(NAME)
         assert (health["status"], health["code"]) == ("disabled", "journal.broken")
@@ -64,8 +64,8 @@ def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path
                 orc.remember("more")
         assert verify(opened.database, opened.anchor_file).totals["journal.truncated"] == 1
         assert orc.recall("Berlin").items
-        orc.accept_journal(reason="the disk lost it")
-        assert orc.journal_state().state == "agrees"
+        orc.maintenance.accept_journal(reason="the disk lost it")
+        assert orc.maintenance.journal_state().state == "agrees"
         assert service.health(NAME)["status"] == "ready"
         assert orc.remember("more")
 
@@ -74,7 +74,7 @@ def test_entries_that_were_replaced_are_no_smaller_loss(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         with tampering(opened.paths.database) as connection:
             connection.execute("UPDATE audit_log SET hash = ? WHERE seq = 14", ("0" * 64,))
-        state = service.orchestrator(NAME).journal_state()
+        state = service.orchestrator(NAME).maintenance.journal_state()
         assert (state.state, state.lost) == ("behind", 0)
         with pytest.raises(JournalBroken):
             service.orchestrator(NAME).remember("more")
@@ -104,7 +104,7 @@ def test_an_anchor_may_lie_elsewhere(tmp_path: Path) -> None:
         orc = service.orchestrator(NAME, create=True)
         orc.remember("kept")
         path = elsewhere / f"{NAME}.anchor"
-        head = orc.journal_state()
+        head = orc.maintenance.journal_state()
         assert anchor.read(path) == JournalHead(1, head.hash)
         with service.opened(NAME) as opened:
             assert not anchor.anchor_path(opened.paths.database).exists()

@@ -183,5 +183,5 @@ def test_an_operator_takes_the_tables_over_as_they_are(tmp_path: Path) -> None:
         assert orc.verify().totals == {"table.edited": 1}
         orc.remember("The lighthouse keeps its light.")
         assert orc.verify().totals == {"table.edited": 1}
-        orc.accept_journal(reason="they were wrong")
+        orc.maintenance.accept_journal(reason="they were wrong")
         assert orc.verify().ok

@@ -94,7 +94,7 @@ def test_a_tombstone_makes_it_no_better(orc: Orchestrator) -> None:
 
 def test_the_report_of_another_erasure_does_not_cover_it(orc: Orchestrator) -> None:
     memory_id = orc.remember("The transfer was approved by Anna alone.")
-    report = orc.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
+    report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     assert orc.verify().ok
     forge(closed(orc), memory_id, erasure_id=report.erasure_id)
     assert f"the signed report of {report.erasure_id} does not cover it" in messages(orc)
@@ -106,7 +106,7 @@ def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
     from memgraph.operations.erasure.signatures import signed
 
     memory_id = orc.remember("The transfer was approved by Anna alone.")
-    report = orc.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
+    report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     with orc._service.opened(orc.name) as opened:
         paths = opened.paths
     older = report.model_copy(update={"redactions": (), "signature": None})
@@ -131,25 +131,27 @@ def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
 def test_a_report_that_is_gone_or_touched_proves_nothing(
     orc: Orchestrator, harm: Callable[[Path], object], details: str
 ) -> None:
-    report = orc.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
+    report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     with orc._service.opened(orc.name) as opened:
         path = opened.paths.erasures / f"{report.erasure_id}.json"
     harm(path)
     assert details in messages(orc)
-    orc.accept_journal(reason="the report was lost")
+    orc.maintenance.accept_journal(reason="the report was lost")
     assert orc.verify().ok
 
 
 def test_a_report_signed_with_another_key_proves_nothing(orc: Orchestrator) -> None:
-    orc.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
+    orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     (orc._service.root / "signing.key").unlink()
-    orc.erase(memory_id=orc.remember("Something else to go away."), reason="too", dry_run=False)
+    orc.erasure.erase(
+        memory_id=orc.remember("Something else to go away."), reason="too", dry_run=False
+    )
     assert "signed with another key" in messages(orc)
 
 
 def test_what_a_report_proved_stays_proven_when_words_go_from_it(orc: Orchestrator) -> None:
     words = "the canary of Quast sings at night"
-    orc.erase(memory_id=filled(orc).secret, reason=f"asked for: {words}", dry_run=False)
-    later = orc.erase(memory_id=orc.remember(words), reason="too", dry_run=False)
+    orc.erasure.erase(memory_id=filled(orc).secret, reason=f"asked for: {words}", dry_run=False)
+    later = orc.erasure.erase(memory_id=orc.remember(words), reason="too", dry_run=False)
     assert any(item.startswith("memory/erasures/") for item in later.files_redacted)
     assert orc.verify().ok

@@ -48,22 +48,22 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
         ids.setdefault(name, orc.remember("The roof leaks.", confidence=0.5, source=FORUM))
         clock.advance(ms=1_000)
         _repeat(service, ids[name], source)
-    for name, act in (("weakened", orc.retract_source), ("regained", orc.restore_source)):
+    for name, act in (("weakened", orc.sources.retract), ("regained", orc.sources.restore)):
         clock.advance(ms=1_000)
         act(conversation_id="forum", reason=f"it is {name}", dry_run=False)
     for name in ("lost", "reopened", "dismissed", "lost quietly", "returned quietly"):
         item, other, edge = _contradiction(orc, f"The {name} gate", clock)
         ids[name] = other
         if name == "dismissed":
-            orc.dismiss(edge, reason="no matter")
+            orc.contradictions.dismiss(edge, reason="no matter")
         else:
             if "quietly" in name:
                 orc.retract(other, reason="evicted")
             clock.advance(ms=1_000)
-            orc.resolve(edge, winner=item, reason="seen")
+            orc.contradictions.resolve(edge, winner=item, reason="seen")
         clock.advance(ms=1_000)
         if name in ("reopened", "dismissed", "returned quietly"):
-            orc.reopen(edge, reason="seen wrong")
+            orc.contradictions.reopen(edge, reason="seen wrong")
     ids["replaced"] = orc.remember("The lamp is red.")
     clock.advance(ms=1_000)
     orc.correct(ids["replaced"], "The lamp is green.", reason="painted")
@@ -71,9 +71,9 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
     orc.retract(ids["erased"], reason="A secret that nobody keeps for long.")
     orc.restore(ids["erased"], reason="back")
     clock.advance(ms=1_000)
-    orc.erase(memory_id=ids["erased"], reason="asked", dry_run=False)
+    orc.erasure.erase(memory_id=ids["erased"], reason="asked", dry_run=False)
     clock.advance(ms=1_000)
-    orc.retract_source(conversation_id="forum", reason="after all", dry_run=False)
+    orc.sources.retract(conversation_id="forum", reason="after all", dry_run=False)
     return ids
 
 
@@ -157,8 +157,8 @@ def test_a_decision_of_an_earlier_release_leaves_the_losers_confidence_open(
     orc = service.orchestrator(NAME, create=True)
     item, _, edge = _contradiction(orc, "The inn", clock)
     _, untouched, _ = _contradiction(orc, "The well", clock)
-    orc.resolve(edge, winner=item, reason="seen")
-    orc.reopen(edge, reason="not seen")
+    orc.contradictions.resolve(edge, winner=item, reason="seen")
+    orc.contradictions.reopen(edge, reason="not seen")
     with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
         connection.execute(
             "UPDATE audit_log SET details = json_remove(details, '$.loser_confidence')"

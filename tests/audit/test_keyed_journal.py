@@ -77,10 +77,10 @@ def test_a_journal_gets_its_key_when_an_operator_says_so(tmp_path: Path) -> None
         assert orc.verify().totals == {"journal.unkeyed": 1}
         with pytest.raises(JournalBroken):
             orc.remember("more")
-        orc.accept_journal(reason="a key was set")
+        orc.maintenance.accept_journal(reason="a key was set")
         orc.remember("more")
         assert orc.verify().ok
-        assert orc.backup(tmp_path / "copy").journal_entries == 3
+        assert orc.exchange.backup(tmp_path / "copy").journal_entries == 3
 
 
 def test_a_keyed_export_comes_back_with_the_key_alone(keyed: MemoryService, tmp_path: Path) -> None:

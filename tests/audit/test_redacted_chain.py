@@ -13,7 +13,7 @@ from memgraph import Orchestrator
 
 @pytest.fixture
 def erased(orc: Orchestrator) -> Orchestrator:
-    orc.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
+    orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     return orc
 
 

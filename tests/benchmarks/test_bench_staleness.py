@@ -115,7 +115,7 @@ def test_a_successor_stands_where_what_it_replaced_would(orc: Orchestrator) -> N
         orc.remember(f"The lighthouse of Skagen has a {colour}.")
     new = orc.remember("Scratch that, blue.")
     orc.relate(new, "Updates", old)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     question = "What is the lighthouse of Skagen painted in?"
     assert orc.recall(question).ids[0] == new
     both = orc.recall(question, include_superseded=True).ids
@@ -130,8 +130,8 @@ def test_who_won_a_contradiction_stands_where_the_loser_would(
     edge = orc.relate(new, "Contradicts", old)
     before = clock.now_ms()
     clock.advance(days=1)
-    orc.resolve(edge, winner=new, reason="seen")
-    orc.embed_pending()
+    orc.contradictions.resolve(edge, winner=new, reason="seen")
+    orc.maintenance.embed_pending()
     question = "What is the lighthouse of Skagen painted in?"
     assert orc.recall(question).ids == (new,)
     then = orc.recall(question, as_of=before)
@@ -148,7 +148,7 @@ def test_an_amendment_stands_before_what_it_amends_unless_it_is_a_guess(
     stated, guessed = (orc.remember(f"Not red but {colour}.") for colour in ("blue", "green"))
     orc.relate(stated, "Updates", whole, partial=True)
     orc.relate(guessed, "Updates", whole, partial=True, weight=0.9)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     found = orc.recall("What is the lighthouse of Skagen painted in?").ids
     assert found[:2] == (stated, whole)
 
@@ -159,7 +159,7 @@ def test_a_side_that_is_brought_in_is_marked_too(orc: Orchestrator) -> None:
     orc.relate(other, "Contradicts", one)
     for number in range(60):
         orc.remember(f"Ferry number {number} to Anholt was late and leaves when it leaves.")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     items = {
         item.memory.memory_id: item
         for item in orc.recall("When does the ferry to Anholt leave at noon?").items
@@ -173,7 +173,7 @@ def test_a_token_budget_does_not_part_two_sides(orc: Orchestrator) -> None:
     other = orc.remember("The ferry to Anholt leaves at two, as the man at the pier told me twice.")
     orc.relate(other, "Contradicts", one)
     third = orc.remember("Anholt is an island.")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     costs = {
         item.memory.memory_id: item.memory.token_cost
         for item in orc.recall("When does the ferry to Anholt leave?").items

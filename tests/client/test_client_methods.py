@@ -123,15 +123,15 @@ def test_many_are_stored_in_order_with_an_outcome_each(way: Any) -> None:
 def test_pages_of_memories_follow_one_another(way: Any) -> None:
     made = [way.remember(f"Fact number {each}.") for each in range(5)]
     way.retract(made[0], reason="wrong")
-    first = way.list_memories(limit=3)
-    rest = way.list_memories(limit=3, before=first[-1].memory_id)
+    first = way.memories.list(limit=3)
+    rest = way.memories.list(limit=3, before=first[-1].memory_id)
     assert [each.memory_id for each in (*first, *rest)] == made[:0:-1]
-    assert len(way.list_memories(statuses=())) == 5
-    assert [each.memory_id for each in way.list_memories(statuses=["retracted"])] == [made[0]]
-    assert list(way.list_memories(types=[MemoryType.GOAL])) == []
-    assert len(way.list_memories(types={MemoryType.FACT})) == 4
+    assert len(way.memories.list(statuses=())) == 5
+    assert [each.memory_id for each in way.memories.list(statuses=["retracted"])] == [made[0]]
+    assert list(way.memories.list(types=[MemoryType.GOAL])) == []
+    assert len(way.memories.list(types={MemoryType.FACT})) == 4
     with pytest.raises(InvalidInput):
-        way.list_memories(limit=0)
+        way.memories.list(limit=0)
 
 
 def test_what_is_erased_is_listed_and_counted_as_that_alone(
@@ -139,33 +139,33 @@ def test_what_is_erased_is_listed_and_counted_as_that_alone(
 ) -> None:
     gone, taken = way.remember("The press of Ada is blue."), way.remember("The fair is on Monday.")
     way.retract(taken, reason="wrong")
-    served.orchestrator(name).erase(memory_id=gone, reason="asked for", dry_run=False)
-    assert [each.memory_id for each in way.list_memories(statuses=["erased"])] == [gone]
-    assert [each.memory_id for each in way.list_memories(statuses=["retracted"])] == [taken]
-    assert [each.memory_id for each in way.list_memories(statuses=())] == [taken, gone]
-    assert way.visible_counts()["status"] == {"erased": 1, "retracted": 1}
+    served.orchestrator(name).erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
+    assert [each.memory_id for each in way.memories.list(statuses=["erased"])] == [gone]
+    assert [each.memory_id for each in way.memories.list(statuses=["retracted"])] == [taken]
+    assert [each.memory_id for each in way.memories.list(statuses=())] == [taken, gone]
+    assert way.memories.counts()["status"] == {"erased": 1, "retracted": 1}
 
 
 def test_edges_contradictions_and_their_resolution(way: Any) -> None:
     one, other = way.remember("The gate is green."), way.remember("The moat is full.")
     edge = way.relate(other, "Contradicts", one, weight=0.5, reason="colours")
     assert way.relate(other, "Contradicts", one) == edge
-    page = way.contradictions()
+    page = way.contradictions.list()
     assert type(page) is ContradictionPage
     assert [each.edge.edge_id for each in page.items] == [edge]
-    way.resolve(edge, winner=one, reason="looked at it")
+    way.contradictions.resolve(edge, winner=one, reason="looked at it")
     assert way.get(other).status == "superseded"
-    assert [each.resolved for each in way.contradictions(resolved=True).items] == [True]
+    assert [each.resolved for each in way.contradictions.list(resolved=True).items] == [True]
     with pytest.raises(Conflict):
-        way.resolve(edge, winner=one, reason="again")
-    way.reopen(edge, reason="not sure")
-    assert len(way.contradictions(as_of="2026-01-01T00:00:00Z").items) == 1
-    found = way.subgraph([one], hops=1, edge_types=["Contradicts"], as_of=1_767_225_600_000)
+        way.contradictions.resolve(edge, winner=one, reason="again")
+    way.contradictions.reopen(edge, reason="not sure")
+    assert len(way.contradictions.list(as_of="2026-01-01T00:00:00Z").items) == 1
+    found = way.graph.subgraph([one], hops=1, edge_types=["Contradicts"], as_of=1_767_225_600_000)
     assert type(found) is Subgraph
     assert {each.memory_id for each in found.nodes} == {one, other}
     assert found.edges[0].weight == 0.5
     way.retract(other, reason="no more")
-    around = [way.subgraph([one], retracted=each).nodes for each in (False, True)]
+    around = [way.graph.subgraph([one], retracted=each).nodes for each in (False, True)]
     assert [{each.memory_id for each in nodes} for nodes in around] == [{one}, {one, other}]
     for wrong in (lambda: way.relate(one, "Knows", other), lambda: way.relate(one, "PartOf", one)):
         with pytest.raises(InvalidInput):
@@ -173,7 +173,7 @@ def test_edges_contradictions_and_their_resolution(way: Any) -> None:
     with pytest.raises(NotFound):
         way.relate(one, "PartOf", "fact_none")
     with pytest.raises(InvalidInput):
-        way.subgraph([one], hops=9)
+        way.graph.subgraph([one], hops=9)
 
 
 def test_a_conversation_is_stored_listed_and_ended(way: Any) -> None:
@@ -186,16 +186,16 @@ def test_a_conversation_is_stored_listed_and_ended(way: Any) -> None:
         ]
     )
     assert [each.outcome for each in outcomes] == ["stored", "stored", "rejected"]
-    found = way.sessions()
+    found = way.sessions.list()
     assert [type(each) for each in found] == [SessionInfo] * 2
     assert {each.session_id: each.turns for each in found} == {"monday": 2, "tuesday": 1}
-    [first] = way.sessions(limit=1)
-    [second] = way.sessions(limit=1, before=first.session_id)
+    [first] = way.sessions.list(limit=1)
+    [second] = way.sessions.list(limit=1, before=first.session_id)
     assert {first.session_id, second.session_id} == {"monday", "tuesday"}
-    assert [way.end_session("tuesday"), way.end_session("tuesday")] == [True, False]
+    assert [way.sessions.end("tuesday"), way.sessions.end("tuesday")] == [True, False]
     with pytest.raises(NotFound):
-        way.end_session("never")
-    [report, *_] = way.consolidate("monday", dry_run=True)
+        way.sessions.end("never")
+    [report, *_] = way.jobs.consolidate("monday", dry_run=True)
     assert type(report) is SessionReport
     assert (report.session_id, report.dry_run) == ("monday", True)
 
@@ -208,65 +208,68 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     assert type(bulletin) is BuiltBulletin
     assert bulletin.warning is None
     assert memory_id in bulletin.bulletin.memory_ids
-    found = way.relevant("What does Nora Quill drink?", limit=3)
+    found = way.contexts.relevant("What does Nora Quill drink?", limit=3)
     assert type(found) is RelevantMemories
     assert found.bundle.ids == (memory_id,)
-    assert found.reflection is way.latest_reflection() is None
-    receipt = way.receipt(found.bundle.receipt_id)
+    assert found.reflection is way.memories.latest_reflection() is None
+    receipt = way.receipts.get(found.bundle.receipt_id)
     assert type(receipt) is Receipt
     assert [each.memory_id for each in receipt.items] == [memory_id]
-    listed = way.receipts(limit=5)
+    listed = way.receipts.list(limit=5)
     assert type(listed) is ReceiptList
     assert receipt in listed.receipts
-    expiring = way.expiring(days=400)
+    expiring = way.memories.expiring(days=400)
     assert type(expiring) is ExpiringReport
     assert [each.memory.memory_id for each in expiring.items] == [memory_id]
-    assert way.visible_counts()["type"] == {"Preference": 1}
-    assert way.stats()["memories"]["kind"] == {"fact": 1}
+    assert way.memories.counts()["type"] == {"Preference": 1}
+    assert way.maintenance.stats()["memories"]["kind"] == {"fact": 1}
 
 
 def test_entities_are_listed_merged_and_split(way: Any) -> None:
     way.remember("Nora Quill lives in Bergen.")
     way.remember("Ada Okafor met Nora Quill.")
-    names = {each.canonical_name for each in way.entities()}
+    names = {each.canonical_name for each in way.entities.list()}
     assert {"Nora Quill", "Ada Okafor"} <= names
-    assert type(way.entities(prefix="nora", limit=1)[0]) is EntityInfo
-    found = way.get_entity_info("Nora Quill", limit=1)
+    assert type(way.entities.list(prefix="nora", limit=1)[0]) is EntityInfo
+    found = way.entities.get("Nora Quill", limit=1)
     assert type(found) is EntityProfile
     assert (found.mention_count, len(found.memories)) == (2, 1)
-    merged = way.merge_entities("Nora Quill", "Ada Okafor", reason="one person")
-    assert way.get_entity_info("Ada Okafor").entity_id == merged.entity_id
-    assert way.protect_entity("Nora Quill", reason="kept").entity_id == merged.entity_id
-    assert list(way.entity_proposals()) == []
+    merged = way.entities.merge("Nora Quill", "Ada Okafor", reason="one person")
+    assert way.entities.get("Ada Okafor").entity_id == merged.entity_id
+    assert way.entities.protect("Nora Quill", reason="kept").entity_id == merged.entity_id
+    assert list(way.entities.proposals()) == []
     with pytest.raises(NotFound):
-        way.decide_entity_proposal("prop_0", accept=False, reason="none")
-    parted = way.split_entity("Nora Quill", names=["Ada Okafor"], reason="two persons")
+        way.entities.decide("prop_0", accept=False, reason="none")
+    parted = way.entities.split("Nora Quill", names=["Ada Okafor"], reason="two persons")
     assert parted.canonical_name == "Ada Okafor"
     with pytest.raises(NotFound):
-        way.get_entity_info("Nobody Here")
+        way.entities.get("Nobody Here")
     with pytest.raises(Conflict):
-        way.merge_entities("Nora Quill", "Nora Quill", reason="herself")
+        way.entities.merge("Nora Quill", "Nora Quill", reason="herself")
 
 
 def test_contexts_blocks_and_tiers(speak: Speak) -> None:
     way = speak(project_ids=["web"], session_ids=["t1"])
     task = {"scope": "session", "scope_id": "t1"}
     step = way.remember("The login page is blue.", **task)
-    package = way.build_context({"task_id": "t1", "project_id": "web"}, query="login page")
+    package = way.contexts.build({"task_id": "t1", "project_id": "web"}, query="login page")
     assert type(package) is ContextPackage
     assert package.memory_ids == (step,)
-    assert way.build_context("t1", ContextRequest(query="login"), budget_tokens=0).items == ()
-    block = way.get_context("What colour has the login page?", format="list", limit=2)
+    assert way.contexts.build("t1", ContextRequest(query="login"), budget_tokens=0).items == ()
+    block = way.context("What colour has the login page?", format="list", limit=2)
     assert type(block) is ContextBlock
     assert "The login page is blue." not in block.text or step in block.memory_ids
-    page = way.tier("task", "t1")
+    page = way.contexts.tier("task", "t1")
     assert type(page) is TierPage
     assert [each.memory_id for each in page.items] == [step]
     with pytest.raises(AccessDenied):
-        way.tier("project", "other")
+        way.contexts.tier("project", "other")
     with pytest.raises(AccessDenied):
-        way.build_context("t2")
-    for wrong in (lambda: way.tier("galaxy"), lambda: way.build_context(request={"nonsense": 1})):
+        way.contexts.build("t2")
+    for wrong in (
+        lambda: way.contexts.tier("galaxy"),
+        lambda: way.contexts.build(request={"nonsense": 1}),
+    ):
         with pytest.raises(InvalidInput):
             wrong()
 
@@ -274,32 +277,34 @@ def test_contexts_blocks_and_tiers(speak: Speak) -> None:
 def test_promotion_asks_whoever_waits(speak: Speak) -> None:
     way = speak(project_ids=["web"], session_ids=["t1"])
     step = way.remember("Use tabs.", type="Preference", scope="session", scope_id="t1")
-    wider = way.promote(step, "project", "web", reason="all of us")
-    assert way.promote(step, "project", "web") == wider
+    wider = way.contexts.promote(step, "project", "web", reason="all of us")
+    assert way.contexts.promote(step, "project", "web") == wider
     with pytest.raises(ConfirmationMissing):
-        way.promote(wider, "global")
+        way.contexts.promote(wider, "global")
     asked: list[str] = []
-    assert way.promote(wider, "global", None, lambda each: bool(asked.append(each))) is None
+    assert (
+        way.contexts.promote(wider, "global", None, lambda each: bool(asked.append(each))) is None
+    )
     assert asked == ["Promote to global preference: 'Use tabs.' (from project 'web')?"]
     with pytest.raises(ConfirmationMissing):
-        way.promote(wider, "global", None, lambda _: 1)
-    widest = way.promote(wider, "global", confirmation_callback=lambda _: True)
+        way.contexts.promote(wider, "global", None, lambda _: 1)
+    widest = way.contexts.promote(wider, "global", confirmation_callback=lambda _: True)
     assert way.get(widest).scope == "global"
     with pytest.raises(NotFound):
-        way.promote("fact_none", "global")
+        way.contexts.promote("fact_none", "global")
 
 
 def test_jobs_run_and_are_told(way: Any) -> None:
-    assert [each.job for each in way.job_plans()] == list(JobName)
-    run = way.run("decay", now="2026-02-01T00:00:00Z")
+    assert [each.job for each in way.jobs.plans()] == list(JobName)
+    run = way.jobs.run("decay", now="2026-02-01T00:00:00Z")
     assert type(run) is JobRun
     assert (run.state, run.trigger) == ("done", "manual")
-    assert way.jobs(limit=1)[0] == run
-    assert [each.job for each in way.maintain()] == ["consolidation", "decay", "reflection"]
+    assert way.jobs.list(limit=1)[0] == run
+    assert [each.job for each in way.jobs.maintain()] == ["consolidation", "decay", "reflection"]
     with pytest.raises(InvalidInput):
-        way.run("cleaning")
+        way.jobs.run("cleaning")
     with pytest.raises(InvalidInput):
-        way.run("decay", session_id="monday")
+        way.jobs.run("decay", session_id="monday")
 
 
 def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
@@ -307,26 +312,26 @@ def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
     report = way.verify()
     assert type(report) is VerifyReport
     assert (report.ok, report.checked["memories"], report.findings) == (True, 1, [])
-    done = way.export(tmp_path / "export.jsonl")
+    done = way.exchange.export(tmp_path / "export.jsonl")
     assert done.records["memory"] == 1
     assert sha256((tmp_path / "export.jsonl").read_bytes()).hexdigest() == done.sha256
-    made = way.backup(tmp_path / "copy.db")
+    made = way.exchange.backup(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").stat().st_size == made.bytes
-    for write in (way.export, way.backup):
+    for write in (way.exchange.export, way.exchange.backup):
         with pytest.raises(Conflict):
             write(tmp_path / "copy.db")
-    assert way.export(tmp_path / "copy.db", force=True).path == tmp_path / "copy.db"
+    assert way.exchange.export(tmp_path / "copy.db", force=True).path == tmp_path / "copy.db"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.db", "export.jsonl"]
 
 
 def test_forgetting_has_an_outcome_each(way: Any) -> None:
     memory_id = way.remember("The key lies under the mat.")
-    outcomes = way.forget([memory_id, "fact_none"], reason="secret")
+    outcomes = way.memories.forget([memory_id, "fact_none"], reason="secret")
     assert [type(each) for each in outcomes] == [ForgetOutcome] * 2
     assert [each.outcome for each in outcomes] == ["retracted", "rejected"]
     for none in ([], "fact_none"):
         with pytest.raises(InvalidInput):
-            way.forget(none, reason="none")
+            way.memories.forget(none, reason="none")
 
 
 def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:
@@ -356,7 +361,7 @@ def test_a_view_of_no_project_is_not_that_of_all(served: Served, name: str) -> N
             ({"session_ids": ()}, {inside}),
             ({"project_ids": (), "session_ids": ()}, set()),
         ):
-            found = client.orchestrator(name, **narrowing).list_memories()
+            found = client.orchestrator(name, **narrowing).memories.list()
             assert {each.memory_id for each in found} == seen, narrowing
         with pytest.raises(AccessDenied):
             client.orchestrator(name, project_ids=()).remember("Elsewhere.", **web)
@@ -388,18 +393,18 @@ def test_a_file_is_sent_once_and_looked_after(served: Served, name: str, secret:
     digest = sha256(text).hexdigest()
     with Client(served.url, key=secret) as client:
         orc = client.orchestrator(name, project_ids=(), clearance="Restricted")
-        sent = orc.upload("notes.md", text)
+        sent = orc.ingestion.upload("notes.md", text)
         assert (sent.sha256, sent.known) == (digest, None)
-        assert orc.upload("other.md", text).known is not None
-        assert orc.ingest_file(digest).sha256 == digest
-        assert type(orc.ingest_files(limit=5)) is IngestPage
+        assert orc.ingestion.upload("other.md", text).known is not None
+        assert orc.ingestion.get(digest).sha256 == digest
+        assert type(orc.ingestion.list(limit=5)) is IngestPage
         for wrong in ("a/b.md", "", "\ud800.md"):
             with pytest.raises(NotFound):
-                orc.upload(wrong, text)
+                orc.ingestion.upload(wrong, text)
         for wrong in ("notes.exe", "..", ".hidden.md"):
             with pytest.raises((InvalidInput, IngestRejected)):
-                orc.upload(wrong, text)
+                orc.ingestion.upload(wrong, text)
         with pytest.raises(InvalidInput):
-            orc.upload("notes.md", "text")  # type: ignore[arg-type]
+            orc.ingestion.upload("notes.md", "text")  # type: ignore[arg-type]
         with pytest.raises(NotFound):
-            orc.ingest_file("0" * 64)
+            orc.ingestion.get("0" * 64)

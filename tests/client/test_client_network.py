@@ -313,7 +313,7 @@ def test_many_threads_share_a_client(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             ids = list(pool.map(lambda each: orc.remember(f"Fact {each}."), range(24)))
         assert len(set(ids)) == 24
-        assert orc.visible_counts()["kind"] == {"fact": 24}
+        assert orc.memories.counts()["kind"] == {"fact": 24}
 
 
 class Losing(httpx.HTTPTransport):
@@ -338,14 +338,14 @@ def test_a_write_whose_answers_are_lost_is_done_once(
 ) -> None:
     with Client(served.url, key=secret, transport=Losing(2)) as client:
         turn = client.orchestrator(name).save_episode("Hi.", session_id="s", source_role="user")
-        assert [each.memory_id for each in served.orchestrator(name).list_memories()] == [turn]
+        assert [each.memory_id for each in served.orchestrator(name).memories.list()] == [turn]
     with Client(served.url, key=secret, transport=Losing(2), retries=1) as client:
         with pytest.raises(RemoteUnavailable):
             client.orchestrator(name).remember("It is kept all the same.")
-        assert len(served.orchestrator(name).list_memories()) == 2
+        assert len(served.orchestrator(name).memories.list()) == 2
     with Client(served.url, key=secret, transport=Losing(1)) as client:
         outcomes = client.orchestrator(name).save_episodes(
             {"content": f"{each}", "session_id": "s", "source_role": "user"} for each in range(3)
         )
         assert [each.outcome for each in outcomes] == ["stored"] * 3
-        assert len(served.orchestrator(name).list_memories()) == 5
+        assert len(served.orchestrator(name).memories.list()) == 5

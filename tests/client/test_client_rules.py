@@ -93,11 +93,11 @@ def remember(orc: Any) -> Any:
 
 
 def run(orc: Any) -> Any:
-    return orc.run("decay")
+    return orc.jobs.run("decay")
 
 
 def counts(orc: Any) -> Any:
-    return orc.visible_counts()
+    return orc.memories.counts()
 
 
 both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncClient"])
@@ -211,7 +211,7 @@ def test_what_is_no_answer_of_memgraph_is_told_so(reply: httpx.Response, awaited
 @both
 def test_a_later_version_may_tell_more(awaited: bool) -> None:
     page = httpx.Response(200, json={"items": [], "next_cursor": None, "weather": "fair"})
-    assert said(Replies([page]), lambda orc: orc.sessions(), awaited=awaited) == ()
+    assert said(Replies([page]), lambda orc: orc.sessions.list(), awaited=awaited) == ()
 
 
 @both
@@ -221,7 +221,7 @@ def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it(awaited:
         told = {"health": health | {"code": code, "details": {"path": "x"}}, "stats": None}
         replies = Replies([httpx.Response(200, json=told)])
         with pytest.raises(kind) as refused:
-            said(replies, lambda orc: orc.stats(), awaited=awaited)
+            said(replies, lambda orc: orc.maintenance.stats(), awaited=awaited)
         assert type(refused.value) is kind
         if kind is DatabaseCorrupt:
             assert refused.value.message == "restore a backup"
@@ -232,7 +232,7 @@ def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it(awaited:
 def test_names_of_entities_are_in_no_address(awaited: bool) -> None:
     replies = Replies([problem(NotFound, 404)])
     with pytest.raises(NotFound):
-        said(replies, lambda orc: orc.get_entity_info("Nora Quill"), awaited=awaited)
+        said(replies, lambda orc: orc.entities.get("Nora Quill"), awaited=awaited)
     [sent] = replies.sent
     assert (sent.method, sent.url.path) == ("POST", "/v1/orchestrators/orc-1/entities/info")
     assert not sent.url.query

@@ -190,7 +190,7 @@ def test_a_person_s_line_is_left_out_only_where_a_memory_in_force_says_it(
         record_handed_out(opened, ["The mill was sold in April."], at_ms=clock.now_ms())
     clock.advance(ms=60_000)
     assert judge(service, "The mill was sold in April.", "user") is None
-    [found] = told.list_memories()
+    [found] = told.memories.list()
     told.correct(found.memory_id, "Mira moved to Linz in May 2025.", reason="mistaken")
     clock.advance(ms=60_000)
     assert judge(service, KNOWN, "user") is None

@@ -96,12 +96,12 @@ def subgraphs(orc: Orchestrator, world: World) -> Iterator[Any]:
         {"retracted": True},
     )
     for options in asked_for:
-        found = orc.subgraph(ids, hops=4, max_nodes=500, **options)
+        found = orc.graph.subgraph(ids, hops=4, max_nodes=500, **options)
         yield found
         graph = found.to_networkx()
         yield dict(graph.nodes(data=True))
         yield list(graph.edges(data=True))
-    asked = orc.subgraph([each.memory_id for each in world.hidden(orc.viewer)], hops=2)
+    asked = orc.graph.subgraph([each.memory_id for each in world.hidden(orc.viewer)], hops=2)
     # It says again what was asked for, and nothing else.
     assert (asked.seeds, asked.nodes, asked.edges) == ((), (), ())
 
@@ -131,7 +131,7 @@ def histories(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 def diffs(orc: Orchestrator, world: World) -> Iterator[Any]:
-    found = orc.diff(0, world.at + MS_PER_DAY, limit=1_000)
+    found = orc.history.diff(0, world.at + MS_PER_DAY, limit=1_000)
     assert found.counts["learnt"] == len(found.learnt)
     # An orchestrator in which nothing was ever said has no world.
     assert bool(found.learnt) == bool(world.canaries)
@@ -139,14 +139,14 @@ def diffs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 def impacts(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield from _of_each(orc.impact, orc, world)
+    yield from _of_each(orc.graph.impact, orc, world)
 
 
 def grounds(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield from _of_each(lambda one: orc.grounds(one, lines=1000), orc, world)
+    yield from _of_each(lambda one: orc.graph.grounds(one, lines=1000), orc, world)
     # Of whoever sees nothing of a run there is none.
     with suppress(NotFound):
-        yield orc.grounds(workflow_run_id="run-1", lines=1000)
+        yield orc.graph.grounds(workflow_run_id="run-1", lines=1000)
 
 
 def _of_each(ask: Callable[[str], Any], orc: Orchestrator, world: World) -> Iterator[Any]:
@@ -158,18 +158,18 @@ def _of_each(ask: Callable[[str], Any], orc: Orchestrator, world: World) -> Iter
 
 
 def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield orc.list_memories(statuses=(), limit=1000)
-    yield orc.list_memories(statuses=STORED_STATUSES, tags=["launch"], limit=1000)
+    yield orc.memories.list(statuses=(), limit=1000)
+    yield orc.memories.list(statuses=STORED_STATUSES, tags=["launch"], limit=1000)
     for kind in MemoryKind:
-        yield orc.list_memories(kinds=[kind], limit=1000)
+        yield orc.memories.list(kinds=[kind], limit=1000)
     for session in world.sessions:
-        yield orc.list_memories(session_id=session)
+        yield orc.memories.list(session_id=session)
     for each in world.seen(orc.viewer)[::10]:
-        yield orc.list_memories(before=each.memory_id)
+        yield orc.memories.list(before=each.memory_id)
     refusals = set()
     for one in (ABSENT, *(each.memory_id for each in world.hidden(orc.viewer))):
         with pytest.raises(NotFound) as refused:
-            orc.list_memories(before=one)
+            orc.memories.list(before=one)
         refusals.add(str(refused.value).replace(one, "<id>"))
     # One that is hidden answers as one that was never there.
     assert len(refusals) == 1
@@ -178,25 +178,25 @@ def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 def contradictions(orc: Orchestrator, world: World) -> Iterator[Any]:
     for resolved in (False, True):
-        yield orc.contradictions(resolved=resolved, limit=500)
-        yield orc.contradictions(resolved=resolved, limit=500, as_of=world.at)
+        yield orc.contradictions.list(resolved=resolved, limit=500)
+        yield orc.contradictions.list(resolved=resolved, limit=500, as_of=world.at)
 
 
 def cases(orc: Orchestrator, world: World) -> Iterator[Any]:
     for resolved in (False, True):
-        for each in orc.contradictions(resolved=resolved, limit=500).items:
-            yield orc.case(each.edge.edge_id)
-            yield orc.case(each.edge.edge_id, as_of=world.at)
+        for each in orc.contradictions.list(resolved=resolved, limit=500).items:
+            yield orc.contradictions.get(each.edge.edge_id)
+            yield orc.contradictions.get(each.edge.edge_id, as_of=world.at)
 
 
 def stale(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield orc.stale(limit=500)
-    yield orc.stale(limit=500, as_of=world.at)
+    yield orc.graph.stale(limit=500)
+    yield orc.graph.stale(limit=500, as_of=world.at)
 
 
 def entities(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield orc.entities(limit=1000)
-    yield orc.entities(prefix="kx", limit=1000)
+    yield orc.entities.list(limit=1000)
+    yield orc.entities.list(prefix="kx", limit=1000)
 
 
 def entity_infos(orc: Orchestrator, world: World) -> Iterator[Any]:
@@ -204,18 +204,18 @@ def entity_infos(orc: Orchestrator, world: World) -> Iterator[Any]:
     for each in world.canaries:
         for word in sorted(each.words - forbidden):
             try:
-                yield orc.get_entity_info(word, limit=100)
+                yield orc.entities.get(word, limit=100)
             except NotFound:
                 continue
         for word in sorted(each.words & forbidden)[:1]:
             with pytest.raises(NotFound):
-                orc.get_entity_info(word)
+                orc.entities.get(word)
 
 
 def contexts(orc: Orchestrator, world: World) -> Iterator[Any]:
     for form in BlockFormat:
-        yield orc.get_context(QUERY, limit=200, format=form, kinds=())
-    yield orc.get_context("", limit=200)
+        yield orc.context(QUERY, limit=200, format=form, kinds=())
+    yield orc.context("", limit=200)
 
 
 def receipts(orc: Orchestrator, world: World) -> Iterator[Any]:
@@ -223,16 +223,16 @@ def receipts(orc: Orchestrator, world: World) -> Iterator[Any]:
     everything = owner.recall(QUERY, top_n=200).receipt_id
     if world.hidden(orc.viewer):
         with pytest.raises(NotFound):
-            orc.receipt(everything)
+            orc.receipts.get(everything)
     else:
-        yield orc.receipt(everything)
-    yield orc.receipt(orc.recall(QUERY, top_n=200).receipt_id)
+        yield orc.receipts.get(everything)
+    yield orc.receipts.get(orc.recall(QUERY, top_n=200).receipt_id)
 
 
 def receipt_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
     everything = owner.recall(QUERY, top_n=200).receipt_id
-    listed = orc.receipts(limit=200).receipts
+    listed = orc.receipts.list(limit=200).receipts
     is_listed = everything in {each.receipt_id for each in listed}
     assert is_listed != bool(world.hidden(orc.viewer))
     # Query and filters are the words of who asked: other walks ask for what they may not see.
@@ -244,38 +244,38 @@ def replays(orc: Orchestrator, world: World) -> Iterator[Any]:
     everything = owner.recall(QUERY, top_n=200).receipt_id
     if world.hidden(orc.viewer):
         with pytest.raises(NotFound):
-            orc.replay(everything, query=QUERY)
-    receipt = orc.receipt(orc.recall(QUERY, top_n=200).receipt_id)
+            orc.receipts.replay(everything, query=QUERY)
+    receipt = orc.receipts.get(orc.recall(QUERY, top_n=200).receipt_id)
     # As if nothing had been handed out: the replay names all that is found.
     with orc._service.opened(orc.name) as opened:
         of_nothing = f"{receipt.receipt_id}-of-nothing"
         opened.receipts.add(replace(receipt, receipt_id=of_nothing, items=()))
     for one in (receipt.receipt_id, of_nothing):
-        yield orc.replay(one, query=QUERY)
-    yield orc.replay(orc.get_context(QUERY, limit=200, kinds=()).receipt_id, query=QUERY)
+        yield orc.receipts.replay(one, query=QUERY)
+    yield orc.receipts.replay(orc.context(QUERY, limit=200, kinds=()).receipt_id, query=QUERY)
 
 
 def bulletin_histories(orc: Orchestrator, world: World) -> Iterator[Any]:
     owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
     for handle in (owner, orc):
         handle.bulletin()
-    listed = orc.bulletins(limit=500).bulletins
+    listed = orc.receipts.bulletins(limit=500).bulletins
     yield listed
     for each in listed:
-        yield orc.bulletin_issued(each.bulletin_id)
+        yield orc.receipts.bulletin(each.bulletin_id)
     hidden = {each.memory_id for each in world.hidden(orc.viewer)}
-    for each in owner.bulletins(limit=500).bulletins:
-        if hidden & {*owner.bulletin_issued(each.bulletin_id).memory_ids}:
+    for each in owner.receipts.bulletins(limit=500).bulletins:
+        if hidden & {*owner.receipts.bulletin(each.bulletin_id).memory_ids}:
             with pytest.raises(NotFound):
-                orc.bulletin_issued(each.bulletin_id)
+                orc.receipts.bulletin(each.bulletin_id)
 
 
 def source_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     for kind in (None, *SourceName):
-        yield orc.sources(kind=kind, limit=500)
-    names = [(kind, each.name) for kind in SourceName for each in orc.sources(kind=kind).items]
+        yield orc.sources.list(kind=kind, limit=500)
+    names = [(kind, each.name) for kind in SourceName for each in orc.sources.list(kind=kind).items]
     for kind, name in names:
-        yield orc.source(kind, name)
+        yield orc.sources.get(kind, name)
 
 
 def source_retractions(orc: Orchestrator, world: World) -> Iterator[Any]:
@@ -287,9 +287,9 @@ def source_retractions(orc: Orchestrator, world: World) -> Iterator[Any]:
         SourceName.CONTENT: "content_sha256",
     }
     for kind, field in fields.items():
-        for each in owner.sources(kind=kind, limit=500).items:
+        for each in owner.sources.list(kind=kind, limit=500).items:
             try:
-                found = orc.retract_source(reason="x", **{field: each.name})  # type: ignore[arg-type]
+                found = orc.sources.retract(reason="x", **{field: each.name})  # type: ignore[arg-type]
             except NotFound:
                 continue
             # It says again what was asked for.
@@ -305,28 +305,28 @@ def items(store: Any) -> Iterator[Any]:
 def tasks(orc: Orchestrator, world: World) -> Iterator[Any]:
     for one in sorted(orc.viewer.session_ids):
         if Scope.SESSION in orc.viewer.scopes:
-            store = orc.task(one)
+            store = orc.stores.task(one)
             yield from items(store)
             yield store.get_stage_outputs("plan")
     for other in sorted(set(TASKS) - orc.viewer.session_ids):
         with pytest.raises(MemgraphError):
-            orc.task(other)
+            orc.stores.task(other)
 
 
 def projects(orc: Orchestrator, world: World) -> Iterator[Any]:
     for one in sorted(orc.viewer.project_ids):
-        store = orc.project(one)
+        store = orc.stores.project(one)
         yield from items(store)
         yield store.query_decisions()
         yield store.query_decisions(["launch"])
     for other in sorted(set(PROJECTS) - orc.viewer.project_ids):
         with pytest.raises(MemgraphError):
-            orc.project(other)
+            orc.stores.project(other)
 
 
 def everywhere(orc: Orchestrator, world: World) -> Iterator[Any]:
     if Scope.GLOBAL in orc.viewer.scopes:
-        store = orc.everywhere()
+        store = orc.stores.global_tier()
         yield from items(store)
         yield store.query_preferences()
 
@@ -339,41 +339,41 @@ def tiers(orc: Orchestrator, world: World) -> Iterator[Any]:
     for tier, (scope, named, ids) in granted.items():
         for one in named:
             if one in ids and scope in orc.viewer.scopes:
-                yield orc.tier(tier, one, limit=1000)
+                yield orc.contexts.tier(tier, one, limit=1000)
             else:
                 with pytest.raises(AccessDenied):
-                    orc.tier(tier, one)
+                    orc.contexts.tier(tier, one)
     if Scope.GLOBAL in orc.viewer.scopes:
-        yield orc.tier("global", limit=1000)
+        yield orc.contexts.tier("global", limit=1000)
 
 
 def built_contexts(orc: Orchestrator, world: World) -> Iterator[Any]:
     if orc.viewer.scopes == frozenset(Scope):
-        yield orc.build_context(query=QUERY, budget_tokens=100_000)
+        yield orc.contexts.build(query=QUERY, budget_tokens=100_000)
     for one in TASKS:
         if one in orc.viewer.session_ids and orc.viewer.scopes == frozenset(Scope):
-            yield orc.build_context(one, query=QUERY, budget_tokens=100_000)
+            yield orc.contexts.build(one, query=QUERY, budget_tokens=100_000)
         elif one not in orc.viewer.session_ids:
             with pytest.raises(AccessDenied):
-                orc.build_context(one, query=QUERY)
+                orc.contexts.build(one, query=QUERY)
 
 
 def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
     owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
-    for session in [each.session_id for each in owner.sessions(limit=3)]:
-        owner.run("consolidation", session_id=session)
-    yield orc.jobs(limit=1000)
+    for session in [each.session_id for each in owner.sessions.list(limit=3)]:
+        owner.jobs.run("consolidation", session_id=session)
+    yield orc.jobs.list(limit=1000)
 
 
 READS: dict[str, Walk] = {
-    "audit": lambda orc, world: iter([orc.audit(examples=100)]),
+    "audit": lambda orc, world: iter([orc.audit.measure(examples=100)]),
     "build_context": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
     "case": cases,
     "contradictions": contradictions,
     "entities": entities,
     "everywhere": everywhere,
-    "expiring": lambda orc, world: iter([orc.expiring(days=36_000, limit=1000)]),
+    "expiring": lambda orc, world: iter([orc.memories.expiring(days=36_000, limit=1000)]),
     "get": gets,
     "get_context": contexts,
     "get_entity_info": entity_infos,
@@ -382,12 +382,12 @@ READS: dict[str, Walk] = {
     "history": histories,
     "impact": impacts,
     "jobs": jobs,
-    "latest_reflection": lambda orc, world: iter([orc.latest_reflection()]),
+    "latest_reflection": lambda orc, world: iter([orc.memories.latest_reflection()]),
     "list_memories": lists,
     "project": projects,
     "recall": recalls,
     "recall_shown": lambda orc, world: iter(
-        [orc.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
+        [orc.agents.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
     ),
     "receipt": receipts,
     "receipts": receipt_lists,
@@ -398,12 +398,12 @@ READS: dict[str, Walk] = {
     "source": source_lists,
     "sources": source_lists,
     "relevant": lambda orc, world: iter(
-        [orc.relevant(QUERY, limit=200), orc.relevant("", limit=200)]
+        [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
     ),
-    "sessions": lambda orc, world: iter([orc.sessions(limit=1000)]),
-    "connected": lambda orc, world: iter([orc.connected(limit=2_000)]),
-    "explain_answer": lambda orc, world: iter([orc.explain_answer(QUERY, limit=50)]),
-    "source_lines": lambda orc, world: _of_each(orc.source_lines, orc, world),
+    "sessions": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
+    "connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
+    "explain_answer": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
+    "source_lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
     "stale": stale,
     "subgraph": subgraphs,
     "task": tasks,
@@ -413,24 +413,24 @@ READS: dict[str, Walk] = {
 
 COUNTS: dict[str, Walk] = {
     "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
-    "embedding_states": lambda orc, world: iter([orc.embedding_states()]),
-    "embeddings_status": lambda orc, world: iter([orc.embeddings_status()]),
-    "event_failures": lambda orc, world: iter([orc.event_failures()]),
-    "job_plans": lambda orc, world: iter([orc.job_plans()]),
-    "maintained_since": lambda orc, world: iter([orc.maintained_since(1)]),
-    "compare_pending": lambda orc, world: iter([orc.compare_pending()]),
-    "pending_comparisons": lambda orc, world: iter([orc.pending_comparisons()]),
-    "pending_embeddings": lambda orc, world: iter([orc.pending_embeddings()]),
+    "embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
+    "embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
+    "event_failures": lambda orc, world: iter([orc.events.failures()]),
+    "job_plans": lambda orc, world: iter([orc.jobs.plans()]),
+    "maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
+    "compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
+    "pending_comparisons": lambda orc, world: iter([orc.maintenance.pending_comparisons()]),
+    "pending_embeddings": lambda orc, world: iter([orc.maintenance.pending_embeddings()]),
     "settle": lambda orc, world: iter([orc.settle()]),
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
-    "stats": lambda orc, world: iter([orc.stats()]),
-    "activity": lambda orc, world: iter([orc.activity()]),
-    "facets": lambda orc, world: iter([orc.facets()]),
-    "verify_chain": lambda orc, world: iter([orc.verify_chain()[0].as_dict()]),
-    "journal_seals": lambda orc, world: iter([orc.journal_seals(range(1, 50))]),
-    "visible_counts": lambda orc, world: iter([orc.visible_counts()]),
-    "propose": lambda orc, world: iter([orc.propose("Ana works at Acme.")]),
+    "stats": lambda orc, world: iter([orc.maintenance.stats()]),
+    "activity": lambda orc, world: iter([orc.memories.activity()]),
+    "facets": lambda orc, world: iter([orc.memories.facets()]),
+    "verify_chain": lambda orc, world: iter([orc.maintenance.verify_chain()[0].as_dict()]),
+    "journal_seals": lambda orc, world: iter([orc.maintenance.journal_seals(range(1, 50))]),
+    "visible_counts": lambda orc, world: iter([orc.memories.counts()]),
+    "propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }
 """Methods that tell numbers and states; they may tell no word of a memory to anybody."""
 
@@ -438,11 +438,17 @@ Attempt = Callable[[Orchestrator, str, str], Any]
 
 REFUSED: dict[str, Attempt] = {
     "confirm": lambda orc, hidden, own: orc.confirm(hidden),
-    "confirm_proposed": lambda orc, hidden, own: orc.confirm_proposed(hidden),
+    "confirm_proposed": lambda orc, hidden, own: orc.agents.confirm_proposed(hidden),
     "correct": lambda orc, hidden, own: orc.correct(hidden, "Something else.", reason="x"),
-    "promote": lambda orc, hidden, own: orc.promote(hidden, "global", None, lambda _: True),
-    "propose_correction": lambda orc, hidden, own: orc.propose_correction(hidden, "Another."),
-    "propose_relation": lambda orc, hidden, own: orc.propose_relation(own, "RelatedTo", hidden),
+    "promote": lambda orc, hidden, own: orc.contexts.promote(
+        hidden, "global", None, lambda _: True
+    ),
+    "propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
+        hidden, "Another."
+    ),
+    "propose_relation": lambda orc, hidden, own: orc.agents.propose_relation(
+        own, "RelatedTo", hidden
+    ),
     "relate": lambda orc, hidden, own: orc.relate(own, "RelatedTo", hidden),
     "remember": lambda orc, hidden, own: orc.remember("Derived.", derived_from=[hidden]),
     "restore": lambda orc, hidden, own: orc.restore(hidden, reason="x"),
@@ -597,7 +603,7 @@ def test_nothing_hidden_is_forgotten(service: MemoryService, world: World, reade
     hidden = [each.memory_id for each in world.hidden(orc.viewer)[::5]]
     owner = service.orchestrator("one", viewer=EVERYTHING)
     before = [owner.get(each).status for each in hidden]
-    told = orc.forget(hidden, reason="x")
+    told = orc.memories.forget(hidden, reason="x")
     assert [each.outcome for each in told] == ["rejected"] * len(hidden)
     assert {each.code for each in told} == {NotFound.code}
     assert [owner.get(each).status for each in hidden] == before
@@ -611,10 +617,10 @@ def test_an_edge_with_a_hidden_side_is_not_there(
     hidden = {each.memory_id for each in world.hidden(orc.viewer)}
     for edge, one, other in [each for each in world.edges if {*each[1:]} & hidden][::9]:
         for change in (
-            lambda edge=edge, one=one: orc.resolve(edge, winner=one, reason="x"),
-            lambda edge=edge: orc.dismiss(edge, reason="x"),
-            lambda edge=edge: orc.reopen(edge, reason="x"),
-            lambda edge=edge: orc.case(edge),
+            lambda edge=edge, one=one: orc.contradictions.resolve(edge, winner=one, reason="x"),
+            lambda edge=edge: orc.contradictions.dismiss(edge, reason="x"),
+            lambda edge=edge: orc.contradictions.reopen(edge, reason="x"),
+            lambda edge=edge: orc.contradictions.get(edge),
         ):
             with pytest.raises(NotFound) as raised:
                 change()
@@ -731,7 +737,8 @@ def test_an_export_holds_one_orchestrator_alone(service: MemoryService, world: W
     other = built(service, "two", prefix="b")
     told = {
         name: words_in(
-            line.decode() for line in service.orchestrator(name).export_lines(with_vectors=True)
+            line.decode()
+            for line in service.orchestrator(name).exchange.export_lines(with_vectors=True)
         )
         for name in ("one", "two")
     }

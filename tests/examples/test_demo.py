@@ -93,14 +93,14 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
     assert "nothing expires before" in shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
-        newest = library.contradictions(text="deposit").items[0]
+        newest = library.contradictions.list(text="deposit").items[0]
         assert newest.first.content == "The deposit for power tools is 50 euros."
         assert newest.second.content == (
             "user: “The deposit for power tools is 80 euros.” (2026-06-08)"
         )
         (liked,) = (
             each
-            for each in library.list_memories(types=[MemoryType.PREFERENCE])
+            for each in library.memories.list(types=[MemoryType.PREFERENCE])
             if "short answers" in each.content and each.kind is MemoryKind.FACT
         )
         traced = library.trace(liked.memory_id)
@@ -112,8 +112,8 @@ def test_one_decision_is_replaced_and_all_contradictions_stay_open(place: Path, 
     assert shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
-        assert len(library.contradictions().items) == 3
-        (replaced,) = library.list_memories(
+        assert len(library.contradictions.list().items) == 3
+        (replaced,) = library.memories.list(
             types=[MemoryType.DECISION], statuses=[MemoryStatus.SUPERSEDED]
         )
         assert "spreadsheet" in replaced.content

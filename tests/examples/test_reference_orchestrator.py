@@ -74,7 +74,7 @@ def turns(root: Path) -> Counter[str]:
     """What the conversations hold, and how often."""
     with MemoryService(root, environ={}, background=False) as service:
         shop = service.orchestrator("print-shop", viewer=SEES)
-        return Counter(each.content for each in shop.list_memories(kinds=[MemoryKind.EPISODE]))
+        return Counter(each.content for each in shop.memories.list(kinds=[MemoryKind.EPISODE]))
 
 
 def test_the_story_shows_every_turn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,7 +32,10 @@ def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: Fi
     assert orc.trace(effect).stale_grounds == (old,)
     assert found.journal
     assert [note.seq for note in found.journal] == sorted(note.seq for note in found.journal)
-    now, then = orc.subgraph([effect], hops=2), orc.subgraph([effect], hops=2, as_of=before)
+    now, then = (
+        orc.graph.subgraph([effect], hops=2),
+        orc.graph.subgraph([effect], hops=2, as_of=before),
+    )
     assert set(now.distances) == {effect, old, new}
     assert set(then.distances) == {effect, old}
     assert {node.status for node in then.nodes} == {MemoryStatus.ACTIVE}
@@ -45,19 +48,19 @@ def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedC
     section = "conflicts_and_uncertainties"
     first = orc.bulletin().bulletin
     assert [line.memory_ids for line in first.sections[section]] == [(dusk, noon)]
-    (item,) = orc.contradictions().items
+    (item,) = orc.contradictions.list().items
     assert (item.first.memory_id, item.second.memory_id) == (noon, dusk)
     edge_id = item.edge.edge_id
     assert edge_id in str(edge)
     clock.advance(days=2)
-    orc.resolve(edge_id, winner=dusk, reason="the calendar says so")
-    assert orc.contradictions().items == ()
-    (settled,) = orc.contradictions(resolved=True).items
+    orc.contradictions.resolve(edge_id, winner=dusk, reason="the calendar says so")
+    assert orc.contradictions.list().items == ()
+    (settled,) = orc.contradictions.list(resolved=True).items
     assert settled.open_days == 2.0
     assert settled.edge.resolution is not None
     assert settled.edge.resolution["winner_id"] == dusk
     assert orc.bulletin().bulletin.sections[section] == ()
-    orc.reopen(edge_id, reason="another calendar")
+    orc.contradictions.reopen(edge_id, reason="another calendar")
     assert [one.edge_id for one in orc.trace(noon).open_contradictions] == [edge_id]
     again = orc.bulletin().bulletin
     assert again.change_seq > first.change_seq
@@ -84,4 +87,4 @@ def test_a_journal_entry_does_not_name_what_is_hidden(
     found = orc.trace(shown)
     assert secret not in found.model_dump_json()
     assert HIDDEN in found.model_dump_json()
-    assert orc.subgraph([shown], hops=4).edges == ()
+    assert orc.graph.subgraph([shown], hops=4).edges == ()

@@ -270,7 +270,7 @@ def test_slack_days_are_read_with_names_and_threads(orc: Orchestrator) -> None:
     report = IngestPipeline(orc).run()
     assert {each.outcome for each in report.results} == {"processed"}
     turns = sorted(
-        orc.list_memories(kinds=[MemoryKind.EPISODE]), key=lambda each: each.event_time or 0
+        orc.memories.list(kinds=[MemoryKind.EPISODE]), key=lambda each: each.event_time or 0
     )
     assert [(each.session_id, each.source_role, each.content) for each in turns] == [
         ("ops/2024-01-02", "Ann Lee", "Welcome @Bo, see the plan (https://x.org) & #ops"),
@@ -390,7 +390,7 @@ def test_notes_of_a_vault_are_joined_by_their_links(orc: Orchestrator) -> None:
         (orc.paths.ingest / name).write_text(text)
     report = IngestPipeline(orc).run()
     assert {each.outcome for each in report.results} == {"processed"}
-    memories = {each.memory_id: each for each in orc.list_memories()}
+    memories = {each.memory_id: each for each in orc.memories.list()}
     texts = {each.content: each for each in memories.values()}
     (loans,) = [each for text, each in texts.items() if "every loan" in text]
     (drill,) = [each for text, each in texts.items() if "ten days" in text]
@@ -399,7 +399,7 @@ def test_notes_of_a_vault_are_joined_by_their_links(orc: Orchestrator) -> None:
     assert loans.tags == ("project/lending",)
     assert (drill.tags, ann.tags) == (("policy/2025",), ("person",))
     assert not any("[[" in text and "code" not in text for text in texts)
-    edges = {frozenset((e.from_id, e.to_id)) for e in orc.subgraph(list(memories)).edges}
+    edges = {frozenset((e.from_id, e.to_id)) for e in orc.graph.subgraph(list(memories)).edges}
     wanted = [(loans, drill), (loans, ann), (drill, ann)]
     assert {frozenset((a.memory_id, b.memory_id)) for a, b in wanted} <= edges
 

@@ -121,7 +121,7 @@ def test_bad_files(orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[
     assert [each["outcome"] for each in told if each["path"] not in refused] == ["processed"] * len(
         TAKEN
     )
-    contents = {each.content for each in orc.list_memories(limit=200)}
+    contents = {each.content for each in orc.memories.list(limit=200)}
     assert {"We decided to build the bridge.", "We decided to move east.", "Tea."} <= contents
     # Nothing is left but what is done with, and every file has its manifest.
     assert {each.name for each in zone.iterdir()} == {".claimed", "processed", "rejected"}

@@ -27,7 +27,7 @@ def drop(orc: Orchestrator, name: str, text: str) -> FileResult:
 
 
 def facts(orc: Orchestrator) -> list[str]:
-    return [each.content for each in orc.list_memories(limit=100)]
+    return [each.content for each in orc.memories.list(limit=100)]
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_lines_that_cite_a_memory_and_add_nothing_are_left_out(
         "The landlord sold the mill in March.",
         "Ida keeps three goats near the river.",
     }
-    [goats] = [each for each in orc.list_memories(limit=9) if "goats" in each.content]
+    [goats] = [each for each in orc.memories.list(limit=9) if "goats" in each.content]
     assert orc.trace(goats.memory_id).memory.content == goats.content
 
 
@@ -110,7 +110,7 @@ def test_places_in_the_file_are_those_of_the_file(orc: Orchestrator, known: str)
     text = f"{orc.bulletin().bulletin.text}\n\nIda keeps three goats."
     drop(orc, "mixed.md", text)
     last = text.count("\n") + 1
-    [goats] = [each for each in orc.list_memories(limit=9) if "goats" in each.content]
+    [goats] = [each for each in orc.memories.list(limit=9) if "goats" in each.content]
     found = orc.trace(goats.memory_id).source
     assert found.locator == f"L{last}-L{last}"
 

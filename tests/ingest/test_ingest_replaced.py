@@ -35,7 +35,7 @@ def drop(orc: Orchestrator, name: str, text: str) -> None:
 def parts(orc: Orchestrator, number: int) -> dict[str, list[Memory]]:
     """The memories of a record by their role."""
     found: dict[str, list[Memory]] = {}
-    for each in orc.list_memories(statuses=STORED_STATUSES, limit=200):
+    for each in orc.memories.list(statuses=STORED_STATUSES, limit=200):
         title = each.attributes.get("record", each.attributes.get("title"))
         if title == f"Doors {number}":
             found.setdefault(each.attributes["role"], []).append(each)

@@ -57,12 +57,12 @@ def record(number: int, title: str, status: str = "Accepted") -> str:
 
 
 def decisions(orc: Orchestrator) -> dict[str, tuple[str, MemoryStatus]]:
-    found = orc.list_memories(types=[MemoryType.DECISION], statuses=ALL)
+    found = orc.memories.list(types=[MemoryType.DECISION], statuses=ALL)
     return {each.attributes["title"]: (each.memory_id, each.status) for each in found}
 
 
 def edges_between(orc: Orchestrator, ids: list[str]) -> set[tuple[str, str, EdgeType]]:
-    graph = orc.subgraph(ids, hops=1)
+    graph = orc.graph.subgraph(ids, hops=1)
     return {(edge.from_id, edge.to_id, edge.edge_type) for edge in graph.edges}
 
 
@@ -261,7 +261,7 @@ def test_what_is_amended_stays_active(orc: Orchestrator, drop: Drop) -> None:
 def test_a_conversation(orc: Orchestrator, drop: Drop) -> None:
     drop("talk-session-01.txt", "# 8 May 2023\n\nAnn: We go to Porto.\nBob: Fine.\nAnn: Good.\n")
     run(orc)
-    turns = orc.list_memories(kinds=[MemoryKind.EPISODE], session_id="talk-session-01")
+    turns = orc.memories.list(kinds=[MemoryKind.EPISODE], session_id="talk-session-01")
     ordered = sorted(turns, key=lambda each: each.sequence or 0)
     assert [(each.source_role, each.content) for each in ordered] == [
         ("Ann", "We go to Porto."),
@@ -289,7 +289,7 @@ def test_own_document_with_a_broken_item(orc: Orchestrator, drop: Drop) -> None:
         SkippedPart.IDENTITY_NOT_ALLOWED: 1,
     }
     assert manifest(orc, result)["partial"] is True
-    (memory,) = orc.list_memories()
+    (memory,) = orc.memories.list()
     assert memory.importance == 90
     codes = [each["code"] for each in manifest(orc, result)["findings"]]
     assert codes == [SkippedPart.IMPORTANCE_CAPPED, SkippedPart.IDENTITY_NOT_ALLOWED]
@@ -328,7 +328,7 @@ class Breaking:
         error, self._error = self._error, None
         if error is not None and not self._after:
             raise error
-        outcome = self._orc.ingest_document(document, **options)
+        outcome = self._orc.ingestion.store(document, **options)
         if error is not None:
             raise error
         return outcome
@@ -362,8 +362,8 @@ def test_the_manifest_of_a_run_that_died_says_as_much(service: MemoryService, af
     calm, died = manifests = [manifest(each, only(run(each))) for each in (calm_one, dying)]
     ids = [each["memory_id"] for each in died["items"]["memories"]]
     edges = {each["edge_id"] for each in died["items"]["edges"]}
-    assert {each.memory_id for each in dying.list_memories()} == set(ids)
-    assert {each.edge_id for each in dying.subgraph(ids).edges} == edges
+    assert {each.memory_id for each in dying.memories.list()} == set(ids)
+    assert {each.edge_id for each in dying.graph.subgraph(ids).edges} == edges
     for told in manifests:
         for each in (*told["items"]["memories"], *told["items"]["edges"]):
             each.pop("memory_id", None)
@@ -450,7 +450,7 @@ def test_a_date_is_read_as_those_of_the_other_records_are(orc: Orchestrator, dro
     run(orc)
     days = {
         each.attributes["title"]: each.event_time
-        for each in orc.list_memories(types=[MemoryType.DECISION])
+        for each in orc.memories.list(types=[MemoryType.DECISION])
     }
     assert days == {
         "Use queue 1": 1685923200000,

@@ -69,7 +69,7 @@ def test_killed_workers_lose_and_repeat_nothing(tmp_path: Path) -> None:
         orc = service.orchestrator("orc-1")
         IngestPipeline(orc).run()
         assert IngestPipeline(orc).run().results == ()
-        turns = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1000)
+        turns = orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1000)
     expected = {f"This is file {n}." for n in range(FILES)} | {f"I read {n}." for n in range(FILES)}
     assert sorted(each.content for each in turns) == sorted(expected)
     kept = {each.name for each in (zone / "processed").iterdir()}
@@ -107,8 +107,8 @@ def test_a_file_in_parts_goes_on_where_it_was(tmp_path: Path) -> None:
         orc = service.orchestrator("orc-1")
         results = [each for _ in range(3) for each in IngestPipeline(orc).run().results]
         assert {each.outcome for each in results} <= {"processed", "duplicate", "skipped"}
-        todos = list(orc.list_memories(types=[MemoryType.TODO], limit=1000))
-        while page := orc.list_memories(
+        todos = list(orc.memories.list(types=[MemoryType.TODO], limit=1000))
+        while page := orc.memories.list(
             types=[MemoryType.TODO], limit=1000, before=todos[-1].memory_id
         ):
             todos += page

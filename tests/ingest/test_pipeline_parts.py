@@ -49,7 +49,7 @@ def interrupt(orc: Orchestrator, parts: int) -> None:
 
 
 def todos(orc: Orchestrator) -> list[str]:
-    return [each.content for each in orc.list_memories(types=[MemoryType.TODO], limit=1000)]
+    return [each.content for each in orc.memories.list(types=[MemoryType.TODO], limit=1000)]
 
 
 def test_an_interrupted_file_goes_on_where_it_was(orc: Orchestrator) -> None:
@@ -66,7 +66,7 @@ def test_an_interrupted_file_goes_on_where_it_was(orc: Orchestrator) -> None:
     assert result.manifest is not None
     manifest = json.loads((orc.paths.ingest / result.manifest).read_bytes())
     assert manifest["memories"]["stored"] == len(manifest["items"]["memories"])
-    assert orc.manifest(str(result.sha256))["manifest"]["items"] == manifest["items"]
+    assert orc.ingestion.manifest(str(result.sha256))["manifest"]["items"] == manifest["items"]
     assert orc.verify().totals == {}
 
 
@@ -126,9 +126,9 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     assert (result.outcome, result.reason) == ("held", RejectionReason.HELD)
     # Nothing of it is half visible.
     assert todos(orc) == []
-    assert orc.list_memories(statuses=[MemoryStatus.RETRACTED])
+    assert orc.memories.list(statuses=[MemoryStatus.RETRACTED])
     assert "ingest.held" in service.health("orc-1")["degraded"]
-    assert orc.ingest_file(str(result.sha256)).status == "held"
+    assert orc.ingestion.get(str(result.sha256)).status == "held"
     assert journalled(service) == ["ingest_held"]
     assert orc.verify().totals == {}
     drop(orc, "z.md", "The key of the shed is with Bo.\n")
@@ -138,7 +138,7 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS
     assert "ingest.held" not in service.health("orc-1")["degraded"]
-    assert orc.ingest_file(str(result.sha256)).status == "processed"
+    assert orc.ingestion.get(str(result.sha256)).status == "processed"
     assert orc.verify().totals == {}
 
 
@@ -209,6 +209,6 @@ def test_a_write_beside_a_large_file_waits_little(orc: Orchestrator) -> None:
         time.sleep(0.02)
     worker.join()
     assert [each.outcome for each in results] == ["processed"]
-    assert len(orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1000)) == 1_000
+    assert len(orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1000)) == 1_000
     # On a loaded machine too; in one transaction all of them wait for seconds.
     assert sorted(waits)[len(waits) // 2] < 0.5

@@ -65,7 +65,7 @@ def reasons(orc: Orchestrator, result: FileResult) -> dict[str, int]:
 
 
 def proposed(orc: Orchestrator) -> list[Memory]:
-    return [each for each in orc.list_memories(limit=100) if "extractor" in each.attributes]
+    return [each for each in orc.memories.list(limit=100) if "extractor" in each.attributes]
 
 
 def by_rules(tmp_path: Path, content: str = NOTES) -> set[str]:
@@ -73,7 +73,7 @@ def by_rules(tmp_path: Path, content: str = NOTES) -> set[str]:
     with MemoryService(tmp_path / "rules", environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
         ingest(orc, content)
-        return {each.content for each in orc.list_memories(limit=100)}
+        return {each.content for each in orc.memories.list(limit=100)}
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_proposal_becomes_a_memory_with_its_place(serve: Serve) -> None:
     source = sources[memory.source_id]
     assert (source.locator, source.captured_by) == ("L12-L12", CapturedBy.EXTRACTOR)
     assert source.content_sha256 == result.sha256
-    (edge,) = orc.subgraph([memory.memory_id], hops=1).edges
+    (edge,) = orc.graph.subgraph([memory.memory_id], hops=1).edges
     assert (edge.from_id, edge.edge_type) == (memory.memory_id, EdgeType.PART_OF)
 
 
@@ -117,13 +117,13 @@ def test_what_the_rules_found_at_the_same_place_is_not_stored_twice(
     result = ingest(orc)
     assert [each.content for each in proposed(orc)] == [CRANE]
     assert result.findings[SkippedPart.PROPOSAL_REPEATED] == 3
-    assert sum(each.content == ROPES for each in orc.list_memories(limit=100)) == 1
+    assert sum(each.content == ROPES for each in orc.memories.list(limit=100)) == 1
 
 
 def test_prose_of_which_the_rules_keep_nothing(serve: Serve) -> None:
     orc = serve(answer(item("Ann is ill.", "Thanks a lot!")))
     result = ingest(orc, "Thanks a lot!\n", "n.txt")
-    assert [each.content for each in orc.list_memories()] == ["Ann is ill."]
+    assert [each.content for each in orc.memories.list()] == ["Ann is ill."]
     assert SkippedPart.NOTHING_EXTRACTED not in result.findings
 
 
@@ -179,7 +179,7 @@ def test_a_proposal_that_breaks_a_rule_is_told_and_left_out(
 def test_a_model_that_fails_costs_nothing_but_its_proposals(serve: Serve, tmp_path: Path) -> None:
     orc = serve(ProviderAnswerInvalid("no JSON"))
     result = ingest(orc)
-    assert {each.content for each in orc.list_memories(limit=100)} == by_rules(tmp_path)
+    assert {each.content for each in orc.memories.list(limit=100)} == by_rules(tmp_path)
     (told,) = [e for e in manifest(orc, result)["findings"] if e["code"] == "extractor_failed"]
     assert told["details"] == {"error": "provider.answer_invalid", "pieces": 1, "failed": 1}
 
@@ -309,7 +309,7 @@ def test_a_bad_answer_over_http_keeps_what_the_rules_found(
     assert result.outcome == "processed"
     (told,) = [e for e in manifest(orc, result)["findings"] if e["code"] == "extractor_failed"]
     assert told["details"]["error"] == error
-    assert {each.content for each in orc.list_memories(limit=100)} == by_rules(tmp_path)
+    assert {each.content for each in orc.memories.list(limit=100)} == by_rules(tmp_path)
     assert KEY not in (orc.paths.ingest / str(result.manifest)).read_text()
     assert KEY not in orc.paths.log_file.read_text()
 
@@ -343,7 +343,7 @@ def test_nonsense_over_http(
     model_server.behave(model_server.writes(written))
     result = ingest(orc)
     assert reasons(orc, result) == {reason: 1}
-    assert {each.content for each in orc.list_memories(limit=100)} == by_rules(tmp_path)
+    assert {each.content for each in orc.memories.list(limit=100)} == by_rules(tmp_path)
 
 
 def test_a_file_that_gives_orders_gets_no_more_than_a_sentence(
@@ -366,7 +366,7 @@ def test_a_file_that_gives_orders_gets_no_more_than_a_sentence(
         0.8,
         55,
     )
-    found = orc.list_memories(limit=100)
+    found = orc.memories.list(limit=100)
     assert kept in {each.memory_id for each in found}
     assert not [each for each in found if each.type is MemoryType.IDENTITY]
     assert all(each.confidence <= 0.9 for each in found if each.memory_id != kept)

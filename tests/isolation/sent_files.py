@@ -94,7 +94,7 @@ def _send(owner: Orchestrator, name: str, data: bytes) -> None:
 
 
 def _canaries(owner: Orchestrator, file: SentFile) -> tuple[Canary, ...]:
-    manifest = owner.ingest_file(file.sha256).manifest or {}
+    manifest = owner.ingestion.get(file.sha256).manifest or {}
     items = manifest.get("items", {}).get("memories", [])
     assert len(items) == len(_PLACES[file.what]), manifest
     made = []

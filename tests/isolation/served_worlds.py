@@ -258,7 +258,7 @@ def build(root: Path) -> Built:
         found = [
             each.edge.edge_id
             for resolved in (False, True)
-            for each in owner.contradictions(resolved=resolved, limit=500).items
+            for each in owner.contradictions.list(resolved=resolved, limit=500).items
         ]
         made = {
             "contradictions": found,
@@ -270,16 +270,15 @@ def build(root: Path) -> Built:
             "far_bulletin": _issued(far_owner),
             "proposal": _proposed(service, owner, world),
         }
-        owner.trust("run", "told", "standard", reason="it was looked at")
-        owner.embed_pending()
+        owner.sources.trust("run", "told", "standard", reason="it was looked at")
+        owner.maintenance.embed_pending()
     return Built(root, world, other, secrets, made, files)
 
 
 def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
     """Keep a proposal that two entities are one which are hidden from most viewers."""
     entity, into = (
-        owner.get_entity_info(each.word).entity_id
-        for each in world.hidden(VIEWERS["no scope"])[-2:]
+        owner.entities.get(each.word).entity_id for each in world.hidden(VIEWERS["no scope"])[-2:]
     )
     proposal = {
         "proposal_id": "prop_hidden",
@@ -299,7 +298,7 @@ def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
 def _issued(owner: Orchestrator) -> str:
     """The id of a bulletin that cites what only its owner sees whole."""
     owner.bulletin()
-    return owner.bulletins(limit=1).bulletins[0].bulletin_id
+    return owner.receipts.bulletins(limit=1).bulletins[0].bulletin_id
 
 
 @contextmanager

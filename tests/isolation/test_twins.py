@@ -81,7 +81,7 @@ def shown(orc: Orchestrator) -> dict[str, str]:
         source_role="user",
         sensitivity="Public",
     )
-    orc.end_session("talk")
+    orc.sessions.end("talk")
     receipt = orc.recall(QUERY).receipt_id
     bulletin = orc.bulletin()
     assert receipt is not None
@@ -102,7 +102,7 @@ def hidden(orc: Orchestrator, names: Mapping[str, str]) -> None:
     orc.save_episode(
         "The key is under it.", session_id="talk", source_role="user", sensitivity="Restricted"
     )
-    orc.end_session("talk")
+    orc.sessions.end("talk")
     orc.remember("Ferns of the task", scope="session", scope_id="friday", sensitivity="Restricted")
 
 

@@ -17,12 +17,12 @@ from memgraph.service.turns.aio import HookOptions
 
 OPEN = [
     (Orchestrator.remember, MemoryInput),
-    (Orchestrator.store, MemoryInput),
+    (Orchestrator.memories.store, MemoryInput),
     (Orchestrator.correct, Correction),
     (Orchestrator.save_episode, EpisodeInput),
     (Orchestrator.recall, RecallRequest),
-    (Orchestrator.recall_shown, RecallRequest),
-    (Orchestrator.build_context, ContextRequest),
+    (Orchestrator.agents.recall_shown, RecallRequest),
+    (Orchestrator.contexts.build, ContextRequest),
     (ContextAssembler.build_context, ContextRequest),
 ]
 

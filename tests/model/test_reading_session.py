@@ -64,7 +64,7 @@ def test_no_changed_or_new_object_is_written(service: MemoryService, orc: Orches
         session.add(SourceRow(source_id="src_x", source_type="manual", captured_by="user"))
         with pytest.raises(OperationalError, match="readonly database"):
             session.commit()
-    assert [list_memory.status for list_memory in orc.list_memories()] == [MemoryStatus.ACTIVE]
+    assert [list_memory.status for list_memory in orc.memories.list()] == [MemoryStatus.ACTIVE]
 
 
 def test_it_hides_nothing(service: MemoryService, orc: Orchestrator) -> None:
@@ -102,7 +102,7 @@ def test_an_idle_session_holds_up_no_writer_and_no_erasure(
         assert row.content == SECRET
 
         orc.remember("The gate closes at nine.")
-        report = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+        report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
         assert (report.unfinished, report.wal_truncated) == ((), True)
         # What was loaded is the reader's copy, until it is read anew.
         assert row.content == SECRET
@@ -125,12 +125,12 @@ def test_begin_makes_one_snapshot_which_an_erasure_waits_for(
         assert contents(session) == [SECRET]
         orc.remember("The gate closes at nine.")
         assert session.exec(select(func.count()).select_from(MemoryRow)).one() == 1
-        report = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+        report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
         assert "database.in_use" in report.unfinished
 
         session.commit()
         assert contents(session) == ["", "The gate closes at nine."]
-        assert orc.erase(memory_id=secret, reason="asked for", dry_run=False).complete
+        assert orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False).complete
 
 
 def test_a_closed_session_holds_no_connection(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_further_sources_of_a_memory(session: Session, orc: Orchestrator) -> Non
         "captured_by": "user",
         "workflow_run_id": "run-7",
     }
-    repeated = orc.store("The deposit for power tools is 50 EUR.", source=source_fields)
+    repeated = orc.memories.store("The deposit for power tools is 50 EUR.", source=source_fields)
     assert repeated.outcome == "duplicate"
 
     (support,) = memory(session, first).supports
@@ -141,7 +141,7 @@ def test_entities_lead_to_their_memories_and_other_names(
     ]
     orc.remember("The pipes are from Acme Corp.")
     orc.remember("ACME Corp sent the bill.")
-    orc.merge_entities("Ada Lovelace", "Ada Byron", reason="she married")
+    orc.entities.merge("Ada Lovelace", "Ada Byron", reason="she married")
 
     statement = select(EntityRow).where(EntityRow.canonical_name == "Ada Lovelace")
     ada = session.exec(statement).one()
@@ -164,7 +164,9 @@ def test_enums_times_and_json_come_back_as_values(
         event_time="2025-12-24T18:00:00Z",
     )
     other = orc.remember("Hold the release.", type="Todo")
-    orc.resolve(orc.relate(item, EdgeType.CONTRADICTS, other), winner=item, reason="shipped")
+    orc.contradictions.resolve(
+        orc.relate(item, EdgeType.CONTRADICTS, other), winner=item, reason="shipped"
+    )
 
     row = memory(session, item)
     assert (row.kind, row.type, row.scope) == (
@@ -211,9 +213,9 @@ def test_an_edge_that_is_open_has_no_resolution(session: Session, orc: Orchestra
 
 def test_receipts_are_read_with_their_reasons(session: Session, orc: Orchestrator) -> None:
     gate = orc.remember("The gate closes at nine.")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     bundle = orc.recall("when does the gate close?")
-    orc.receipt(bundle.receipt_id)
+    orc.receipts.get(bundle.receipt_id)
 
     receipt = session.get(RecallRow, bundle.receipt_id)
     assert receipt is not None

@@ -77,7 +77,7 @@ def test_recall_goes_on_over_words_and_embeddings_wait(started: Any) -> None:
     service = started(EMBEDDING)
     orc = service.orchestrator("orc", create=True)
     kept = orc.remember("The office is in Berlin.")
-    drained = orc.embed_pending()
+    drained = orc.maintenance.embed_pending()
     assert (drained.error_code, drained.failed, drained.put_off) == ("extra.missing", 0, 1)
     bundle = orc.recall("Where is the office?")
     assert [item.memory.memory_id for item in bundle.items] == [kept]
@@ -98,9 +98,9 @@ def test_the_reranker_is_left_out(started: Any) -> None:
 def test_a_session_waits_for_its_model(started: Any) -> None:
     orc = started(LLM).orchestrator("orc", create=True)
     orc.save_episode("I live in Berlin.", session_id="s", source_role="user")
-    [report] = orc.consolidate(session_id="s")
+    [report] = orc.jobs.consolidate(session_id="s")
     assert report.error_code == "extra.missing"
-    assert [one.pending for one in orc.sessions()] == [1]
+    assert [one.pending for one in orc.sessions.list()] == [1]
 
 
 def test_an_extractor_tells_its_code() -> None:

@@ -258,7 +258,7 @@ def test_recall_finds_by_its_vectors(folder: Path, tmp_path: Path) -> None:
         orc = service.orchestrator("ponds", create=True)
         near = orc.remember("crane")
         orc.remember("stork")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         [first, _] = orc.recall("heron").items
     assert first.memory.memory_id == near
     assert first.legs["vector"] == 1

@@ -30,7 +30,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryService]
                     scope_id=f"p{project}",
                     type="Decision" if number % 3 else "Fact",
                 )
-        made.orchestrator("orc").embed_pending()
+        made.orchestrator("orc").maintenance.embed_pending()
         yield made
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.engines
 
 def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
     found = [orc.remember(content, **fields) for content in contents]
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     return found
 
 
@@ -35,7 +35,7 @@ def say(orc: Orchestrator, session: str, *turns: tuple[str, str], **fields: Any)
         orc.remember(text, kind="episode", session_id=session, source_role=who, **fields)
         for who, text in turns
     ]
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     return found
 
 
@@ -110,7 +110,7 @@ def test_a_named_date_finds_what_happened_then(orc: Orchestrator) -> None:
         orc.remember(f"We met at the lake and swam, visit {n}.", event_time=at)
         for n, at in ((1, "2024-03-05"), (2, "2024-07-05"))
     )
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     assert orc.recall("What happened at the lake in July 2024?").ids[0] == late
     assert orc.recall("What happened at the lake in March 2024?").ids[0] == early
 
@@ -124,7 +124,7 @@ def test_a_replaced_memory_speaks_for_its_successor(orc: Orchestrator) -> None:
     old, *_ = remember(orc, "The standup is at nine in the morning in the blue room.")
     new = orc.correct(old, "Moved to half past ten, upstairs.", reason="new schedule")
     newest = orc.correct(new, "Now at eleven, online.", reason="again")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     bundle = orc.recall("standup morning blue room")
     assert bundle.ids == (newest,)
     assert bundle.items[0].legs["succession"] == 1
@@ -139,7 +139,7 @@ def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -
     before = clock.now_ms()
     clock.advance(days=2)
     new = orc.correct(old, "The release is planned for June.", reason="delay")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     assert orc.recall("release planned").ids == (new,)
     then = orc.recall("release planned", as_of=before)
     assert then.ids == (old,)
@@ -170,7 +170,7 @@ def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     assert item.contradicted_by == (other,)
     assert item.modifiers["contradiction"] == 0.98
     assert edge in {each.edge_id for each in bundle.edges}
-    orc.resolve(edge, winner=one, reason="asked them")
+    orc.contradictions.resolve(edge, winner=one, reason="asked them")
     after = orc.recall("Is the office key with Dora?", top_n=5)
     assert other not in after.ids
     assert after.items[0].modifiers["contradiction"] == 1.0
@@ -226,7 +226,7 @@ def test_nothing_is_lifted_over_what_replaced_a_better_match(orc: Orchestrator) 
         orc, "The heron feeds by the pond.", "A heron by the pond, said the sign at noon."
     )
     new = orc.correct(old, "It moved to the weir.", reason="seen there")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     bundle = orc.recall("The heron feeds by the pond")
     assert bundle.ids.index(new) < bundle.ids.index(other)
     item = next(each for each in bundle.items if each.memory.memory_id == other)
@@ -294,7 +294,7 @@ def check_filters(
             source={"source_type": "channel_transcript", "conversation_id": "talk"},
         ): "c",
     }
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     assert {ids[one] for one in orc.recall(query, **fields).ids} == expected
 
 
@@ -344,7 +344,7 @@ def test_without_the_provider_words_are_searched(
         memory = made.orchestrator("orc", create=True)
         found = memory.remember("The kettle is broken.")
         assert codes(memory.recall("kettle")) == ["vector.pending"]
-        memory.embed_pending()
+        memory.maintenance.embed_pending()
         provider.fail_with = ProviderUnavailable("down")
         bundle = memory.recall("kettle")
         assert codes(bundle) == ["vector.provider_failed"]
@@ -384,7 +384,7 @@ def test_equal_texts_share_the_answer_in_a_stable_order(orc: Orchestrator) -> No
         for n in range(500)
     ]
     orc.remember_many(turns)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     assert orc.recall("ok").ids == orc.recall("ok").ids
     assert len(orc.recall("ok").items) == 20
 
@@ -429,6 +429,6 @@ def test_what_replaced_a_memory_of_something_else_stays_behind_the_answer(tmp_pa
     shop(tmp_path)
     with MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator(NAME)
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         first = orc.recall("When does the shop close?").items[0]
     assert first.memory.content.startswith("The shop closes at")

@@ -88,7 +88,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryServ
             memory.correct(old, f"A crane inspection replaced {old}.", reason="test")
         for gone in ids[4::9]:
             memory.retract(gone, reason="test")
-        memory.embed_pending()
+        memory.maintenance.embed_pending()
         yield service, before
 
 
@@ -108,7 +108,7 @@ def test_only_what_the_reader_may_see_shows(
 ) -> None:
     service, before = world
     full = service.orchestrator("orc", viewer=EVERYONE)
-    known = {each.memory_id: each for each in full.list_memories(statuses=(), limit=1_000)}
+    known = {each.memory_id: each for each in full.memories.list(statuses=(), limit=1_000)}
     reader = service.orchestrator("orc", viewer=viewer)
     fields: dict[str, Any] = {"as_of": before} if then else {}
     bundle = reader.recall(query, top_n=200, include_superseded=include_superseded, **fields)

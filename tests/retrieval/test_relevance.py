@@ -18,7 +18,7 @@ TEXTS = (
 
 def filled(orc: Orchestrator) -> dict[str, str]:
     ids = {text: orc.remember(text) for text in TEXTS}
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     return ids
 
 
@@ -34,16 +34,16 @@ def test_a_floor_leaves_out_what_has_nothing_to_do_with_the_question(orc: Orches
 def test_a_context_has_the_floor_of_the_settings(orc: Orchestrator) -> None:
     ids = filled(orc)
     stranger = "Which violin concerto did Oistrakh record in Leipzig?"
-    assert orc.get_context(stranger).text == ""
-    assert ids[TEXTS[1]] in orc.get_context("Who repairs clocks in Graz?").memory_ids
+    assert orc.context(stranger).text == ""
+    assert ids[TEXTS[1]] in orc.context("Who repairs clocks in Graz?").memory_ids
 
 
 def test_both_sides_of_a_contradiction_are_marked_in_every_format(orc: Orchestrator) -> None:
     old, new = orc.remember("The gate opens at six."), orc.remember("The bridge opens at eight.")
     orc.relate(new, "Contradicts", old, reason="said otherwise")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     for form in ("fenced", "list", "sections"):
-        text = orc.get_context("When do the gate and the bridge open?", format=form).text
+        text = orc.context("When do the gate and the bridge open?", format=form).text
         assert f"contradicted by {short_id(old)} (" in text
         assert f"contradicted by {short_id(new)} (" in text
         assert text.index("bridge") < text.index("gate")
@@ -64,13 +64,17 @@ def test_short_ids_are_taken_wherever_a_memory_is_named(orc: Orchestrator) -> No
     )
     short = short_id
     edge = orc.relate(short(gate), "Contradicts", short(bridge))
-    assert {gate, bridge} == {each.memory_id for each in orc.subgraph([short(gate)]).nodes}
-    assert [each.edge.edge_id for each in orc.contradictions(memory_id=short(gate)).items] == [edge]
-    assert orc.contradictions(memory_id=short(lamp)).items == ()
-    assert orc.grounds(short(gate)).memory_id == orc.source_lines(short(gate)).memory_id == gate
-    orc.resolve(edge, winner=short(bridge), reason="seen")
+    assert {gate, bridge} == {each.memory_id for each in orc.graph.subgraph([short(gate)]).nodes}
+    assert [each.edge.edge_id for each in orc.contradictions.list(memory_id=short(gate)).items] == [
+        edge
+    ]
+    assert orc.contradictions.list(memory_id=short(lamp)).items == ()
+    assert (
+        orc.graph.grounds(short(gate)).memory_id == orc.sources.lines(short(gate)).memory_id == gate
+    )
+    orc.contradictions.resolve(edge, winner=short(bridge), reason="seen")
     assert (orc.get(gate).status, orc.get(bridge).status) == ("superseded", "active")
-    [outcome] = orc.forget([short(lamp)], reason="wrong")
+    [outcome] = orc.memories.forget([short(lamp)], reason="wrong")
     assert (outcome.memory_id, outcome.outcome) == (lamp, "retracted")
     with pytest.raises(InvalidInput):
         orc.relate(short(bridge), "RelatedTo", bridge)

@@ -36,7 +36,7 @@ def poisoned(orc: Orchestrator, number: int = 100, **fields: Any) -> None:
         for n in range(number)
     ]
     assert {each.outcome for each in orc.remember_many(items)} == {"stored"}
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
 
 
 def of_evil(bundle: Bundle) -> int:
@@ -51,7 +51,7 @@ def test_one_conversation_holds_no_more_than_a_third_of_the_places(
 ) -> None:
     poisoned(orc, number)
     if tier is not None:
-        orc.trust("conversation", "evil", tier=tier, reason="nobody knows them")
+        orc.sources.trust("conversation", "evil", tier=tier, reason="nobody knows them")
     bundle = orc.recall(QUERY, top_n=12)
     assert len(bundle.items) == 12
     # The others are eight: they have all the places that are theirs.
@@ -64,7 +64,7 @@ def test_turns_of_a_source_of_low_trust_are_bounded_too(orc: Orchestrator) -> No
     fields = {"kind": "episode", "type": "Fact", "session_id": "evil", "source_role": "guest"}
     poisoned(orc, 60, **fields)
     before = of_evil(orc.recall(QUERY, top_n=12))
-    orc.trust("conversation", "evil", tier="low", reason="nobody knows them")
+    orc.sources.trust("conversation", "evil", tier="low", reason="nobody knows them")
     after = orc.recall(QUERY, top_n=12)
     assert of_evil(after) == 12 - len(HONEST) <= before
     evil = [each for each in after.items if each.source.conversation_id == "evil"]
@@ -88,7 +88,7 @@ def flooded(orc: Orchestrator, *, talks: int, named: bool, number: int = 100) ->
         for text, talk in lines
     ]
     assert {each.outcome for each in orc.remember_many(items)} == {"stored"}
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
 
 
 def turns_of_evil(bundle: Bundle) -> int:
@@ -124,7 +124,7 @@ def test_a_store_that_is_one_conversation_is_searched_once(
             source_role="user",
             **turn,  # type: ignore[arg-type]  # by keyword
         )
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
 
     def searched_again(*_: object) -> None:
         raise AssertionError
@@ -146,6 +146,6 @@ def test_a_source_keeps_places_that_no_other_is_relevant_for(orc: Orchestrator) 
         )
     for text in ("Bread is baked at five.", "The ferry leaves on Friday.", "Rain fell in June."):
         orc.remember(text)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     bundle = orc.recall("What do the drawers of the vault hold?", top_n=10)
     assert [each.source.conversation_id for each in bundle.items] == ["one"] * 10

@@ -42,8 +42,8 @@ def test_an_edge_is_joined_once_and_is_no_certainty(
     agent: Orchestrator, edge_type: EdgeType
 ) -> None:
     new, old = fact(agent, "The shop opens at ten."), fact(agent, "The shop opens at nine.")
-    made = agent.propose_relation(new, edge_type, old, reason="Said so.")
-    again = agent.propose_relation(new, edge_type, old)
+    made = agent.agents.propose_relation(new, edge_type, old, reason="Said so.")
+    again = agent.agents.propose_relation(new, edge_type, old)
     assert (made.outcome, again.outcome) == ("stored", "duplicate")
     assert made.edge_id == again.edge_id
     [edge] = agent.trace(new).edges_out
@@ -79,13 +79,13 @@ def test_who_sees_what_is_replaced_sees_what_replaces_it(
 ) -> None:
     ends = fact(agent, "The shop opens at ten.", **new), fact(agent, "It opens at nine.", **old)
     if allowed:
-        agent.propose_relation(ends[0], "Updates", ends[1])
+        agent.agents.propose_relation(ends[0], "Updates", ends[1])
     else:
         with pytest.raises(AccessDenied, match="could not see"):
-            agent.propose_relation(ends[0], "Updates", ends[1])
+            agent.agents.propose_relation(ends[0], "Updates", ends[1])
     assert agent.get(ends[1]).status.value == ("superseded" if allowed else "active")
     # To say that they contradict one another hides nothing from anybody.
-    assert agent.propose_relation(ends[0], "Contradicts", ends[1]).outcome == "stored"
+    assert agent.agents.propose_relation(ends[0], "Contradicts", ends[1]).outcome == "stored"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_only_a_person_replaces_stands(
 ) -> None:
     new, kept = fact(agent, "The shop opens at ten."), fact(agent, "It opens at nine.", **old)
     with pytest.raises(error):
-        agent.propose_relation(new, "Updates", kept)
+        agent.agents.propose_relation(new, "Updates", kept)
     assert agent.get(kept).status.value == "active"
     assert agent.trace(new).edges_out == ()
 
@@ -117,7 +117,7 @@ def test_a_new_fact_is_compared_with_nothing_hidden(
     ]
     seen = fact(agent, "The shop opens at 9:15 on Mondays.")
     narrow = service.orchestrator("orc-1", viewer=Viewer(), actor="agent")
-    found = narrow.propose_fact("The shop opens at 10:30 on Mondays.").found
+    found = narrow.agents.propose_fact("The shop opens at 10:30 on Mondays.").found
     assert found is not None
     assert (found.updates, found.contradicts) in (((), (seen,)), ((seen,), ()))
     assert not set(hidden) & set(found.reasons or ())
@@ -126,7 +126,7 @@ def test_a_new_fact_is_compared_with_nothing_hidden(
 def test_a_turn_replaces_nothing(agent: Orchestrator) -> None:
     turn = agent.save_episode("It opens at ten.", session_id="talk", source_role="user")
     with pytest.raises(InvalidInput):
-        agent.propose_relation(turn, "Updates", fact(agent, "It opens at nine."))
+        agent.agents.propose_relation(turn, "Updates", fact(agent, "It opens at nine."))
 
 
 @pytest.mark.parametrize("edge_type", EdgeType)
@@ -140,35 +140,35 @@ def test_what_is_hidden_is_not_joined(
     for one in (hidden, absent):
         for ends in ((seen, one), (one, seen)):
             with pytest.raises(NotFound):
-                narrow.propose_relation(ends[0], edge_type, ends[1])
+                narrow.agents.propose_relation(ends[0], edge_type, ends[1])
     assert agent.trace(seen).edges_out == agent.trace(seen).edges_in == ()
 
 
 def test_nothing_is_joined_to_itself_or_by_an_unknown_edge(agent: Orchestrator) -> None:
     one = fact(agent, "It opens at nine.")
     with pytest.raises(InvalidInput):
-        agent.propose_relation(one, "RelatedTo", one)
+        agent.agents.propose_relation(one, "RelatedTo", one)
     with pytest.raises(InvalidInput):
-        agent.propose_relation(one, "Hates", fact(agent, "It opens at ten."))
+        agent.agents.propose_relation(one, "Hates", fact(agent, "It opens at ten."))
 
 
 def test_two_facts_do_not_replace_each_other(agent: Orchestrator) -> None:
     new, old = fact(agent, "The shop opens at ten."), fact(agent, "The shop opens at nine.")
-    agent.propose_relation(new, "Updates", old)
+    agent.agents.propose_relation(new, "Updates", old)
     with pytest.raises(Conflict):
-        agent.propose_relation(old, "Updates", new)
+        agent.agents.propose_relation(old, "Updates", new)
 
 
 @pytest.mark.parametrize("end", ["superseded", "retracted"])
 def test_what_is_out_of_force_replaces_nothing(agent: Orchestrator, end: str) -> None:
     new, old = fact(agent, "The shop opens at ten."), fact(agent, "The ferry leaves at nine.")
     if end == "superseded":
-        agent.propose_relation(fact(agent, "The shop opens at noon."), "Updates", new)
+        agent.agents.propose_relation(fact(agent, "The shop opens at noon."), "Updates", new)
     else:
         agent.retract(new, reason="It was wrong.")
     assert agent.get(new).status.value == end
     with pytest.raises(Conflict):
-        agent.propose_relation(new, "Updates", old)
+        agent.agents.propose_relation(new, "Updates", old)
     assert agent.get(old).status.value == "active"
 
 
@@ -204,7 +204,9 @@ def test_a_page_that_has_no_room_goes_on_where_it_was_cut(agent: Orchestrator) -
             break
         # Where a page ended stays a place, whatever becomes of the last one on it.
         last = page["contradictions"][-1]
-        agent.resolve(last["edge_id"], winner=last["sides"][0]["memory_id"], reason="Asked.")
+        agent.contradictions.resolve(
+            last["edge_id"], winner=last["sides"][0]["memory_id"], reason="Asked."
+        )
     assert (sorted(told), page["left_out"]) == (sorted(made), 0)
 
 
@@ -235,10 +237,10 @@ def test_what_stands_beside_the_memories_of_a_result_leaves_room_for_them(
     source = found.source.model_copy(update={"conversation_id": "c" * 480})
     support = MemorySupport(source=source, added_at=found.memory.created_at)
     many = found.model_copy(update={"supports": (support,) * 20})
-    profile = agent.get_entity_info("Ada Okafor")
+    profile = agent.entities.get("Ada Okafor")
     called = profile.model_copy(update={"aliases": ("n" * 480,) * 10})
     monkeypatch.setattr(Orchestrator, "trace", lambda *_: many)
-    monkeypatch.setattr(Orchestrator, "get_entity_info", lambda *_: called)
+    monkeypatch.setattr(Orchestrator.entities, "get", lambda *_: called)
     traced, named = trace_memory(agent, "any"), get_entity_info(agent, "any")
     assert [each["memory_id"] for each in traced["linked"]] == [ground]
     assert [each["memory_id"] for each in named["memories"]] == [ground]

@@ -85,7 +85,7 @@ def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchest
     assert code(told) == "access.denied"
     told = call_tool(agent, "memory_stats", only=["search_memory"])
     assert code(told) == "access.denied"
-    assert agent.list_memories() == []
+    assert agent.memories.list() == []
     with pytest.raises(InvalidInput):
         tools_for(agent, only=["forget_everything"])
 
@@ -133,7 +133,7 @@ def test_what_a_model_may_not_see_does_not_show_in_what_it_remembers(
     assert code(call_tool(agent, "confirm_fact", {"memory_id": secret})) == "memory.not_found"
     told = call_tool(agent, "search_memory", {"query": "Anna"})
     assert secret not in json.dumps(told)
-    assert secret not in boss.contradictions().model_dump_json()
+    assert secret not in boss.contradictions.list().model_dump_json()
     assert mine in json.dumps(told)
 
 
@@ -145,7 +145,7 @@ def test_every_name_that_is_given_is_linked(agent: Orchestrator) -> None:
         for name in ("Kestrel Board", "Zeppelin"):
             told = call_tool(agent, "get_entity_info", {"name": name})
             assert [each["memory_id"] for each in told["memories"]] == [memory_id]
-        agent.rebuild(["entities"])
+        agent.maintenance.rebuild(["entities"])
 
 
 def test_a_correction_replaces_a_fact_but_none_that_was_confirmed(
@@ -273,7 +273,7 @@ def test_what_a_search_gave_is_no_news(agent: Orchestrator, lead: str) -> None:
     for content, outcome in ((said, "duplicate"), (lead + said, "known")):
         told = call_tool(agent, "remember_fact", {"content": content}, session_id="s-2")
         assert told == {"outcome": outcome, "memory_id": known}
-    assert len(agent.list_memories()) == 1
+    assert len(agent.memories.list()) == 1
 
 
 def test_a_turn_is_known_when_it_was_recalled_from_another_conversation(
@@ -303,7 +303,7 @@ def test_maintenance_is_asked_for_by_the_host_and_rare(
     offered = tools_for(agent, maintenance=True)
     assert [each["function"]["name"] for each in offered] == list(TOOLS)
     assert code(call_tool(agent, MAINTENANCE)) == "access.denied"
-    assert list(agent.jobs()) == []
+    assert list(agent.jobs.list()) == []
     assert "runs" in call_tool(agent, MAINTENANCE, maintenance=True)
     clock.advance(ms=PAUSE_MS - 1_000)
     assert code(call_tool(agent, MAINTENANCE, maintenance=True)) == "memory.conflict"
@@ -340,10 +340,10 @@ def test_a_search_gives_neither_the_question_nor_labels_of_tool_calls(
     fact = put(agent, "The bakery opens at seven.")
     found = call_tool(agent, "search_memory", {"query": question, "limit": 1})
     assert [each["memory_id"] for each in found["memories"]] == [fact]
-    [receipt] = agent.receipts().receipts
+    [receipt] = agent.receipts.list().receipts
     assert [each.memory_id for each in receipt.items] == [fact]
     put(agent, "The bakery closes at six.")
-    assert agent.replay(receipt.receipt_id, query=question).same
+    assert agent.receipts.replay(receipt.receipt_id, query=question).same
     more = call_tool(agent, "search_memory", {"query": "function call of search"})
     assert {each["text"] for each in more["memories"]}.isdisjoint(
         {"function_call search_memory", "function_call_output"}
@@ -358,7 +358,9 @@ def test_of_an_entity_only_what_fitted_was_handed_out(
             agent, f"The company Novatech ran pilot {number} " + 'ended "well" """" """" """" ' * 20
         )
     noted: list[str] = []
-    monkeypatch.setattr(Orchestrator, "note_handed_out", lambda _, texts: noted.extend(texts))
+    monkeypatch.setattr(
+        Orchestrator.agents, "note_handed_out", lambda _, texts: noted.extend(texts)
+    )
     found = call_tool(agent, "get_entity_info", {"name": "Novatech"})
     assert found["left_out"] > 0
     assert noted == [each["text"] for each in found["memories"]]
@@ -413,7 +415,7 @@ def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator,
     first = _call("remember_fact", {"content": "The tea is in the jar."})
     with pytest.raises(InvalidInput):
         answer_calls(agent, [first, odd])
-    assert agent.list_memories() == []
+    assert agent.memories.list() == []
 
 
 @pytest.mark.parametrize(
@@ -452,8 +454,8 @@ def test_wrong_arguments_are_told_and_nothing_happens(
     told = call_tool(agent, name, arguments, maintenance=True)
     assert code(told) == "input.invalid"
     assert len(told["error"]["message"]) <= 500
-    assert agent.list_memories() == []
-    assert list(agent.jobs()) == []
+    assert agent.memories.list() == []
+    assert list(agent.jobs.list()) == []
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -64,7 +64,7 @@ def test_the_same_values_come_from_a_thread(orc: Orchestrator) -> None:
             for n in range(12)
         )
         assert len(set(await asyncio.gather(*turns))) == 12
-        assert {each.turns for each in await aio.sessions()} == {4}
+        assert {each.turns for each in await aio.sessions.list()} == {4}
         assert (await aio.verify()).ok
 
     asyncio.run(work(orc.aio))

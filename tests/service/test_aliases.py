@@ -62,7 +62,7 @@ def talk(service: MemoryService) -> Orchestrator:
 def night(service: MemoryService, server: ModelServer, *aliases: dict[str, Any]) -> dict[str, int]:
     answers = [server.writes(finds()), server.writes(finds())]
     server.behave(*answers, *(server.writes(json.dumps(each)) for each in aliases))
-    report = service.orchestrator("orc-1").run("enrichment")
+    report = service.orchestrator("orc-1").jobs.run("enrichment")
     assert report.state is JobState.DONE
     return dict(report.counts)
 
@@ -70,12 +70,12 @@ def night(service: MemoryService, server: ModelServer, *aliases: dict[str, Any])
 def test_an_alias_is_proposed_and_accepted(asked: MemoryService, server: ModelServer) -> None:
     orc = talk(asked)
     assert night(asked, server, {"same_as": 0, "confidence": 0.9})["proposed"] == 1
-    [one] = orc.entity_proposals()
+    [one] = orc.entities.proposals()
     assert (one.entity.canonical_name, one.into.canonical_name) == ("Vitka", "Vitalia Borges")
-    found = orc.decide_entity_proposal(one.proposal_id, accept=True, **WHY)
+    found = orc.entities.decide(one.proposal_id, accept=True, **WHY)
     assert (found.canonical_name, found.mention_count) == ("Vitalia Borges", 2)
-    assert orc.entity_proposals() == []
-    assert orc.get_entity_info("Vitka").canonical_name == "Vitalia Borges"
+    assert orc.entities.proposals() == []
+    assert orc.entities.get("Vitka").canonical_name == "Vitalia Borges"
     assert orc.verify().as_dict()["findings"] == []
 
 
@@ -84,15 +84,15 @@ def test_a_rejected_alias_changes_nothing_and_is_not_asked_again(
 ) -> None:
     orc = talk(asked)
     night(asked, server, {"same_as": 0, "confidence": 0.9})
-    [one] = orc.entity_proposals()
-    orc.decide_entity_proposal(one.proposal_id, accept=False, **WHY)
+    [one] = orc.entities.proposals()
+    orc.entities.decide(one.proposal_id, accept=False, **WHY)
     with pytest.raises(NotFound):
-        orc.decide_entity_proposal(one.proposal_id, accept=True, **WHY)
+        orc.entities.decide(one.proposal_id, accept=True, **WHY)
     requests = len(server.requests)
-    orc.run("enrichment")
+    orc.jobs.run("enrichment")
     assert len(server.requests) == requests
-    assert orc.entity_proposals() == []
-    assert orc.get_entity_info("Vitka").canonical_name == "Vitka"
+    assert orc.entities.proposals() == []
+    assert orc.entities.get("Vitka").canonical_name == "Vitka"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_a_model_does_not_know_is_no_proposal(
 ) -> None:
     orc = talk(asked)
     assert night(asked, server, answer)["proposed"] == 0
-    assert orc.entity_proposals() == []
+    assert orc.entities.proposals() == []
 
 
 def test_a_proposal_is_there_for_those_who_see_both(
@@ -120,13 +120,13 @@ def test_a_proposal_is_there_for_those_who_see_both(
     knowing.remember("Mrs. Vitalia Borges signed the lease.")
     knowing.remember("Mrs. Vitka sends her regards about the lease.", sensitivity="Public")
     night(asked, server, {"same_as": 0, "confidence": 0.9})
-    [one] = knowing.entity_proposals()
+    [one] = knowing.entities.proposals()
     narrow = asked.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
-    assert narrow.entity_proposals() == []
+    assert narrow.entities.proposals() == []
     with pytest.raises(NotFound):
-        narrow.decide_entity_proposal(one.proposal_id, accept=True, **WHY)
+        narrow.entities.decide(one.proposal_id, accept=True, **WHY)
     with pytest.raises(NotFound):
-        narrow.protect_entity("Vitalia Borges", **WHY)
+        narrow.entities.protect("Vitalia Borges", **WHY)
 
 
 def test_names_in_hidden_texts_are_not_sent(asked: MemoryService, server: ModelServer) -> None:
@@ -134,24 +134,24 @@ def test_names_in_hidden_texts_are_not_sent(asked: MemoryService, server: ModelS
     orc.remember("Mrs. Vitalia Borges signed the lease.", sensitivity="Restricted")
     orc.remember("Mrs. Vitka sends her regards about the lease.")
     server.behave(server.writes(finds()))
-    orc.run("enrichment")
+    orc.jobs.run("enrichment")
     assert all("Vitalia" not in str(each) for each in server.requests)
-    assert orc.entity_proposals() == []
+    assert orc.entities.proposals() == []
 
 
 def test_a_model_mends_the_type_that_rules_gave(asked: MemoryService, server: ModelServer) -> None:
     orc = asked.orchestrator("orc-1", create=True)
     orc.remember("A new song by the Velmar Ocean came out.")
-    assert orc.get_entity_info("Velmar Ocean").type == "location"
-    entity_id = orc.get_entity_info("Velmar Ocean").entity_id
+    assert orc.entities.get("Velmar Ocean").type == "location"
+    entity_id = orc.entities.get("Velmar Ocean").entity_id
     server.behave(server.writes(finds(("Velmar Ocean", "person"))))
-    orc.run("enrichment")
-    mended = orc.get_entity_info("Velmar Ocean")
+    orc.jobs.run("enrichment")
+    mended = orc.entities.get("Velmar Ocean")
     assert (mended.type, mended.entity_id, mended.candidates) == ("person", entity_id, ())
     orc.remember("A new song by the Velmar Ocean is long.")
-    assert orc.get_entity_info("Velmar Ocean").mention_count == 2
-    orc.rebuild(["entities"])
-    again = orc.get_entity_info("Velmar Ocean")
+    assert orc.entities.get("Velmar Ocean").mention_count == 2
+    orc.maintenance.rebuild(["entities"])
+    again = orc.entities.get("Velmar Ocean")
     assert (again.type, again.mention_count, again.candidates) == ("person", 2, ())
     assert orc.verify().as_dict()["findings"] == []
 
@@ -161,13 +161,13 @@ def test_facts_about_a_protected_entity_stay(service: MemoryService) -> None:
     inferred = {"source": Source(captured_by="extractor"), "decay_rate": 0.1}
     kept = orc.remember("Mrs. Vitalia Borges likes tea.", **inferred)
     gone = orc.remember("Mrs. Osane Ruiz likes tea.", **inferred)
-    orc.protect_entity("Vitalia Borges", **WHY)
-    assert orc.get_entity_info("Vitalia Borges").protected
+    orc.entities.protect("Vitalia Borges", **WHY)
+    assert orc.entities.get("Vitalia Borges").protected
     service.clock.advance(ms=400 * MS_PER_DAY)  # type: ignore[attr-defined]  # a FixedClock
-    orc.run("decay")
+    orc.jobs.run("decay")
     assert orc.get(kept).status is MemoryStatus.ACTIVE
     assert orc.get(gone).status is MemoryStatus.RETRACTED
-    orc.protect_entity("Vitalia Borges", protected=False, **WHY)
-    orc.run("decay")
+    orc.entities.protect("Vitalia Borges", protected=False, **WHY)
+    orc.jobs.run("decay")
     assert orc.get(kept).status is MemoryStatus.RETRACTED
     assert orc.verify().as_dict()["findings"] == []

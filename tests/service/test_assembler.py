@@ -74,7 +74,7 @@ def test_a_context_holds_what_the_task_its_project_and_everybody_know(
     building.task_store("t1").add_reasoning("The parser stumbles over tabs.", "plan")
     building.project_store("web").add_decision("The shop runs in containers.")
     building.global_store().add_preference("Answers are short.", "style")
-    service.orchestrator(NAME).embed_pending()
+    service.orchestrator(NAME).maintenance.embed_pending()
     found = building.build_context(TASK, query="parser")
     assert [each.tier for each in found.items] == [Tier.TASK, Tier.PROJECT, Tier.GLOBAL]
     assert [each.item.kind for each in found.items] == ["reasoning", "decision", "preference"]
@@ -278,7 +278,7 @@ def test_a_receipt_tells_why_what_is_in_it_and_how_many_were_left_out(
     query = "When does the harbour close?"
     found = assembler(service).build_context("t1", query=query, budget_tokens=400)
     viewer = Viewer(session_ids=frozenset({"t1"}))
-    kept = service.orchestrator(NAME, viewer=viewer).receipt(found.receipt_id)
+    kept = service.orchestrator(NAME, viewer=viewer).receipts.get(found.receipt_id)
     for item, packed in zip(kept.items, found.items, strict=True):
         assert item.memory_id == packed.memory_id
         assert item.reasons == packed.reasons + (("shortened",) if packed.shortened else ())
@@ -303,7 +303,7 @@ with MemoryService(sys.argv[1], background=False, clock=FixedClock(1_767_225_600
     for number in range(40):
         building.task_store("t").add_reasoning(f"The parser fails on line {number}", "plan")
         building.project_store("p").add_decision(f"Decision {number}: no tabs", ["b", "a"])
-    service.orchestrator("orc").embed_pending()
+    service.orchestrator("orc").maintenance.embed_pending()
     found = building.build_context(Task(task_id="t", project_id="p"), query="parser tabs")
     sys.stdout.write(found.model_dump_json())
 """

@@ -39,7 +39,7 @@ def test_a_case_shows_both_sides_and_suggests(orc: Orchestrator, clock: FixedClo
     orc.confirm(old)
     resting = put(orc, "Mail goes to Lisbon.", derived_from=[old])
     further = put(orc, "The courier goes to Lisbon.", derived_from=[resting])
-    case = orc.case(edge)
+    case = orc.contradictions.get(edge)
     assert (case.state, case.moot, case.edge.edge_id) == ("open", False, edge)
     assert [side.memory.memory_id for side in case.sides] == [old, new]
     assert [side.confirmed for side in case.sides] == [True, False]
@@ -55,8 +55,8 @@ def test_a_case_shows_both_sides_and_suggests(orc: Orchestrator, clock: FixedClo
 def test_a_case_tells_whom_each_side_reached(orc: Orchestrator, clock: FixedClock) -> None:
     old, new, edge = rival(orc, clock)
     first = orc.recall("Lisbon", top_n=1)
-    assert orc.receipt(first.receipt_id).items
-    sides = {side.memory.memory_id: side.influence for side in orc.case(edge).sides}
+    assert orc.receipts.get(first.receipt_id).items
+    sides = {side.memory.memory_id: side.influence for side in orc.contradictions.get(edge).sides}
     named = {item.memory.memory_id for item in first.items}
     for one in (old, new):
         assert sides[one].recalls == (one in named)
@@ -68,8 +68,8 @@ def test_a_dismissed_pair_is_not_raised_again(
     orc: Orchestrator, service: MemoryService, clock: FixedClock
 ) -> None:
     old, new, edge = rival(orc, clock)
-    orc.dismiss(edge, reason="two offices")
-    case = orc.case(edge)
+    orc.contradictions.dismiss(edge, reason="two offices")
+    case = orc.contradictions.get(edge)
     assert (case.state, case.suggestion) == ("dismissed", None)
     assert case.edge.resolution == {
         "outcome": "dismissed",
@@ -78,17 +78,17 @@ def test_a_dismissed_pair_is_not_raised_again(
     }
     assert [each.action for each in case.journal] == ["relate", "dismiss"]
     assert [orc.get(each).status for each in (old, new)] == [MemoryStatus.ACTIVE] * 2
-    assert orc.contradictions().items == ()
-    [decided] = orc.contradictions(resolved=True).items
+    assert orc.contradictions.list().items == ()
+    [decided] = orc.contradictions.list(resolved=True).items
     assert (decided.dismissed, decided.moot) == (True, False)
     assert orc.relate(old, "Contradicts", new) == edge
-    assert orc.contradictions().items == ()
+    assert orc.contradictions.list().items == ()
     recalled = orc.recall("office").items
     assert [item.modifiers["contradiction"] for item in recalled] == [1.0, 1.0]
     with pytest.raises(Conflict):
-        orc.dismiss(edge, reason="again")
+        orc.contradictions.dismiss(edge, reason="again")
     with pytest.raises(Conflict):
-        orc.resolve(edge, winner=new, reason="moved")
+        orc.contradictions.resolve(edge, winner=new, reason="moved")
     assert orc.verify().ok
     assert journal(service)[-1] == "dismiss"
 
@@ -96,16 +96,16 @@ def test_a_dismissed_pair_is_not_raised_again(
 def test_a_dismissal_is_of_what_is_said(orc: Orchestrator, clock: FixedClock) -> None:
     """A side that comes back, from the same file or another, says nothing new."""
     old, new, edge = rival(orc, clock)
-    orc.dismiss(edge, reason="two offices")
+    orc.contradictions.dismiss(edge, reason="two offices")
     orc.retract(old, reason="cleaned up")
     back = put(orc, "The office is in Lisbon.")
     assert back != old
     assert orc.relate(back, "Contradicts", new) == edge
-    assert orc.contradictions().items == ()
+    assert orc.contradictions.list().items == ()
     orc.retract(new, reason="cleaned up")
     other = put(orc, "The office is in  Porto.")
     assert orc.relate(other, "Contradicts", back) == edge
-    orc.reopen(edge, reason="one was closed")
+    orc.contradictions.reopen(edge, reason="one was closed")
     assert orc.relate(back, "Contradicts", other) != edge
 
 
@@ -119,20 +119,20 @@ def test_a_dismissal_holds_where_it_was_said(service: MemoryService, orc: Orches
         other = put(wide, "The office is in Porto.", **where)
         edges.append(wide.relate(one, "Contradicts", other))
         if project == "a":
-            wide.dismiss(edges[0], reason="two offices")
+            wide.contradictions.dismiss(edges[0], reason="two offices")
     assert len(set(edges)) == 2
-    assert [each.edge.edge_id for each in wide.contradictions().items] == edges[1:]
+    assert [each.edge.edge_id for each in wide.contradictions.list().items] == edges[1:]
 
 
 def test_a_dismissal_is_taken_back(orc: Orchestrator, clock: FixedClock) -> None:
     old, new, edge = rival(orc, clock)
-    orc.dismiss(edge, reason="two offices")
-    orc.reopen(edge, reason="one was closed")
-    assert orc.case(edge).state == "open"
-    orc.resolve(edge, winner=new, reason="moved")
-    assert orc.case(edge).state == "resolved"
+    orc.contradictions.dismiss(edge, reason="two offices")
+    orc.contradictions.reopen(edge, reason="one was closed")
+    assert orc.contradictions.get(edge).state == "open"
+    orc.contradictions.resolve(edge, winner=new, reason="moved")
+    assert orc.contradictions.get(edge).state == "resolved"
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
-    assert [each.action for each in orc.case(edge).journal] == [
+    assert [each.action for each in orc.contradictions.get(edge).journal] == [
         "relate",
         "dismiss",
         "reopen",
@@ -148,9 +148,9 @@ def test_a_resolution_beside_a_dismissal_is_taken_back(
     old, new, edge = rival(orc, clock)
     third = put(orc, "The office is in Faro.")
     other = orc.relate(third, "Contradicts", old)
-    orc.dismiss(other, reason="a branch")
-    orc.resolve(edge, winner=new, reason="moved")
-    orc.reopen(edge, reason="it did not")
+    orc.contradictions.dismiss(other, reason="a branch")
+    orc.contradictions.resolve(edge, winner=new, reason="moved")
+    orc.contradictions.reopen(edge, reason="it did not")
     assert orc.get(old).status is MemoryStatus.ACTIVE
     orc.retract(old, reason="wrong")
     orc.restore(old, reason="right")
@@ -162,13 +162,13 @@ def test_a_case_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
     clock.advance(ms=1_000)
     then = clock.now_ms()
     clock.advance(ms=1_000)
-    orc.resolve(edge, winner=new, reason="moved")
-    case = orc.case(edge, as_of=then)
+    orc.contradictions.resolve(edge, winner=new, reason="moved")
+    case = orc.contradictions.get(edge, as_of=then)
     assert case.state == "open"
     assert [side.memory.status for side in case.sides] == [MemoryStatus.ACTIVE] * 2
     assert [each.action for each in case.journal] == ["relate"]
     with pytest.raises(NotFound):
-        orc.case(edge, as_of=then - 8 * MS_PER_DAY)
+        orc.contradictions.get(edge, as_of=then - 8 * MS_PER_DAY)
 
 
 def test_a_case_as_it_was_says_whether_its_trust_is_of_then(
@@ -178,12 +178,12 @@ def test_a_case_as_it_was_says_whether_its_trust_is_of_then(
     _, _, edge = rival(orc, clock, source=talk)
     before = clock.now_ms()
     clock.advance(days=1)
-    orc.trust("conversation", "talk", "low", reason="a stranger")
+    orc.sources.trust("conversation", "talk", "low", reason="a stranger")
     said = clock.now_ms()
     clock.advance(days=1)
 
     def trust(**then: Any) -> list[tuple[str, bool]]:
-        sides = orc.case(edge, **then).sides
+        sides = orc.contradictions.get(edge, **then).sides
         return [(side.trust.value, side.trust_is_todays) for side in sides]
 
     old = trust()[0][0]
@@ -209,8 +209,11 @@ def test_a_case_counts_what_was_known_then_alone(
     for _ in range(3):
         clock.advance(days=1)
         last = orc.recall("Lisbon office").receipt_id
-    assert orc.receipt(last).items
-    now, past = orc.case(edge).sides[0], orc.case(edge, as_of=then).sides[0]
+    assert orc.receipts.get(last).items
+    now, past = (
+        orc.contradictions.get(edge).sides[0],
+        orc.contradictions.get(edge, as_of=then).sides[0],
+    )
     assert (len(now.supports), len(past.supports)) == (1, 0)
     assert (now.independent_sources, past.independent_sources) == (2, 1)
     assert (past.influence.recalls, past.influence.cut) == (1, False)
@@ -220,9 +223,9 @@ def test_who_may_not_audit_is_told_how_many_alone(orc: Orchestrator, clock: Fixe
     _, new, edge = rival(orc, clock)
     first = orc.recall("Lisbon", top_n=1)
     assert [item.memory.memory_id for item in first.items] == [new]
-    assert orc.receipt(first.receipt_id).items
-    assert orc.case(edge).sides[1].influence.receipts == (first.receipt_id,)
-    counted = orc.case(edge, names=False).sides[1].influence
+    assert orc.receipts.get(first.receipt_id).items
+    assert orc.contradictions.get(edge).sides[1].influence.receipts == (first.receipt_id,)
+    counted = orc.contradictions.get(edge, names=False).sides[1].influence
     assert (counted.recalls, counted.receipts, counted.runs) == (1, (), ())
     assert (counted.conversations, counted.cut) == ((), False)
 
@@ -232,18 +235,21 @@ def test_a_case_with_a_hidden_side_is_not_there(
 ) -> None:
     seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     old, _, edge = rival(seeing, clock, scope="project", scope_id="p")
-    assert seeing.case(edge).edge.edge_id == edge
+    assert seeing.contradictions.get(edge).edge.edge_id == edge
     blind = service.orchestrator("orc-1", viewer=Viewer(scopes=frozenset({Scope.GLOBAL})))
     absent = []
-    for name, asked in ((edge, blind.case), ("edge_nowhere", seeing.case)):
+    for name, asked in (
+        (edge, blind.contradictions.get),
+        ("edge_nowhere", seeing.contradictions.get),
+    ):
         with pytest.raises(NotFound) as told:
             asked(name)
         absent.append(str(told.value).replace(name, "?"))
     assert absent[0] == absent[1]
     with pytest.raises(NotFound):
-        blind.dismiss(edge, reason="what is it")
+        blind.contradictions.dismiss(edge, reason="what is it")
     with pytest.raises(NotFound):
-        orc.case(orc.relate(old, "RelatedTo", put(orc, "The office has a roof.")))
+        orc.contradictions.get(orc.relate(old, "RelatedTo", put(orc, "The office has a roof.")))
 
 
 def tower(orc: Orchestrator, height: int) -> list[str]:
@@ -258,9 +264,9 @@ def test_what_stands_on_a_fallen_ground_is_listed_with_the_way(orc: Orchestrator
     ground, first, second = tower(orc, 2)
     caused = put(orc, "The lift was built.")
     edge = orc.relate(caused, "CausedBy", second)
-    assert orc.stale().items == ()
+    assert orc.graph.stale().items == ()
     newer = orc.correct(ground, "Ground floor, raised.", reason="flood")
-    page = orc.stale()
+    page = orc.graph.stale()
     ways = {each.memory.memory_id: each.premise for each in page.items}
     assert ways.keys() == {first, second, caused}
     way = ways[caused]
@@ -285,10 +291,10 @@ def test_what_stands_on_a_fallen_ground_is_listed_with_the_way(orc: Orchestrator
 def test_a_restored_ground_holds_again(orc: Orchestrator) -> None:
     ground, first, _ = tower(orc, 2)
     orc.retract(ground, reason="a rumour")
-    assert [each.premise.ended for each in orc.stale().items] == ["retracted"] * 2
-    assert {each.premise.reason for each in orc.stale().items} == {"a rumour"}
+    assert [each.premise.ended for each in orc.graph.stale().items] == ["retracted"] * 2
+    assert {each.premise.reason for each in orc.graph.stale().items} == {"a rumour"}
     orc.restore(ground, reason="it was true")
-    assert orc.stale().items == ()
+    assert orc.graph.stale().items == ()
     assert orc.get(first).status is MemoryStatus.ACTIVE
 
 
@@ -303,27 +309,27 @@ def test_what_lost_and_is_back_tells_of_the_decision(
     above = put(orc, "800 is due.", derived_from=[lost, put(orc, "Rent is due.")])
     auditor = service.orchestrator("orc-1", actor="aud")
     if decided == "before":
-        auditor.resolve(case, winner=won, reason="bank statement")
+        auditor.contradictions.resolve(case, winner=won, reason="bank statement")
     at = clock.now_ms()
     clock.advance(days=2)
-    orc.retract_source(conversation_id="forum", reason="forged", dry_run=False)
+    orc.sources.retract(conversation_id="forum", reason="forged", dry_run=False)
     if decided != "before":
         at = clock.now_ms()
-        auditor.resolve(case, winner=won, reason="bank statement")
-    [taken] = orc.stale().items
+        auditor.contradictions.resolve(case, winner=won, reason="bank statement")
+    [taken] = orc.graph.stale().items
     assert (taken.premise.ended, taken.premise.actor) == ("retracted", orc.actor)
     between = clock.now_ms()
     clock.advance(days=2)
-    orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+    orc.sources.restore(conversation_id="forum", reason="genuine", dry_run=False)
     back = clock.now_ms()
     clock.advance(days=2)
     for as_of in (None, back):
-        [stale] = orc.stale(as_of=as_of).items
+        [stale] = orc.graph.stale(as_of=as_of).items
         assert stale.memory.memory_id == above
         told = stale.premise
         assert (told.ended, told.ended_at, told.actor) == ("lost", at, "aud")
         assert told.reason == f"lost to {won}: bank statement"
-    [then] = orc.stale(as_of=between).items
+    [then] = orc.graph.stale(as_of=between).items
     assert then.premise.ended == "retracted"
 
 
@@ -334,21 +340,21 @@ def test_what_was_replaced_and_is_back_tells_of_that(
     put(orc, "800 is due.", derived_from=[old, put(orc, "Rent is due.")])
     new = service.orchestrator("orc-1", actor="aud").correct(old, "It is 900.", reason="x")
     at = clock.now_ms()
-    [before] = orc.stale().items
+    [before] = orc.graph.stale().items
     for _ in range(2):
         clock.advance(days=2)
         orc.retract(old, reason="forged")
         clock.advance(days=2)
         orc.restore(old, reason="genuine")
-    [stale] = orc.stale().items
+    [stale] = orc.graph.stale().items
     assert stale.premise == before.premise.model_copy(update={"ground": orc.get(old)})
     assert (stale.premise.ended_at, stale.premise.actor) == (at, "aud")
     orc.retract(new, reason="wrong")
     orc.restore(old, reason="nothing stands against it")
-    assert orc.stale().items == ()
+    assert orc.graph.stale().items == ()
     clock.advance(days=2)
     orc.restore(new, reason="right")
-    [stale] = orc.stale().items
+    [stale] = orc.graph.stale().items
     assert (stale.premise.ended_at, stale.premise.actor) == (clock.now_ms(), orc.actor)
 
 
@@ -358,7 +364,7 @@ def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
     above = put(orc, "We can hire.", derived_from=[new])
     beside = put(orc, "We cannot hire.", derived_from=[old])
     orc.relate(new, "Updates", old)
-    assert [each.memory.memory_id for each in orc.stale().items] == [beside]
+    assert [each.memory.memory_id for each in orc.graph.stale().items] == [beside]
     factors = {
         each.memory.memory_id: each.modifiers["stale_basis"]
         for each in orc.recall("budget hire").items
@@ -373,8 +379,8 @@ def test_a_hidden_step_carries_nothing(service: MemoryService, orc: Orchestrator
     hidden = seeing.remember("Secret.", derived_from=[ground], scope="project", scope_id="p")
     top = seeing.remember("Top.", derived_from=[hidden])
     orc.retract(ground, reason="wrong")
-    assert {each.memory.memory_id for each in seeing.stale().items} == {hidden, top}
-    assert orc.stale().items == ()
+    assert {each.memory.memory_id for each in seeing.graph.stale().items} == {hidden, top}
+    assert orc.graph.stale().items == ()
 
 
 def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> None:
@@ -384,13 +390,13 @@ def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> N
         made += [put(orc, f"On {number}, {n}.", derived_from=[ground]) for n in range(3)]
         clock.advance(ms=5_000)
         orc.retract(ground, reason="wrong")
-    whole = [each.memory.memory_id for each in orc.stale(limit=500).items]
+    whole = [each.memory.memory_id for each in orc.graph.stale(limit=500).items]
     assert sorted(whole) == sorted(made)
     for limit in (1, 2, 3, 4, 8):
         seen: list[str] = []
         after = None
         while True:
-            page = orc.stale(limit=limit, after=after)
+            page = orc.graph.stale(limit=limit, after=after)
             seen += [each.memory.memory_id for each in page.items]
             after = page.next_after
             if after is None:
@@ -399,14 +405,14 @@ def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> N
         assert seen == whole
     for bad in ("x", "1.2", "", "1. .x"):
         with pytest.raises(InvalidInput):
-            orc.stale(after=bad)
+            orc.graph.stale(after=bad)
     with pytest.raises(InvalidInput):
-        orc.stale(limit=0)
+        orc.graph.stale(limit=0)
 
 
 def marked(orc: Orchestrator, memory_id: str) -> set[bool]:
     """Whether it stands on fallen ground, as a trace, the list and a recall say."""
-    listed = [each.memory.memory_id for each in orc.stale().items]
+    listed = [each.memory.memory_id for each in orc.graph.stale().items]
     [item] = [each for each in orc.recall("umbrella").items if each.memory.memory_id == memory_id]
     return {
         bool(orc.trace(memory_id).stale_grounds),
@@ -424,10 +430,10 @@ def test_all_say_the_same_of_what_was_tidied_away_before_it_lost(
     orc.retract(old, reason=reason)
     assert marked(orc, above) == {False}
     clock.advance(days=1)
-    orc.resolve(edge, winner=new, reason="looked it up")
+    orc.contradictions.resolve(edge, winner=new, reason="looked it up")
     assert marked(orc, above) == {True}
     clock.advance(days=1)
-    orc.reopen(edge, reason="looked again")
+    orc.contradictions.reopen(edge, reason="looked again")
     assert marked(orc, above) == {False}
     assert orc.verify().ok
 

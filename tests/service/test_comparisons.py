@@ -21,8 +21,8 @@ pytestmark = pytest.mark.engines
 
 
 def test_a_fact_said_again_in_other_letters_is_not_stored_twice(orc: Orchestrator) -> None:
-    first = orc.store(STATED)
-    again = orc.store("access tokens  expire after 15 minutes")
+    first = orc.memories.store(STATED)
+    again = orc.memories.store("access tokens  expire after 15 minutes")
     assert first.outcome == "stored"
     assert (first.duplicate_of, first.updates, first.contradicts) == (None, (), ())
     assert (again.outcome, again.memory_id) == ("duplicate", first.memory_id)
@@ -33,12 +33,12 @@ def test_a_fact_said_again_in_other_letters_is_not_stored_twice(orc: Orchestrato
 
 def test_the_exact_text_names_what_it_repeats_too(orc: Orchestrator) -> None:
     first = orc.remember(STATED)
-    assert orc.store(STATED).duplicate_of == first
+    assert orc.memories.store(STATED).duplicate_of == first
 
 
 def test_two_authors_keep_a_memory_each_and_an_edge_between_them(orc: Orchestrator) -> None:
     typed = orc.remember(STATED)
-    drawn = orc.store("access tokens expire after 15 minutes", source=CONVERSATION)
+    drawn = orc.memories.store("access tokens expire after 15 minutes", source=CONVERSATION)
     assert drawn.outcome == "stored"
     assert drawn.reasons == {typed: "the same words"}
     [edge] = orc.trace(typed).edges_in
@@ -59,12 +59,14 @@ def test_an_actor_replaces_what_it_said_and_contradicts_what_another_said(
 ) -> None:
     ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
     said = ann.remember(STATED)
-    told = ben.store(LATER)
+    told = ben.memories.store(LATER)
     assert (told.updates, told.contradicts) == ((), (said,))
     [edge] = orc.trace(said).edges_in
     assert (edge.edge_type, edge.from_id) == (EdgeType.CONTRADICTS, told.memory_id)
     assert orc.get(said).status is MemoryStatus.ACTIVE
-    own = service.orchestrator(orc.name, actor="ann").store("Access tokens expire after a day now.")
+    own = service.orchestrator(orc.name, actor="ann").memories.store(
+        "Access tokens expire after a day now."
+    )
     assert (own.updates, own.contradicts) == ((said,), (told.memory_id,))
     assert orc.get(said).status is MemoryStatus.SUPERSEDED
 
@@ -76,7 +78,7 @@ def test_the_outbox_knows_who_said_what(orc: Orchestrator, service: MemoryServic
     told = ben.remember_many([*_filler(), *({"content": each} for each in late)])
     orc.settle()
     new = [each.memory_id for each in told[-2:] if each.memory_id]
-    edges = {(each.edge_type, each.to_id) for each in orc.subgraph(new).edges}
+    edges = {(each.edge_type, each.to_id) for each in orc.graph.subgraph(new).edges}
     assert edges == {(EdgeType.UPDATES, theirs), (EdgeType.CONTRADICTS, ours)}
     assert orc.get(ours).status is MemoryStatus.ACTIVE
     assert orc.get(theirs).status is MemoryStatus.SUPERSEDED
@@ -87,7 +89,7 @@ def test_a_statement_of_an_earlier_time_is_not_replaced_by_what_another_said(
 ) -> None:
     ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
     newer = ann.remember(LATER, event_time="2025-06-01T00:00:00Z")
-    older = ben.store(STATED, event_time="2025-01-01T00:00:00Z")
+    older = ben.memories.store(STATED, event_time="2025-01-01T00:00:00Z")
     assert (older.updated_by, older.contradicts) == ((), (newer,))
     assert older.memory_id is not None
     assert orc.get(older.memory_id).status is MemoryStatus.ACTIVE
@@ -98,7 +100,7 @@ def test_a_place_of_living_said_in_three_ways_is_one_fact_that_was_strengthened(
 ) -> None:
     first = orc.remember("Anna lives in Oslo.", confidence=0.6)
     again = [
-        orc.store(each, source={"conversation_id": each})
+        orc.memories.store(each, source={"conversation_id": each})
         for each in ("Anna lives in Oslo now.", "Anna's home is in Oslo.")
     ]
     assert [(each.outcome, each.memory_id) for each in again] == [("duplicate", first)] * 2
@@ -107,7 +109,10 @@ def test_a_place_of_living_said_in_three_ways_is_one_fact_that_was_strengthened(
 
 def test_another_type_is_another_memory(orc: Orchestrator) -> None:
     first = orc.remember(STATED)
-    assert orc.store("access tokens expire after 15 minutes", type="Decision").memory_id != first
+    assert (
+        orc.memories.store("access tokens expire after 15 minutes", type="Decision").memory_id
+        != first
+    )
 
 
 def test_what_the_writer_may_not_see_is_named_in_no_outcome(
@@ -115,7 +120,7 @@ def test_what_the_writer_may_not_see_is_named_in_no_outcome(
 ) -> None:
     hidden = service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     secret = hidden.remember(STATED, sensitivity="Restricted")
-    outcome = orc.store("access tokens expire after 15 minutes", sensitivity="Restricted")
+    outcome = orc.memories.store("access tokens expire after 15 minutes", sensitivity="Restricted")
     assert outcome.outcome == "stored"
     assert secret not in outcome.model_dump_json()
 
@@ -137,7 +142,7 @@ def test_a_few_at_a_time_are_compared_before_the_answer(orc: Orchestrator) -> No
     assert drawn.reasons == {typed: "the same words"}
     assert (later.comparison, later.updates) == ("done", (typed,))
     assert later.contradicts == (drawn.memory_id,)
-    assert orc.pending_comparisons() == 0
+    assert orc.maintenance.pending_comparisons() == 0
     assert orc.verify().ok
 
 
@@ -159,10 +164,10 @@ def test_many_at_a_time_are_compared_after_the_answer(
         [{"content": "access tokens expire after 15 minutes", "source": CONVERSATION}, *_filler()]
     )
     assert (outcome.outcome, outcome.comparison, outcome.contradicts) == ("stored", "pending", None)
-    assert orc.pending_comparisons() == 1 + len(others)
+    assert orc.maintenance.pending_comparisons() == 1 + len(others)
     settled = orc.settle()
     assert (settled.compared.compared, settled.compared.edges) == (1 + len(others), 1)
-    assert orc.pending_comparisons() == 0
+    assert orc.maintenance.pending_comparisons() == 0
     [edge] = orc.trace(typed).edges_in
     assert (edge.from_id, edge.reason) == (outcome.memory_id, "the same words")
     assert orc.verify().ok
@@ -172,9 +177,9 @@ def test_what_a_bounded_comparison_leaves_is_compared_by_the_outbox(orc: Orchest
     rooms = [f"The kettle in room {each} holds {each} litres." for each in range(10, 40)]
     orc.remember_many([{"content": each} for each in rooms])
     orc.settle()
-    outcome = orc.store("The kettle in the kitchen holds 9 litres.")
+    outcome = orc.memories.store("The kettle in the kitchen holds 9 litres.")
     assert (outcome.comparison, outcome.contradicts) == ("pending", ())
-    assert orc.pending_comparisons() == 1
+    assert orc.maintenance.pending_comparisons() == 1
     assert orc.settle().compared.compared == 1
 
 
@@ -191,7 +196,7 @@ def test_what_waits_to_be_compared_survives_a_restart(tmp_path: Path) -> None:
         )
     with MemoryService(tmp_path, background=False) as again:
         orc = again.orchestrator("orc-1")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         assert len(orc.trace(typed).edges_in) == 1
 
 
@@ -208,12 +213,12 @@ def test_what_was_retracted_meanwhile_is_not_joined(orc: Orchestrator) -> None:
 def test_turns_and_items_do_not_wait_to_be_compared(orc: Orchestrator) -> None:
     orc.save_episode("I moved to Porto.", session_id="s", source_role="user")
     orc.remember_many([{"content": "A long text. It has two sentences."}])
-    assert orc.pending_comparisons() == 0
+    assert orc.maintenance.pending_comparisons() == 0
 
 
 @pytest.mark.sqlite
 def test_nothing_waits_of_what_was_erased(orc: Orchestrator) -> None:
     outcome, *others = orc.remember_many([{"content": STATED}, *_filler()])
-    assert orc.pending_comparisons() == 1 + len(others)
-    orc.erase(memory_id=outcome.memory_id, reason="asked for", dry_run=False)
-    assert orc.pending_comparisons() == len(others)
+    assert orc.maintenance.pending_comparisons() == 1 + len(others)
+    orc.erasure.erase(memory_id=outcome.memory_id, reason="asked for", dry_run=False)
+    assert orc.maintenance.pending_comparisons() == len(others)

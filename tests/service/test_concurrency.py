@@ -67,11 +67,11 @@ def test_processes_and_threads_lose_nothing_that_was_acknowledged(tmp_path: Path
             service, NAME, "SELECT sequence FROM memories WHERE kind = 'episode' ORDER BY 1"
         )
         assert places == list(range(len(places)))
-        shared = orc.list_memories(statuses=(MemoryStatus.ACTIVE,), limit=1_000)
+        shared = orc.memories.list(statuses=(MemoryStatus.ACTIVE,), limit=1_000)
         texts = Counter(each.content for each in shared if each.kind == "fact")
         assert max(texts.values()) == 1
-        orc.embed_pending()
-        assert orc.embedding_states()["pending"] == 0
+        orc.maintenance.embed_pending()
+        assert orc.maintenance.embedding_states()["pending"] == 0
         assert orc.verify().ok
 
 

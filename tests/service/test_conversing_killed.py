@@ -25,10 +25,10 @@ def words(told: Path, kind: str) -> list[list[str]]:
 
 def turns(orc: Orchestrator) -> list[Memory]:
     found: list[Memory] = []
-    page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000)
+    page = orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1_000)
     while page:
         found += page
-        page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000, before=page[-1].memory_id)
+        page = orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1_000, before=page[-1].memory_id)
     return found
 
 
@@ -38,7 +38,7 @@ def test_a_killed_process_loses_no_turn_and_no_event(tmp_path: Path) -> None:
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
         orc = service.orchestrator(ORC, create=True)
         # The cursor is there before anything happens, as it is of a subscriber that was here once.
-        orc.subscribe("listener", lambda _: None)
+        orc.events.subscribe("listener", lambda _: None)
     for number in range(ROUNDS):
         process = start(root, told, f"p{number}", "listen", 10_000)
         before = len(words(told, "turn"))
@@ -58,9 +58,9 @@ def test_a_killed_process_loses_no_turn_and_no_event(tmp_path: Path) -> None:
             if isinstance(given.event, SessionCompleted):
                 happened[given.seq] = given.event.session_id
 
-        orc.subscribe("all", note, from_start=True)
-        orc.subscribe("listener", lambda given: taken.add(given.seq))
-        orc.deliver_events()
+        orc.events.subscribe("all", note, from_start=True)
+        orc.events.subscribe("listener", lambda given: taken.add(given.seq))
+        orc.events.deliver()
         stored = {each.memory_id for each in turns(orc)}
         said = words(told, "turn")
         assert len(said) > ROUNDS
@@ -70,7 +70,7 @@ def test_a_killed_process_loses_no_turn_and_no_event(tmp_path: Path) -> None:
         assert set(order[:-1]) <= set(happened.values())
         assert Counter(happened.values()).most_common(1)[0][1] == 1
         assert set(happened) <= taken
-        assert orc.event_failures() == []
+        assert orc.events.failures() == []
         assert orc.verify().ok
 
 

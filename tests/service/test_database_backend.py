@@ -58,7 +58,7 @@ def journal(service: MemoryService) -> list[tuple[str, str]]:
 
 
 def stored(orc: Orchestrator, *statuses: MemoryStatus) -> Sequence[Memory]:
-    return orc.list_memories(statuses=statuses or STORED_STATUSES)
+    return orc.memories.list(statuses=statuses or STORED_STATUSES)
 
 
 def test_the_texts_of_two_items_are_compared_as_statements_are(
@@ -70,7 +70,7 @@ def test_the_texts_of_two_items_are_compared_as_statements_are(
     web.add(item("i-4", payload={"tokens": {"minutes": 30}}))
     orc.settle()
     assert len(web.list_all()) == 4
-    [found] = orc.contradictions().items
+    [found] = orc.contradictions.list().items
     assert {found.first.item_id, found.second.item_id} == {"i-1", "i-2"}
     assert found.edge.reason == "same subject and attribute, other value: 15 minutes / 30 minutes"
 
@@ -160,7 +160,7 @@ def test_what_is_replaced_is_superseded(orc: Orchestrator, web: DatabaseBackend)
     [old] = stored(orc, MemoryStatus.SUPERSEDED)
 
     assert new.content == "We deploy on Mondays"
-    edges = orc.subgraph([new.memory_id]).edges
+    edges = orc.graph.subgraph([new.memory_id]).edges
     assert [(edge.from_id, edge.edge_type, edge.to_id) for edge in edges] == [
         (new.memory_id, "Updates", old.memory_id)
     ]
@@ -275,7 +275,7 @@ def test_a_scope_that_was_not_granted_is_denied_and_it_is_journalled(
     with pytest.raises(AccessDenied, match="not open"):
         DatabaseBackend(orc, tier, scope_id)
 
-    records = [json.loads(line) for line in orc.export_lines()]
+    records = [json.loads(line) for line in orc.exchange.export_lines()]
     [denied] = [each for each in records if each.get("action") == "deny"]
     assert (denied["actor"], json.loads(denied["details"])["field"]) == ("planner", tier.value)
 
@@ -369,7 +369,7 @@ def test_processes_add_at_once(tmp_path: Path) -> None:
         assert orc.verify().findings == []
         # Not one write was lost.
         total = 2 * 2 * item_workers.ROUNDS
-        assert orc.stats()["memories"]["kind"] == {"fact": total}
+        assert orc.maintenance.stats()["memories"]["kind"] == {"fact": total}
 
 
 def test_an_export_takes_the_items_along(
@@ -381,7 +381,7 @@ def test_an_export_takes_the_items_along(
     web.add(item("gone"))
     web.delete("gone")
     file = tmp_path / "orc.jsonl"
-    orc.export(file)
+    orc.exchange.export(file)
 
     with file.open("rb") as source:
         service.import_lines("orc-2", source)
@@ -473,7 +473,7 @@ def test_no_item_of_a_host_expires(service: MemoryService, clock: FixedClock) ->
 
     clock.advance(days=400)
 
-    assert orc.run("decay").counts["retired"] == 0
+    assert orc.jobs.run("decay").counts["retired"] == 0
     assert (everywhere.list_all(), web.list_all()) == ([item()], [item()])
 
 
@@ -486,7 +486,7 @@ def test_winning_a_contradiction_does_not_change_an_item(
     ids = {each.item_id: each.memory_id for each in stored(orc)}
     edge_id = orc.relate(ids["a"], "Contradicts", ids["b"])
 
-    orc.resolve(edge_id, winner=ids["a"], reason="asked her")
+    orc.contradictions.resolve(edge_id, winner=ids["a"], reason="asked her")
 
     assert orc.get(ids["a"]).attributes["supersedes"] == [ids["b"]]
     assert web.list_all() == [one]

@@ -156,10 +156,10 @@ def test_what_a_reopened_contradiction_brings_back_begins_anew(
         orc.remember("The office is in Oslo.", source=INFERRED),
     )
     edge = orc.relate(one, "Contradicts", other)
-    orc.resolve(edge, winner=one, reason="asked")
+    orc.contradictions.resolve(edge, winner=one, reason="asked")
     clock.advance(days=60)
     orc.confirm(one)
-    orc.reopen(edge, reason="asked again")
+    orc.contradictions.reopen(edge, reason="asked again")
     assert night(orc, days=1).counts["retired"] == 0
     assert status(orc, other) is ACTIVE
 
@@ -231,7 +231,7 @@ def test_the_vector_index_no_longer_finds_it(tmp_path: Path) -> None:
     with working(tmp_path, clock=clock) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.remember("The printer is on the second floor.", source=INFERRED)
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         assert "vector" in orc.recall("printer floor").items[0].legs
         clock.advance(days=70)
         night(orc)
@@ -256,14 +256,14 @@ def test_what_another_process_recalled_comes_back_when_it_says_so(
         clock.advance(days=29)
         assert orc.recall("which floor has the printer").ids == (one,)
         clock.advance(days=2)
-        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 2
+        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 2
         with host.opened("orc-1") as opened:
             opened.receipts.flush()
         assert [status(orc, each) for each in (one, other)] == [ACTIVE, RETRACTED]
         last = orc.trace(one).status_history[-1]
         assert (last.reason, last.actor) == ("used before it was retired", "decay")
         assert orc.get(one).valid_until is None
-        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 0
+        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 0
         assert orc.verify().ok
 
 
@@ -281,7 +281,7 @@ def test_what_expired_again_since_its_recall_stays_retired(
         assert orc.recall("cellar key").ids == (taken_back,)
         worker.orchestrator("orc-1").retract(taken_back, reason="wrong")
         clock.advance(days=20)
-        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 1
+        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 1
         with host.opened("orc-1") as opened:
             opened.receipts.flush()
         assert [status(orc, each) for each in (expired, taken_back)] == [RETRACTED] * 2
@@ -297,7 +297,7 @@ def test_what_cannot_be_brought_back_at_once_is_later(
         clock.advance(days=29)
         orc.recall("printer")
         clock.advance(days=2)
-        worker.orchestrator("orc-1").run("decay")
+        worker.orchestrator("orc-1").jobs.run("decay")
 
         def fail(*_: Any, **__: Any) -> None:
             raise DatabaseFull("no room")
@@ -318,7 +318,7 @@ def test_a_run_by_hand_at_another_time_knows_of_recalls(
     one = orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=29)
     assert orc.recall("printer").ids == (one,)
-    assert orc.run("decay", now=clock.now_ms() + 2 * MS_PER_DAY).counts["retired"] == 0
+    assert orc.jobs.run("decay", now=clock.now_ms() + 2 * MS_PER_DAY).counts["retired"] == 0
     assert status(orc, one) is ACTIVE
     assert len(orc.trace(one).status_history) == 1
 
@@ -364,7 +364,7 @@ def test_what_stood_in_a_bulletin_of_another_process_comes_back(
         clock.advance(days=29)
         assert orc.bulletin().bulletin.memory_ids == (one,)
         clock.advance(days=2)
-        assert worker.orchestrator("orc-1").run("decay").counts["retired"] == 1
+        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 1
         with host.opened("orc-1") as opened:
             opened.receipts.flush()
         assert status(orc, one) is ACTIVE

@@ -58,8 +58,8 @@ def require_the_end(root: Path) -> None:
     clock.advance(days=41)
     with MemoryService(root, clock=clock, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        assert orc.run("decay").counts["retired"] == 0
-        active = orc.list_memories(statuses=[MemoryStatus.ACTIVE], limit=1_000)
+        assert orc.jobs.run("decay").counts["retired"] == 0
+        active = orc.memories.list(statuses=[MemoryStatus.ACTIVE], limit=1_000)
         assert len(active) == PROTECTED
         assert all(each.content.startswith("Rule") for each in active)
         with service.opened("orc-1") as opened, opened.database.read() as connection:

@@ -39,12 +39,12 @@ def logged(service: MemoryService) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("viewer", "opening", "field", "name"),
     [
-        (VIEWER, lambda orc: orc.task("t2"), "task", "t2"),
-        (VIEWER, lambda orc: orc.task("p1"), "task", "p1"),
-        (VIEWER, lambda orc: orc.project("p2"), "project", "p2"),
-        (VIEWER, lambda orc: orc.project("P1"), "project", "P1"),
-        (ONLY_GLOBAL, lambda orc: orc.project("p1"), "project", "p1"),
-        (NO_GLOBAL, lambda orc: orc.everywhere(), "global", None),
+        (VIEWER, lambda orc: orc.stores.task("t2"), "task", "t2"),
+        (VIEWER, lambda orc: orc.stores.task("p1"), "task", "p1"),
+        (VIEWER, lambda orc: orc.stores.project("p2"), "project", "p2"),
+        (VIEWER, lambda orc: orc.stores.project("P1"), "project", "P1"),
+        (ONLY_GLOBAL, lambda orc: orc.stores.project("p1"), "project", "p1"),
+        (NO_GLOBAL, lambda orc: orc.stores.global_tier(), "global", None),
     ],
 )
 def test_what_was_not_granted_is_refused(
@@ -68,16 +68,16 @@ def test_what_was_not_granted_is_refused(
 
 def test_what_was_granted_is_opened_and_tells_nothing(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
-    assert orc.task("t1").task_id == "t1"
-    assert orc.project("p1").project_id == "p1"
-    assert orc.everywhere().query_preferences() == []
+    assert orc.stores.task("t1").task_id == "t1"
+    assert orc.stores.project("p1").project_id == "p1"
+    assert orc.stores.global_tier().query_preferences() == []
     assert told(service) == []
     assert logged(service) == []
 
 
 @pytest.mark.parametrize("name", [None, 7, b"t1", ["t1"]])
 def test_a_task_and_a_project_have_a_name(orc: Orchestrator, name: Any) -> None:
-    for opening in (orc.task, orc.project):
+    for opening in (orc.stores.task, orc.stores.project):
         with pytest.raises(InvalidInput):
             opening(name)
 
@@ -85,7 +85,7 @@ def test_a_task_and_a_project_have_a_name(orc: Orchestrator, name: Any) -> None:
 def test_no_text_from_outside_comes_into_log_or_journal(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     with pytest.raises(AccessDenied):
-        orc.task("the launch code is 0000\ud800")
+        orc.stores.task("the launch code is 0000\ud800")
     assert "launch" not in json.dumps([told(service), logged(service)])
 
 
@@ -99,7 +99,7 @@ def test_a_refusal_stands_where_it_cannot_be_journalled(
 
     monkeypatch.setattr(OpenOrchestrator, "transaction", busy)
     with pytest.raises(AccessDenied):
-        orc.task("t1")
+        orc.stores.task("t1")
     assert len(logged(service)) == 1
     events = [
         json.loads(line)["event"]
@@ -111,7 +111,7 @@ def test_a_refusal_stands_where_it_cannot_be_journalled(
 def ask(orc: Orchestrator, *names: str) -> None:
     for name in names:
         with pytest.raises(AccessDenied):
-            orc.task(name)
+            orc.stores.task(name)
 
 
 def tell_all(service: MemoryService) -> None:
@@ -153,7 +153,7 @@ def test_every_refusal_is_journalled_at_the_latest_when_it_is_closed(
 
 def test_an_export_holds_every_refusal(service: MemoryService, orc: Orchestrator) -> None:
     ask(orc, *["t1"] * 5)
-    records = [json.loads(line) for line in orc.export_lines()]
+    records = [json.loads(line) for line in orc.exchange.export_lines()]
     entries = [json.loads(each["details"]) for each in records if each.get("action") == "deny"]
     assert [each.get("times", 1) for each in entries] == [1, 4]
 

@@ -32,14 +32,14 @@ class Story:
         put(orc, "Hello.", kind="episode", session_id="s1")
         self.told = clock.now_ms()
         clock.advance(days=1)
-        [found] = orc.contradictions().items
+        [found] = orc.contradictions.list().items
         self.edge = found.edge.edge_id
-        orc.resolve(self.edge, winner=self.ten, reason="the sign says so")
+        orc.contradictions.resolve(self.edge, winner=self.ten, reason="the sign says so")
         self.resolved = clock.now_ms()
         clock.advance(days=1)
-        orc.reopen(self.edge, reason="an old sign")
+        orc.contradictions.reopen(self.edge, reason="an old sign")
         clock.advance(days=1)
-        orc.dismiss(self.edge, reason="two shops")
+        orc.contradictions.dismiss(self.edge, reason="two shops")
         orc.confirm(self.nine)
         clock.advance(days=1)
         orc.retract(self.ten, reason="closed")
@@ -54,7 +54,7 @@ def story(orc: Orchestrator, clock: FixedClock) -> Story:
 
 
 def test_everything_that_happened_is_told_once(story: Story) -> None:
-    found = story.orc.diff(story.start, story.end)
+    found = story.orc.history.diff(story.start, story.end)
     assert ids(found.learnt) == [story.ten, story.nine]
     assert ids(found.replaced) == [story.nine]
     assert ids(found.retracted) == [story.ten]
@@ -71,24 +71,24 @@ def test_everything_that_happened_is_told_once(story: Story) -> None:
 
 
 def test_an_interval_is_without_its_beginning_and_with_its_end(story: Story) -> None:
-    first = story.orc.diff(story.start, story.told)
+    first = story.orc.history.diff(story.start, story.told)
     assert (len(first.learnt), len(first.contradicted), len(first.resolved)) == (2, 1, 0)
-    second = story.orc.diff(story.told, story.resolved)
+    second = story.orc.history.diff(story.told, story.resolved)
     assert (len(second.learnt), len(second.contradicted), len(second.resolved)) == (0, 0, 1)
-    assert story.orc.diff(story.told, story.told).counts == dict.fromkeys(first.counts, 0)
+    assert story.orc.history.diff(story.told, story.told).counts == dict.fromkeys(first.counts, 0)
 
 
 def test_confidence_is_compared_between_the_two_times(story: Story) -> None:
-    [only] = story.orc.diff(story.told, story.end).confidence
+    [only] = story.orc.history.diff(story.told, story.end).confidence
     assert (only.memory_id, only.before, only.after) == (story.nine, 0.5, 1.0)
-    [lost] = story.orc.diff(story.told, story.resolved).confidence
+    [lost] = story.orc.history.diff(story.told, story.resolved).confidence
     assert (lost.before, lost.after) == (0.5, 0.3)
     # What was not there before has nothing to be compared with.
-    assert story.orc.diff(story.start, story.end).confidence == ()
+    assert story.orc.history.diff(story.start, story.end).confidence == ()
 
 
 def test_lists_are_bounded_and_counts_are_whole(story: Story) -> None:
-    found = story.orc.diff(story.start, story.end, limit=1)
+    found = story.orc.history.diff(story.start, story.end, limit=1)
     assert ids(found.learnt) == [story.ten]
     assert found.counts["learnt"] == 2
     assert found.cut
@@ -96,13 +96,13 @@ def test_lists_are_bounded_and_counts_are_whole(story: Story) -> None:
 
 def test_a_wrong_interval_or_limit_is_refused(story: Story) -> None:
     with pytest.raises(InvalidInput, match="before the first"):
-        story.orc.diff(story.end, story.start)
+        story.orc.history.diff(story.end, story.start)
     with pytest.raises(InvalidInput, match="limit"):
-        story.orc.diff(story.start, story.end, limit=0)
+        story.orc.history.diff(story.start, story.end, limit=0)
 
 
 def test_the_life_of_a_memory_has_every_status_and_value(story: Story) -> None:
-    found = story.orc.history(story.nine)
+    found = story.orc.history.get(story.nine)
     assert [each.status.value for each in found.periods] == ["active", "superseded", "active"]
     assert [each.confidence for each in found.values] == [0.5, 0.3, 0.5, 1.0]
     ends = [each.until for each in found.values]

@@ -42,7 +42,7 @@ def say(orc: Orchestrator, session_id: str, *turns: tuple[str, str], published: 
         later(orc._service, MINUTE)
         given = {"content": content[:MAX_CONTENT_CHARS], "session_id": session_id}
         if role == published:
-            orc.publish(AgentTurn(**given, source_role=role))
+            orc.events.publish(AgentTurn(**given, source_role=role))
         else:
             orc.save_episode(**given, source_role=role)
 
@@ -70,7 +70,7 @@ def seeded(service: MemoryService, orc: Orchestrator) -> Orchestrator:
     say(orc, "seed", *SEED)
     report = consolidate(service, "seed")
     assert sum(each.outcome == "stored" for each in report.facts) >= 3
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     return orc
 
 

@@ -34,7 +34,7 @@ def make(tmp_path: Path, clock: FixedClock, fake: FakeEmbedding) -> Make:
 
 
 def states(orc: Orchestrator) -> dict[str, int]:
-    return orc.embedding_states()
+    return orc.maintenance.embedding_states()
 
 
 def test_what_is_pending_survives_a_restart(make: Make) -> None:
@@ -44,7 +44,7 @@ def test_what_is_pending_survives_a_restart(make: Make) -> None:
         assert states(orc) == {"pending": 1, "ready": 0, "failed": 0}
     with make() as service:
         orc = service.orchestrator("o")
-        assert orc.embed_pending().ready == 1
+        assert orc.maintenance.embed_pending().ready == 1
         assert states(orc) == {"pending": 0, "ready": 1, "failed": 0}
 
 
@@ -55,15 +55,15 @@ def test_a_provider_that_is_down_is_asked_again_later_and_then_once(
         orc = service.orchestrator("o", create=True)
         orc.remember_many({"content": f"text {n}"} for n in range(3))
         fake.fail_with = ProviderUnavailable("down")
-        told = orc.embed_pending()
+        told = orc.maintenance.embed_pending()
         assert (told.ready, told.put_off, told.error_code) == (0, 3, "provider.unavailable")
         asked = len(fake.calls)
-        assert orc.embed_pending().put_off == 0
+        assert orc.maintenance.embed_pending().put_off == 0
         assert len(fake.calls) == asked, "put off means put off"
         fake.fail_with = None
         clock.advance(ms=pause_ms(0))
-        assert orc.embed_pending().ready == 3
-        assert orc.embed_pending().ready == 0
+        assert orc.maintenance.embed_pending().ready == 3
+        assert orc.maintenance.embed_pending().ready == 0
         assert states(orc) == {"pending": 0, "ready": 3, "failed": 0}
 
 
@@ -88,10 +88,10 @@ def test_one_text_that_spoils_the_batch_is_found_and_given_up(
         orc = service.orchestrator("o", create=True)
         orc.remember_many({"content": text} for text in ("good", "poison", "fine"))
         for _ in range(MAX_REFUSALS + 1):
-            orc.embed_pending()
+            orc.maintenance.embed_pending()
             clock.advance(ms=LONGEST_PAUSE_MS)
         assert states(orc) == {"pending": 0, "ready": 2, "failed": 1}
-        assert orc.retry_embeddings() == 1
+        assert orc.maintenance.retry_embeddings() == 1
         assert states(orc)["pending"] == 1
 
 
@@ -99,19 +99,19 @@ def test_a_text_with_nothing_to_embed_fails_for_good(tmp_path: Path) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
         orc.remember("\u200b\u2060")
-        assert orc.embed_pending().failed == 1
-        assert orc.embed_pending().failed == 0
+        assert orc.maintenance.embed_pending().failed == 1
+        assert orc.maintenance.embed_pending().failed == 0
 
 
 def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
     with make() as service:
         orc = service.orchestrator("o", create=True)
         orc.remember("one")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
     with make(FakeEmbedding(dimensions=32)) as service:
         orc = service.orchestrator("o")
         orc.remember("two")
-        assert orc.embed_pending().error_code == "embedding.model_changed"
+        assert orc.maintenance.embed_pending().error_code == "embedding.model_changed"
         assert states(orc) == {"pending": 1, "ready": 1, "failed": 0}
         assert service.health("o")["degraded"] == ["embedding.model_changed"]
 
@@ -138,7 +138,7 @@ def test_recall_goes_on_by_text_where_a_given_provider_answers_nonsense(tmp_path
     with MemoryService(tmp_path, embedding=Wayward(), background=False) as service:  # type: ignore[arg-type]
         orc = service.orchestrator("o", create=True)
         kept = orc.remember("The boiler is serviced in May.")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         bundle = orc.recall("When is the boiler serviced?")
         assert bundle.ids == (kept,)
         assert [each.code for each in bundle.degraded][:1] == ["vector.provider_failed"]

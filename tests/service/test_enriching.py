@@ -85,7 +85,7 @@ def names(service: MemoryService) -> dict[str, list[str]]:
 
 
 def stamped(orc: Orchestrator) -> dict[str, Any]:
-    return {each.content: each.attributes for each in orc.list_memories()}
+    return {each.content: each.attributes for each in orc.memories.list()}
 
 
 def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
@@ -131,7 +131,7 @@ def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: s
             "it rained": {"enriched_at": NOW},
         }
         assert run(service).counts["enriched"] == 0
-        orc.rebuild(["entities"])
+        orc.maintenance.rebuild(["entities"])
         assert names(service) == expected
         assert orc.verify().ok
 
@@ -146,7 +146,7 @@ def test_the_limit_is_kept_and_the_next_run_goes_on(tmp_path: Path, pipeline: st
         assert report.counts["enriched"] == 2
         assert seen[0] == ("enrichment", 0, 2)
         assert seen[-1] == ("enrichment", 2, 2)
-        assert [bool(each.attributes) for each in orc.list_memories()][::-1] == [
+        assert [bool(each.attributes) for each in orc.memories.list()][::-1] == [
             True,
             True,
             False,
@@ -387,7 +387,7 @@ def test_names_that_were_kept_before_are_kept(tmp_path: Path, pipeline: str) -> 
             ["kestrel board", "other"],
             ["tidewater", "organization"],
         ]
-        orc.rebuild(["entities"])
+        orc.maintenance.rebuild(["entities"])
         [(_, linked)] = names(service).items()
         assert linked == ["kestrel board", "tidewater"]
 
@@ -398,6 +398,6 @@ def test_names_that_were_kept_before_are_kept(tmp_path: Path, pipeline: str) -> 
 )
 def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator, forged: Any) -> None:
     orc.remember("tidewater one", attributes={"enriched_names": forged, "enriched_at": 5})
-    orc.rebuild(["entities"])
+    orc.maintenance.rebuild(["entities"])
     assert names(orc._service) == {}
     assert orc.verify().ok

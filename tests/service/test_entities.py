@@ -57,7 +57,7 @@ def sound_after_a_rebuild(orc: Orchestrator) -> None:
     """The audit finds nothing, and a rebuild changes no link."""
     assert orc.verify().as_dict()["findings"] == []
     before = rows(orc)
-    orc.rebuild(["entities"])
+    orc.maintenance.rebuild(["entities"])
     assert rows(orc) == before
     assert orc.verify().as_dict()["findings"] == []
 
@@ -67,7 +67,7 @@ def named(found: EntityInfo) -> tuple[str, str, int]:
 
 
 def all_of(orc: Orchestrator, **asked: Any) -> list[tuple[str, str, int]]:
-    return [named(each) for each in orc.entities(**asked)]
+    return [named(each) for each in orc.entities.list(**asked)]
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def talk(orc: Orchestrator) -> Orchestrator:
 
 
 def test_a_profile_tells_all_about_an_entity(talk: Orchestrator) -> None:
-    found = talk.get_entity_info("caroline smith")
+    found = talk.entities.get("caroline smith")
     assert named(found) == ("Caroline Smith", "person", 2)
     assert [each.content for each in found.memories] == [
         "Caroline Smith moved to Berlin.",
@@ -92,36 +92,36 @@ def test_a_profile_tells_all_about_an_entity(talk: Orchestrator) -> None:
         ("Melanie", 1),
     ]
     assert (found.aliases, found.candidates) == ((), ())
-    assert talk.get_entity_info(found.entity_id) == found
-    assert len(talk.get_entity_info("Caroline Smith's", limit=1).memories) == 1
+    assert talk.entities.get(found.entity_id) == found
+    assert len(talk.entities.get("Caroline Smith's", limit=1).memories) == 1
 
 
 def test_taken_back_memories_count_no_more_and_superseded_ones_are_not_shown(
     talk: Orchestrator,
 ) -> None:
-    berlin = next(each for each in talk.list_memories() if "Berlin" in each.content)
+    berlin = next(each for each in talk.memories.list() if "Berlin" in each.content)
     talk.correct(berlin.memory_id, "Caroline Smith moved to Bremen.", reason="misheard")
-    found = talk.get_entity_info("Caroline Smith")
+    found = talk.entities.get("Caroline Smith")
     assert found.mention_count == 3
     assert all("Berlin" not in each.content for each in found.memories)
     talk.retract(berlin.memory_id, reason="wrong")
-    assert talk.get_entity_info("Caroline Smith").mention_count == 2
+    assert talk.entities.get("Caroline Smith").mention_count == 2
     with pytest.raises(NotFound):
-        talk.get_entity_info("Berlin")
+        talk.entities.get("Berlin")
 
 
 @pytest.mark.parametrize("name", ["", "  ", "...", "x" * 600])
 def test_what_is_no_name_is_refused(orc: Orchestrator, name: str) -> None:
     with pytest.raises(InvalidInput):
-        orc.get_entity_info(name)
+        orc.entities.get(name)
 
 
 @pytest.mark.parametrize("limit", [-1, 101])
 def test_limits_are_kept(talk: Orchestrator, limit: int) -> None:
     with pytest.raises(InvalidInput):
-        talk.get_entity_info("Melanie", limit=limit)
+        talk.entities.get("Melanie", limit=limit)
     with pytest.raises(InvalidInput):
-        talk.entities(limit=limit * 1_000)
+        talk.entities.list(limit=limit * 1_000)
 
 
 def test_the_list_is_by_mentions_and_by_prefix(talk: Orchestrator) -> None:
@@ -137,12 +137,12 @@ def test_a_name_that_may_mean_several_tells_them_all(orc: Orchestrator) -> None:
     orc.remember("We flew to Jordan in Asia.")
     kinds = {kind for name, kind, _ in all_of(orc, prefix="jordan") if name == "Jordan"}
     assert kinds == {"person", "location"}
-    found = orc.get_entity_info("Jordan")
+    found = orc.entities.get("Jordan")
     assert named(found) == ("Jordan", "person", 2)
     assert [named(each) for each in found.candidates] == [("Jordan", "location", 1)]
     orc.remember("Melanie is here.")
     with pytest.raises(Conflict) as caught:
-        orc.merge_entities("Melanie", "Jordan", reason="?")
+        orc.entities.merge("Melanie", "Jordan", reason="?")
     assert {each["type"] for each in caught.value.details["candidates"]} == kinds
 
 
@@ -162,14 +162,14 @@ def test_an_entity_of_hidden_memories_is_not_there(
     secret: tuple[Orchestrator, Orchestrator],
 ) -> None:
     knowing, other = secret
-    hidden = knowing.get_entity_info("Quentin Zanzipool")
+    hidden = knowing.entities.get("Quentin Zanzipool")
     for name in ("Quentin Zanzipool", "quentin zanzipool", hidden.entity_id):
         with pytest.raises(NotFound):
-            other.get_entity_info(name)
+            other.entities.get(name)
         with pytest.raises(NotFound):
-            other.merge_entities("Melanie Stone", name, reason="guess")
+            other.entities.merge("Melanie Stone", name, reason="guess")
         with pytest.raises(NotFound):
-            other.split_entity(name, names=["x"], reason="guess")
+            other.entities.split(name, names=["x"], reason="guess")
     assert all_of(other) == [("Melanie Stone", "person", 1)]
     assert all_of(other, prefix="quentin") == []
 
@@ -178,8 +178,8 @@ def test_counts_and_companions_are_of_visible_memories(
     secret: tuple[Orchestrator, Orchestrator],
 ) -> None:
     knowing, other = secret
-    assert named(knowing.get_entity_info("Melanie Stone")) == ("Melanie Stone", "person", 2)
-    found = other.get_entity_info("Melanie Stone")
+    assert named(knowing.entities.get("Melanie Stone")) == ("Melanie Stone", "person", 2)
+    found = other.entities.get("Melanie Stone")
     assert named(found) == ("Melanie Stone", "person", 1)
     assert found.related == ()
     assert "zanzipool" not in found.model_dump_json().casefold()
@@ -189,18 +189,18 @@ def test_a_name_that_stands_in_hidden_memories_alone_is_neither_shown_nor_found(
     secret: tuple[Orchestrator, Orchestrator],
 ) -> None:
     knowing, other = secret
-    knowing.merge_entities("Quentin Zanzipool", "Melanie Stone", reason="one person")
-    assert named(knowing.get_entity_info("Melanie Stone")) == ("Quentin Zanzipool", "person", 2)
-    assert knowing.get_entity_info("Melanie Stone").aliases == ("Melanie Stone",)
-    found = other.get_entity_info("Melanie Stone")
+    knowing.entities.merge("Quentin Zanzipool", "Melanie Stone", reason="one person")
+    assert named(knowing.entities.get("Melanie Stone")) == ("Quentin Zanzipool", "person", 2)
+    assert knowing.entities.get("Melanie Stone").aliases == ("Melanie Stone",)
+    found = other.entities.get("Melanie Stone")
     assert named(found) == ("Melanie Stone", "person", 1)
     assert "zanzipool" not in found.model_dump_json().casefold()
     assert all_of(other) == [("Melanie Stone", "person", 1)]
     assert all_of(other, prefix="quentin") == []
     with pytest.raises(NotFound):
-        other.get_entity_info("Quentin Zanzipool")
+        other.entities.get("Quentin Zanzipool")
     with pytest.raises(NotFound):
-        other.split_entity("Melanie Stone", names=["Quentin Zanzipool"], reason="guess")
+        other.entities.split("Melanie Stone", names=["Quentin Zanzipool"], reason="guess")
 
 
 def test_a_hidden_name_in_a_longer_word_is_not_known(service: MemoryService) -> None:
@@ -208,12 +208,12 @@ def test_a_hidden_name_in_a_longer_word_is_not_known(service: MemoryService) -> 
     narrow = service.orchestrator("orc-1")
     knowing.remember("Arthur Dent spoke in Berlin.")
     knowing.remember("Mr. Art Vance is the source.", sensitivity="Restricted")
-    knowing.merge_entities("Arthur Dent", "Art Vance", reason="cover name")
+    knowing.entities.merge("Arthur Dent", "Art Vance", reason="cover name")
     knowing.remember("Arthur Dent said that Art Vancey came.")
-    assert narrow.get_entity_info("Arthur Dent").aliases == ()
+    assert narrow.entities.get("Arthur Dent").aliases == ()
     with pytest.raises(NotFound):
-        narrow.get_entity_info("Art Vance")
-    assert knowing.get_entity_info("Art Vance").aliases == ("Art Vance",)
+        narrow.entities.get("Art Vance")
+    assert knowing.entities.get("Art Vance").aliases == ("Art Vance",)
     # What is written without blanks has no words that could be told apart.
     assert re.search(as_a_word("東京"), "昨日東京都で") is not None
     assert re.search(as_a_word("art"), "start") is None
@@ -223,15 +223,15 @@ def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_split_off(
     talk: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "MAX_READ", 2)
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
     for number in range(5):
         talk.remember(f"Caroline Smith has sent letter {number}.")
     talk.remember("Caroline Smith met 田中太郎 here.", sensitivity="Restricted")
-    assert talk.get_entity_info("Caz Brown").aliases == ("Caz Brown",)
+    assert talk.entities.get("Caz Brown").aliases == ("Caz Brown",)
     narrow = talk._service.orchestrator(talk.name, viewer=Viewer(clearance=Sensitivity.PUBLIC))
     with pytest.raises(NotFound):
-        narrow.get_entity_info("Caz Brown")
-    apart = talk.split_entity("Caroline Smith", names=["Caz Brown"], reason="another person")
+        narrow.entities.get("Caz Brown")
+    apart = talk.entities.split("Caroline Smith", names=["Caz Brown"], reason="another person")
     assert named(apart) == ("Caz Brown", "person", 1)
     sound_after_a_rebuild(talk)
 
@@ -242,11 +242,11 @@ def test_the_index_finds_names_in_all_scripts(
     monkeypatch.setattr(profiles, "MAX_READ", 1)
     orc.remember("東京タワーは東京都にあります。")
     orc.remember("Tokyo Tower is in Tokyo.")
-    [other] = [each for each in orc.entities() if each.canonical_name.startswith("東京")][:1]
-    orc.merge_entities("Tokyo", other.entity_id, reason="one place")
+    [other] = [each for each in orc.entities.list() if each.canonical_name.startswith("東京")][:1]
+    orc.entities.merge("Tokyo", other.entity_id, reason="one place")
     for number in range(3):
         orc.remember(f"Flight {number} to Tokyo is booked.")
-    assert orc.get_entity_info("Tokyo").aliases == (other.canonical_name,)
+    assert orc.entities.get("Tokyo").aliases == (other.canonical_name,)
 
 
 def test_a_list_looks_at_nothing_that_is_hidden(
@@ -274,92 +274,92 @@ def test_session_and_project_scopes_are_kept(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     inside = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     inside.remember("Quentin Zanzipool writes.", scope="project", scope_id="p")
-    assert inside.get_entity_info("Quentin Zanzipool").mention_count == 1
-    assert orc.entities() == []
+    assert inside.entities.get("Quentin Zanzipool").mention_count == 1
+    assert orc.entities.list() == []
 
 
 # Merging and splitting.
 
 
 def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orchestrator) -> None:
-    kept = talk.get_entity_info("Caroline Smith")
-    gone = talk.get_entity_info("Caz Brown")
-    merged = talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    kept = talk.entities.get("Caroline Smith")
+    gone = talk.entities.get("Caz Brown")
+    merged = talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
     assert merged == EntityInfo(
         entity_id=kept.entity_id, canonical_name="Caroline Smith", type="person", mention_count=3
     )
-    found = talk.get_entity_info("caz brown")
+    found = talk.entities.get("caz brown")
     assert (found.entity_id, found.aliases) == (kept.entity_id, ("Caz Brown",))
-    assert talk.get_entity_info(gone.entity_id).entity_id == kept.entity_id
+    assert talk.entities.get(gone.entity_id).entity_id == kept.entity_id
     assert "caz brown" not in links(talk)
     sound_after_a_rebuild(talk)
     talk.remember("A letter of Caz Brown came.")
-    assert talk.get_entity_info("Caroline Smith").mention_count == 4
+    assert talk.entities.get("Caroline Smith").mention_count == 4
     with pytest.raises(Conflict):
-        talk.merge_entities("Caroline Smith", "Caz Brown", reason="again")
+        talk.entities.merge("Caroline Smith", "Caz Brown", reason="again")
     sound_after_a_rebuild(talk)
 
 
 def test_a_memory_that_names_both_is_linked_once(talk: Orchestrator) -> None:
     talk.remember("Caroline Smith is Caz Brown to some.")
-    assert talk.merge_entities("Caroline Smith", "Caz Brown", reason="x").mention_count == 4
+    assert talk.entities.merge("Caroline Smith", "Caz Brown", reason="x").mention_count == 4
     sound_after_a_rebuild(talk)
 
 
 def test_a_split_takes_back_what_a_merge_joined(talk: Orchestrator) -> None:
     talk.remember("Caroline Smith is Caz Brown to some.")
     before = rows(talk)
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
     talk.remember("Caz Brown, later.")
-    apart = talk.split_entity("Caroline Smith", names=["Caz Brown"], reason="another person")
+    apart = talk.entities.split("Caroline Smith", names=["Caz Brown"], reason="another person")
     assert named(apart) == ("Caz Brown", "person", 3)
-    assert named(talk.get_entity_info("Caroline Smith")) == ("Caroline Smith", "person", 3)
-    assert talk.get_entity_info("Caroline Smith").aliases == ()
+    assert named(talk.entities.get("Caroline Smith")) == ("Caroline Smith", "person", 3)
+    assert talk.entities.get("Caroline Smith").aliases == ()
     assert [each for each in rows(talk) if "later" not in each[2]] == before
     sound_after_a_rebuild(talk)
 
 
 def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestrator) -> None:
-    talk.merge_entities("Caz Brown", "Melanie", reason="1")
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="2")
-    assert talk.get_entity_info("Melanie").canonical_name == "Caroline Smith"
-    assert talk.get_entity_info("Melanie").aliases == ("Caz Brown", "Melanie")
+    talk.entities.merge("Caz Brown", "Melanie", reason="1")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="2")
+    assert talk.entities.get("Melanie").canonical_name == "Caroline Smith"
+    assert talk.entities.get("Melanie").aliases == ("Caz Brown", "Melanie")
     sound_after_a_rebuild(talk)
-    apart = talk.split_entity("Melanie", names=["Caz Brown", "melanie"], reason="3")
+    apart = talk.entities.split("Melanie", names=["Caz Brown", "melanie"], reason="3")
     assert (apart.canonical_name, apart.mention_count) == ("Caz Brown", 2)
-    assert talk.get_entity_info("Melanie").canonical_name == "Caz Brown"
+    assert talk.entities.get("Melanie").canonical_name == "Caz Brown"
     sound_after_a_rebuild(talk)
 
 
 def test_the_first_name_that_is_split_off_is_the_new_entitys(talk: Orchestrator) -> None:
     talk.remember("Dr. Melanie-Ann Brown wrote. Melanie Ann Brown paints.")
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="1")
-    talk.merge_entities("Caroline Smith", "Melanie", reason="2")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="1")
+    talk.entities.merge("Caroline Smith", "Melanie", reason="2")
     with talk._service.opened(talk.name) as opened, opened.database.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO entity_aliases SELECT 'sent a note', pk, 'Sent a Note' FROM entities"
             " WHERE name_key = 'caroline smith'"
         )
-    apart = talk.split_entity(
+    apart = talk.entities.split(
         "Caroline Smith", names=["sent a note", "Caz Brown", "Melanie"], reason="3"
     )
-    found = talk.get_entity_info(apart.entity_id)
+    found = talk.entities.get(apart.entity_id)
     assert (apart.canonical_name, found.canonical_name) == ("Sent a Note", "Sent a Note")
     assert found.aliases == ("Caz Brown", "Melanie")
     assert found.mention_count == apart.mention_count == 2
-    assert talk.get_entity_info("Caz Brown").entity_id == apart.entity_id
-    assert talk.get_entity_info("Caroline Smith").aliases == ()
+    assert talk.entities.get("Caz Brown").entity_id == apart.entity_id
+    assert talk.entities.get("Caroline Smith").aliases == ()
     sound_after_a_rebuild(talk)
 
 
 def test_entities_of_two_types_can_be_one(orc: Orchestrator) -> None:
     orc.remember("Mr. Jordan called.")
     orc.remember("We flew to Jordan in Asia.")
-    found = orc.get_entity_info("Jordan")
+    found = orc.entities.get("Jordan")
     [other] = found.candidates
-    orc.merge_entities(found.entity_id, other.entity_id, reason="a place in his name")
-    assert orc.get_entity_info("Jordan").mention_count == 2
-    assert orc.get_entity_info("Jordan").candidates == ()
+    orc.entities.merge(found.entity_id, other.entity_id, reason="a place in his name")
+    assert orc.entities.get("Jordan").mention_count == 2
+    assert orc.entities.get("Jordan").candidates == ()
     sound_after_a_rebuild(orc)
 
 
@@ -378,13 +378,13 @@ def test_only_other_names_of_the_entity_can_be_split_off(
 ) -> None:
     before = rows(talk, "SELECT count(*) FROM audit_log")
     with pytest.raises(error):
-        talk.split_entity("Caroline Smith", names=names, reason="x")
+        talk.entities.split("Caroline Smith", names=names, reason="x")
     assert rows(talk, "SELECT count(*) FROM audit_log") == before
 
 
 def test_merging_and_splitting_are_journalled(talk: Orchestrator) -> None:
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
-    talk.split_entity("Caroline Smith", names=["Caz Brown"], reason="after all not")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.split("Caroline Smith", names=["Caz Brown"], reason="after all not")
     told = rows(
         talk,
         "SELECT action, subject, actor, details FROM audit_log WHERE action LIKE '%entit%'"
@@ -400,13 +400,13 @@ def test_merging_and_splitting_are_journalled(talk: Orchestrator) -> None:
 
 
 def test_a_merge_goes_with_an_export(talk: Orchestrator, tmp_path: Path) -> None:
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
-    talk.export(tmp_path / "all.jsonl")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.exchange.export(tmp_path / "all.jsonl")
     with (tmp_path / "all.jsonl").open("rb") as lines:
         talk._service.import_lines("orc-2", lines)
     other = talk._service.orchestrator("orc-2")
     found, given = (
-        each.get_entity_info("Caz Brown").model_dump(exclude={"memories"}) for each in (other, talk)
+        each.entities.get("Caz Brown").model_dump(exclude={"memories"}) for each in (other, talk)
     )
     assert found == given
     assert given["aliases"] == ("Caz Brown",)
@@ -417,7 +417,7 @@ def test_another_spelling_is_an_alias_once(orc: Orchestrator) -> None:
     orc.remember("Acme Corp is here.")
     for _ in range(3):
         orc.remember("ACME Corp is here.", kind="episode", session_id="s")
-    assert orc.get_entity_info("acme corp").aliases == ("ACME Corp",)
+    assert orc.entities.get("acme corp").aliases == ("ACME Corp",)
     assert rows(orc, "SELECT alias_key, alias FROM entity_aliases") == [("acme corp", "ACME Corp")]
     sound_after_a_rebuild(orc)
 
@@ -431,7 +431,7 @@ def test_nicknames_are_found_in_texts_and_in_questions_both_ways(tmp_path: Path)
         by_nick = orc.remember("then Cazza burned the soup")
         by_name = orc.remember("Caroline Smith bought a boat")
         orc.remember("Melanie reads")
-        found = orc.get_entity_info("cazza")
+        found = orc.entities.get("cazza")
         assert named(found) == ("Caroline Smith", "person", 2)
         assert found.aliases == ("Cazza",)
         for question in ("What about Cazza?", "what about cazza?", "what about caroline smith?"):
@@ -458,8 +458,8 @@ def test_memories_of_before_a_nickname_are_found_by_it(tmp_path: Path) -> None:
             if "entity" in each.legs
         }
         assert shown == {old, new}
-        orc.rebuild(["entities"])
-        assert named(orc.get_entity_info("Caroline Smith")) == ("Caroline Smith", "person", 2)
+        orc.maintenance.rebuild(["entities"])
+        assert named(orc.entities.get("Caroline Smith")) == ("Caroline Smith", "person", 2)
 
 
 def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:
@@ -468,11 +468,11 @@ def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:
         orc.remember("We visited the Art Institute of Chicago with Melanie.")
         orc.remember("the art of Melanie")
         with pytest.raises(NotFound):
-            orc.get_entity_info("Arthur Stone")
+            orc.entities.get("Arthur Stone")
 
 
 def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
-    talk.merge_entities("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
     shown = [
         each.memory.content
         for each in talk.recall("What of Caz Brown?").items
@@ -526,7 +526,7 @@ def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
 
 
 def about(orc: Orchestrator, name: str) -> list[str]:
-    return [each.content for each in orc.get_entity_info(name).memories]
+    return [each.content for each in orc.entities.get(name).memories]
 
 
 def test_whoever_speaks_is_an_entity(orc: Orchestrator) -> None:
@@ -553,8 +553,8 @@ def test_a_role_is_no_person(orc: Orchestrator, role: str) -> None:
 
 
 def test_a_declared_agent_is_no_person_and_a_declared_person_is(orc: Orchestrator) -> None:
-    orc.publish(AgentTurn(session_id="s", content="done", source_role="Scout"))
-    orc.publish(UserTurn(session_id="s", content="thanks", source_role="quillon"))
+    orc.events.publish(AgentTurn(session_id="s", content="done", source_role="Scout"))
+    orc.events.publish(UserTurn(session_id="s", content="thanks", source_role="quillon"))
     assert [name for name, _, _ in all_of(orc)] == ["Quillon"]
 
 
@@ -581,7 +581,7 @@ def test_a_first_name_means_the_one_person_who_has_it(orc: Orchestrator) -> None
     orc.remember("Mrs. Ottilie Varga signed.")
     orc.remember("Ottilie called again.")
     assert len(about(orc, "Ottilie Varga")) == 2
-    assert orc.get_entity_info("Ottilie").canonical_name == "Ottilie Varga"
+    assert orc.entities.get("Ottilie").canonical_name == "Ottilie Varga"
     orc.remember("Mrs. Ottilie Brandt signed.")
     orc.remember("Then ottilie left, and Ottilie came.")
     assert len(about(orc, "Ottilie Varga")) == 2
@@ -594,7 +594,7 @@ def test_a_surname_in_hidden_memories_is_not_told_by_a_first_name(service: Memor
     knowing.remember("Mrs. Ottilie Zanzipool signed.", sensitivity="Restricted")
     other.remember("Ottilie called again.")
     assert len(about(knowing, "Ottilie Zanzipool")) == 2
-    found = other.get_entity_info("Ottilie")
+    found = other.entities.get("Ottilie")
     assert "zanzipool" not in found.model_dump_json().casefold()
     assert "Zanzipool" not in str(all_of(other))
 

@@ -76,9 +76,9 @@ def play(orc: Orchestrator, steps: list[tuple[str, int, int]]) -> Model:
             continue
         try:
             if action == "merge":
-                orc.merge_entities(NAMES[one], NAMES[other], reason="test")
+                orc.entities.merge(NAMES[one], NAMES[other], reason="test")
             else:
-                orc.split_entity(NAMES[one], names=[NAMES[other]], reason="test")
+                orc.entities.split(NAMES[one], names=[NAMES[other]], reason="test")
         except NotFound:
             known = one in model.means and other in model.means
             assert not known or model.means[one] != model.means[other]
@@ -100,9 +100,9 @@ def test_links_are_what_the_names_mean_after_any_steps(steps: list[tuple[str, in
         model = play(orc, steps)
         assert links(orc) == model.links()
         assert orc.verify().as_dict()["findings"] == []
-        orc.rebuild(["entities"])
+        orc.maintenance.rebuild(["entities"])
         assert links(orc) == model.links()
         assert orc.verify().as_dict()["findings"] == []
-        found = {each.canonical_name: each.mention_count for each in orc.entities()}
+        found = {each.canonical_name: each.mention_count for each in orc.entities.list()}
         counted = {name: len({at for one, at in model.links() if one == name}) for name in found}
         assert found == counted

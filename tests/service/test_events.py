@@ -46,32 +46,32 @@ def rows(orc: Orchestrator, table: str) -> int:
 
 def test_every_event_comes_once_and_in_order(orc: Orchestrator) -> None:
     taker = Taker()
-    orc.subscribe("one", taker)
+    orc.events.subscribe("one", taker)
     orc.save_episodes(
         {"content": "Hi.", "session_id": "s", "source_role": "user"} for _ in range(3 * PAGE)
     )
-    assert orc.deliver_events().handled == 3 * PAGE
+    assert orc.events.deliver().handled == 3 * PAGE
     say(orc, "s")
-    orc.deliver_events()
+    orc.events.deliver()
     assert taker.seqs == list(range(1, 3 * PAGE + 2))
-    assert orc.deliver_events().handled == 0
+    assert orc.events.deliver().handled == 0
 
 
 def test_only_the_topics_that_were_asked_for_come(orc: Orchestrator) -> None:
     taker = Taker()
-    orc.subscribe("one", taker, topics=[COMPLETED])
+    orc.events.subscribe("one", taker, topics=[COMPLETED])
     say(orc, "a", "a", "b", "b", "c")
-    orc.deliver_events()
+    orc.events.deliver()
     assert taker.seqs == [3, 6]
 
 
 def test_a_new_name_begins_at_the_end_or_at_the_start(orc: Orchestrator) -> None:
     say(orc, "a")
     late, early = Taker(), Taker()
-    orc.subscribe("late", late)
-    orc.subscribe("early", early, from_start=True)
+    orc.events.subscribe("late", late)
+    orc.events.subscribe("early", early, from_start=True)
     say(orc, "a")
-    orc.deliver_events()
+    orc.events.deliver()
     assert (late.seqs, early.seqs) == ([2], [1, 2])
 
 
@@ -81,11 +81,11 @@ def test_what_happened_meanwhile_comes_after_a_restart(tmp_path: Path) -> None:
         with MemoryService(tmp_path, environ={}, background=False) as service:
             orc = service.orchestrator("orc-1", create=True)
             if taker is not None:
-                orc.subscribe("one", taker)
-                orc.deliver_events()
+                orc.events.subscribe("one", taker)
+                orc.events.deliver()
             say(orc, "s")
             if taker is before:
-                orc.deliver_events()
+                orc.events.deliver()
     assert (before.seqs, after.seqs) == ([1], [2])
 
 
@@ -94,16 +94,16 @@ def test_one_that_fails_holds_up_nobody_and_gets_it_again(
 ) -> None:
     bad, good = Taker(), Taker()
     bad.failing = RuntimeError("secret")
-    orc.subscribe("bad", bad)
-    orc.subscribe("good", good)
+    orc.events.subscribe("bad", bad)
+    orc.events.subscribe("good", good)
     say(orc, "s", "s")
-    assert orc.deliver_events().failed == 1
+    assert orc.events.deliver().failed == 1
     assert good.seqs == [1, 2]
     assert service.health("orc-1")["degraded"] == ["events.failing"]
     bad.failing = None
-    assert orc.deliver_events().handled == 0
+    assert orc.events.deliver().handled == 0
     clock.advance(ms=1_000)
-    orc.deliver_events()
+    orc.events.deliver()
     assert bad.seqs == [1, 2]
     assert service.health("orc-1")["degraded"] == []
     log = service.paths("orc-1").log_file.read_text()
@@ -115,25 +115,25 @@ def test_what_nobody_takes_is_put_aside_and_can_be_tried_again(
     orc: Orchestrator, clock: FixedClock, service: MemoryService
 ) -> None:
     bad = Taker()
-    orc.subscribe("bad", bad)
+    orc.events.subscribe("bad", bad)
     say(orc, "s")
     bad.failing = NotFound("gone")
     for _ in range(MOST_ATTEMPTS):
-        orc.deliver_events()
+        orc.events.deliver()
         clock.advance(ms=LONG_MS)
     bad.failing = None
     say(orc, "s")
-    orc.deliver_events()
+    orc.events.deliver()
     assert bad.seqs == [2]
-    [failure] = orc.event_failures()
+    [failure] = orc.events.failures()
     assert (failure.subscriber, failure.seq, failure.error_code) == ("bad", 1, NotFound.code)
     assert service.health("orc-1")["degraded"] == ["events.failing"]
     bad.failing = ValueError("still")
-    assert orc.retry_events() == 0
+    assert orc.events.retry() == 0
     bad.failing = None
-    assert orc.retry_events() == 1
+    assert orc.events.retry() == 1
     assert bad.seqs == [2, 1]
-    assert orc.event_failures() == []
+    assert orc.events.failures() == []
     assert service.health("orc-1")["degraded"] == []
 
 
@@ -149,17 +149,17 @@ def test_an_event_that_ends_its_process_is_put_aside(orc: Orchestrator, clock: F
             deaths += 1
             raise Killed
 
-    orc.subscribe("one", kill)
+    orc.events.subscribe("one", kill)
     say(orc, "s", "s")
     for _ in range(MOST_ATTEMPTS):
         with pytest.raises(Killed):
-            orc.deliver_events()
+            orc.events.deliver()
         # Until the claim runs out nobody tries.
-        assert orc.deliver_events().handled == 0
+        assert orc.events.deliver().handled == 0
         clock.advance(ms=LONG_MS)
-    told = orc.deliver_events()
+    told = orc.events.deliver()
     assert (told.parked, told.handled, deaths) == (1, 1, MOST_ATTEMPTS)
-    assert [each.error_code for each in orc.event_failures()] == [INTERRUPTED]
+    assert [each.error_code for each in orc.events.failures()] == [INTERRUPTED]
 
 
 def test_of_two_with_one_name_one_gets_an_event(tmp_path: Path) -> None:
@@ -169,18 +169,18 @@ def test_of_two_with_one_name_one_gets_an_event(tmp_path: Path) -> None:
     try:
         handles = [each.orchestrator("orc-1", create=True) for each in services]
         for handle, taker in zip(handles, takers, strict=True):
-            handle.subscribe("one", taker)
+            handle.events.subscribe("one", taker)
         for _ in range(20):
             handles[0].save_episodes(
                 {"content": "Hi.", "session_id": "s", "source_role": "user"} for _ in range(9)
             )
-            threads = [threading.Thread(target=each.deliver_events) for each in handles]
+            threads = [threading.Thread(target=each.events.deliver) for each in handles]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
         for handle in handles:
-            handle.deliver_events()
+            handle.events.deliver()
         assert sorted(takers[0].seqs + takers[1].seqs) == list(range(1, 181))
     finally:
         for each in services:
@@ -190,12 +190,12 @@ def test_of_two_with_one_name_one_gets_an_event(tmp_path: Path) -> None:
 def test_a_handler_may_use_the_memory_it_hears_of(orc: Orchestrator) -> None:
     def summarise(given: DeliveredEvent) -> None:
         orc.remember(f"Session told by event {given.seq}.")
-        assert orc.deliver_events().handled == 0
+        assert orc.events.deliver().handled == 0
 
-    orc.subscribe("one", summarise, topics=[COMPLETED])
+    orc.events.subscribe("one", summarise, topics=[COMPLETED])
     say(orc, "a", "b")
-    orc.deliver_events()
-    assert [each.content for each in orc.list_memories(kinds=[MemoryKind.FACT])] == [
+    orc.events.deliver()
+    assert [each.content for each in orc.memories.list(kinds=[MemoryKind.FACT])] == [
         "Session told by event 2."
     ]
 
@@ -204,7 +204,7 @@ def test_the_background_delivers_what_is_said(tmp_path: Path) -> None:
     came = threading.Event()
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator("orc-1", create=True)
-        orc.subscribe("one", lambda _: came.set(), topics=[COMPLETED])
+        orc.events.subscribe("one", lambda _: came.set(), topics=[COMPLETED])
         say(orc, "a", "b")
         assert came.wait(PATIENCE_S)
 
@@ -214,10 +214,10 @@ def test_subscribers_stay_when_an_idle_orchestrator_is_closed(tmp_path: Path) ->
     taker = Taker()
     with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
-        orc.subscribe("one", taker)
+        orc.events.subscribe("one", taker)
         say(service.orchestrator("orc-2", create=True), "s")
         say(orc, "s")
-        orc.deliver_events()
+        orc.events.deliver()
     assert taker.seqs == [1]
 
 
@@ -228,10 +228,10 @@ def ignore(_: DeliveredEvent) -> None:
 @pytest.mark.parametrize(
     "subscribe",
     [
-        lambda orc, handler: orc.subscribe("", handler),
-        lambda orc, handler: orc.subscribe("one", handler, topics=["no_topic"]),
-        lambda orc, handler: orc.subscribe("one", handler, topics=[]),
-        lambda orc, handler: orc.subscribe("one", handler, claim_s=0.5),
+        lambda orc, handler: orc.events.subscribe("", handler),
+        lambda orc, handler: orc.events.subscribe("one", handler, topics=["no_topic"]),
+        lambda orc, handler: orc.events.subscribe("one", handler, topics=[]),
+        lambda orc, handler: orc.events.subscribe("one", handler, claim_s=0.5),
     ],
 )
 def test_a_wrong_subscription_is_refused(
@@ -243,11 +243,11 @@ def test_a_wrong_subscription_is_refused(
 
 
 def test_a_name_is_taken_once_in_a_process(orc: Orchestrator) -> None:
-    orc.subscribe("one", ignore)
+    orc.events.subscribe("one", ignore)
     with pytest.raises(Conflict):
-        orc.subscribe("one", ignore)
-    assert orc.unsubscribe("one") is True
-    assert orc.unsubscribe("one", forget=True) is False
+        orc.events.subscribe("one", ignore)
+    assert orc.events.unsubscribe("one") is True
+    assert orc.events.unsubscribe("one", forget=True) is False
     assert rows(orc, "event_cursors") == 0
 
 
@@ -255,7 +255,7 @@ def test_events_go_when_all_have_had_them(orc: Orchestrator, clock: FixedClock) 
     say(orc, "s", "s")
     clock.advance(ms=KEEP_TAKEN_MS + 1)
     say(orc, "s")
-    orc.deliver_events()
+    orc.events.deliver()
     assert rows(orc, "events") == 1
 
 
@@ -263,19 +263,19 @@ def test_events_wait_for_a_subscriber_but_not_for_ever(
     orc: Orchestrator, clock: FixedClock, service: MemoryService
 ) -> None:
     taker = Taker()
-    orc.subscribe("away", ignore)
-    orc.unsubscribe("away")
+    orc.events.subscribe("away", ignore)
+    orc.events.unsubscribe("away")
     say(orc, "s")
     clock.advance(ms=KEEP_TAKEN_MS + 1)
-    orc.deliver_events()
+    orc.events.deliver()
     assert rows(orc, "events") == 1
     clock.advance(ms=KEEP_WAITING_MS)
     say(orc, "s")
-    orc.deliver_events()
+    orc.events.deliver()
     assert rows(orc, "events") == 1
     assert "events.lost" in service.paths("orc-1").log_file.read_text()
-    orc.subscribe("away", taker)
-    orc.deliver_events()
+    orc.events.subscribe("away", taker)
+    orc.events.deliver()
     assert taker.seqs == [2]
 
 
@@ -286,15 +286,15 @@ def test_a_claim_of_a_clock_that_was_ahead_holds_up_nothing(
         raise KeyboardInterrupt
 
     taker = Taker()
-    orc.subscribe("one", killed)
+    orc.events.subscribe("one", killed)
     say(orc, "s")
     clock.advance(days=365)
     with pytest.raises(KeyboardInterrupt):
-        orc.deliver_events()
+        orc.events.deliver()
     clock.advance(days=-365)
-    orc.unsubscribe("one")
-    orc.subscribe("one", taker)
-    orc.deliver_events()
+    orc.events.unsubscribe("one")
+    orc.events.subscribe("one", taker)
+    orc.events.deliver()
     assert taker.seqs == [1]
 
 
@@ -310,8 +310,8 @@ def test_one_that_blocks_holds_up_nobody_and_not_the_end(
 
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator("orc-1", create=True)
-        orc.subscribe("slow", slow)
-        orc.subscribe("quick", lambda given: came.set() if given.seq == 2 else None)
+        orc.events.subscribe("slow", slow)
+        orc.events.subscribe("quick", lambda given: came.set() if given.seq == 2 else None)
         say(orc, "s", "s")
         assert came.wait(PATIENCE_S)
         assert held.wait(PATIENCE_S)
@@ -329,17 +329,17 @@ def test_a_subscriber_to_a_rare_topic_keeps_no_other_events(
     orc: Orchestrator, clock: FixedClock, service: MemoryService
 ) -> None:
     taker = Taker()
-    orc.subscribe("rare", taker, topics=["memory.contradiction_found"])
+    orc.events.subscribe("rare", taker, topics=["memory.contradiction_found"])
     turns = [{"content": "Hi.", "session_id": "s", "source_role": "user"}]
     orc.save_episodes(turns * (PAGE + 1))
-    orc.deliver_events()
+    orc.events.deliver()
     clock.advance(ms=KEEP_TAKEN_MS + 1)
     orc.save_episodes(turns)
-    orc.deliver_events()
+    orc.events.deliver()
     assert rows(orc, "events") == 1
     clock.advance(ms=KEEP_WAITING_MS + 1)
     orc.save_episodes(turns)
-    orc.deliver_events()
+    orc.events.deliver()
     assert rows(orc, "events") == 1
     log = service.paths("orc-1").log_file
     assert not log.exists() or "events.lost" not in log.read_text()
@@ -356,15 +356,15 @@ def test_what_comes_later_is_no_failure(
             raise DeliverLater(60_000)
         taker(given)
 
-    orc.subscribe("one", handle)
+    orc.events.subscribe("one", handle)
     say(orc, "s", "s")
     for _ in range(2 * MOST_ATTEMPTS):
-        told = orc.deliver_events()
+        told = orc.events.deliver()
         assert (told.handled, told.failed, told.parked) == (0, 0, 0)
         clock.advance(ms=60_000)
     assert service.health("orc-1")["degraded"] == []
     busy = False
-    assert orc.deliver_events().handled == 2
+    assert orc.events.deliver().handled == 2
 
 
 def test_so_many_events_are_delivered_and_no_more(
@@ -372,7 +372,7 @@ def test_so_many_events_are_delivered_and_no_more(
 ) -> None:
     takers = {"one": Taker(), "two": Taker()}
     for name, taker in takers.items():
-        orc.subscribe(name, taker)
+        orc.events.subscribe(name, taker)
     say(orc, *["s"] * 5)
     with service.opened("orc-1") as opened:
         assert opened.events.deliver(only="one", limit=3).handled == 3
@@ -382,14 +382,14 @@ def test_so_many_events_are_delivered_and_no_more(
 
 def parked(orc: Orchestrator, clock: FixedClock, taker: Taker) -> None:
     """One event of the subscriber ``one`` that is put aside."""
-    orc.subscribe("one", taker)
+    orc.events.subscribe("one", taker)
     say(orc, "s")
     taker.failing = ValueError("no")
     for _ in range(MOST_ATTEMPTS):
-        orc.deliver_events()
+        orc.events.deliver()
         clock.advance(ms=LONG_MS)
     taker.failing = None
-    assert len(orc.event_failures()) == 1
+    assert len(orc.events.failures()) == 1
 
 
 def test_who_tries_again_waits_for_nobody_and_is_alone(
@@ -399,19 +399,19 @@ def test_who_tries_again_waits_for_nobody_and_is_alone(
     parked(orc, clock, taker)
     other = MemoryService(service.root, clock=clock, environ={}, background=False)
     handle = other.orchestrator("orc-1")
-    handle.subscribe("one", taker)
+    handle.events.subscribe("one", taker)
 
     def asks(_: DeliveredEvent) -> None:
         # In this process, and in another one.
-        tried.append((orc.retry_events(), handle.retry_events()))
+        tried.append((orc.events.retry(), handle.events.retry()))
 
-    orc.unsubscribe("one")
-    orc.subscribe("one", asks)
+    orc.events.unsubscribe("one")
+    orc.events.subscribe("one", asks)
     say(orc, "s")
-    orc.deliver_events()
+    orc.events.deliver()
     assert tried == [(0, 0)]
     assert taker.seqs == []
-    assert handle.retry_events() == 1
+    assert handle.events.retry() == 1
     assert taker.seqs == [1]
     other.close()
 
@@ -421,7 +421,7 @@ def test_what_was_put_aside_goes_some_day(
 ) -> None:
     parked(orc, clock, Taker())
     clock.advance(ms=KEEP_WAITING_MS)
-    orc.deliver_events()
-    assert orc.event_failures() == []
+    orc.events.deliver()
+    assert orc.events.failures() == []
     assert service.health("orc-1")["degraded"] == []
     assert "events.given_up" in service.paths("orc-1").log_file.read_text()

@@ -34,7 +34,7 @@ def remembered(orc: Orchestrator, text: str, **fields: object) -> str:
 
 
 def active(orc: Orchestrator) -> set[str]:
-    return {each.memory_id for each in orc.list_memories(limit=1000)}
+    return {each.memory_id for each in orc.memories.list(limit=1000)}
 
 
 def test_what_is_kept_longest_goes_last(orc: Orchestrator, clock: FixedClock) -> None:
@@ -47,7 +47,7 @@ def test_what_is_kept_longest_goes_last(orc: Orchestrator, clock: FixedClock) ->
     orc.confirm(confirmed)
     clock.advance(ms=1)
     least = remembered(orc, "an important fact", importance=99)
-    orc.project("p1").add_convention("Mind the last line.", "files")
+    orc.stores.project("p1").add_convention("Mind the last line.", "files")
     assert orc.get(least).status is MemoryStatus.RETRACTED
     assert kept | {confirmed} <= active(orc)
     assert orc.trace(least).status_history[-1].reason == "evicted"
@@ -56,7 +56,7 @@ def test_what_is_kept_longest_goes_last(orc: Orchestrator, clock: FixedClock) ->
 def test_the_eviction_is_told_in_the_transaction_of_the_write(
     service: MemoryService, orc: Orchestrator
 ) -> None:
-    project = orc.project("p1")
+    project = orc.stores.project("p1")
     for number in range(MAX):
         project.add_convention(f"Convention {number}.", "x")
     before = active(orc)
@@ -72,7 +72,7 @@ def test_the_eviction_is_told_in_the_transaction_of_the_write(
 
 
 def test_what_is_evicted_is_found_no_more_and_may_come_back(orc: Orchestrator) -> None:
-    project = orc.project("p1")
+    project = orc.stores.project("p1")
     least = remembered(orc, "the quokka sleeps", importance=0)
     for number in range(MAX):
         project.add_convention(f"Convention {number}.", "x")
@@ -92,7 +92,7 @@ def test_nobody_pushes_out_what_they_do_not_see(service: MemoryService, orc: Orc
     ]
     elsewhere = boss.remember("of the other project", scope="project", scope_id="p2", importance=0)
     everybodys = boss.remember("of everybody", importance=0)
-    project = orc.project("p1")
+    project = orc.stores.project("p1")
     for number in range(MAX + 3):
         project.add_convention(f"Convention {number}.", "x")
     assert {*hidden, elsewhere, everybodys} <= active(boss)
@@ -104,12 +104,12 @@ def test_turns_are_no_items_and_are_not_evicted(orc: Orchestrator) -> None:
         remembered(orc, f"turn {number}", kind="episode", session_id="s", importance=0)
         for number in range(2 * MAX)
     }
-    orc.project("p1").add_convention("Mind the last line.", "files")
+    orc.stores.project("p1").add_convention("Mind the last line.", "files")
     assert turns <= active(orc)
 
 
 def test_tasks_and_everybody_are_not_bounded(orc: Orchestrator) -> None:
-    task, everywhere = orc.task("t1"), orc.everywhere()
+    task, everywhere = orc.stores.task("t1"), orc.stores.global_tier()
     for number in range(3 * MAX):
         task.add_reasoning(f"Thought {number}.", "plan")
         everywhere.add_pattern(f"Pattern {number}.", "x")

@@ -138,7 +138,7 @@ def test_an_export_comes_back_byte_for_byte(tmp_path: Path, with_vectors: bool) 
             ready = rebuilding.embeddings_status(opened).states["ready"]
             assert ready == (7 if with_vectors else 0)
             if not with_vectors:
-                assert service.orchestrator(NAME).embed_pending().ready == 7
+                assert service.orchestrator(NAME).maintenance.embed_pending().ready == 7
                 assert maintenance.verify(opened).ok
 
 
@@ -147,12 +147,12 @@ def test_an_export_of_the_first_schema_comes_back(tmp_path: Path) -> None:
     with working(tmp_path) as service:
         import_new(service, NAME, data)
         orc = service.orchestrator(NAME)
-        waits = {one.session_id: (one.pending, one.completed_at) for one in orc.sessions()}
+        waits = {one.session_id: (one.pending, one.completed_at) for one in orc.sessions.list()}
         # What was consolidated has no turns to wait for; the rest waits, as after an upgrade.
         assert waits["first"] == (2, parse_time("2026-01-01T00:01:00Z"))
         assert waits["second"][1] is None
-        assert [each.session_id for each in orc.sessions(pending=True)] == ["first"]
-        assert orc.get_entity_info("Anna Weber").mention_count == 3
+        assert [each.session_id for each in orc.sessions.list(pending=True)] == ["first"]
+        assert orc.entities.get("Anna Weber").mention_count == 3
         assert orc.verify().ok
         with service.opened(NAME) as opened:
             lines = exported(opened)
@@ -580,7 +580,7 @@ def test_any_changed_byte_is_refused(
 def test_the_handle_writes_a_file_and_the_service_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "orc.jsonl"
     with filled(tmp_path / "one") as (service, opened, _):
-        service.orchestrator(NAME).export(file, with_vectors=True)
+        service.orchestrator(NAME).exchange.export(file, with_vectors=True)
         lines = exported(opened, with_vectors=True)
     with working(tmp_path / "two") as service:
         service.create("orc-2")

@@ -31,7 +31,7 @@ def test_a_vault_has_a_note_for_each_memory_and_links_that_lead_to_notes(
     orc: Orchestrator, tmp_path: Path
 ) -> None:
     folder = tmp_path / "vault"
-    assert write_as("vault", orc.export_lines(), folder) == 3
+    assert write_as("vault", orc.exchange.export_lines(), folder) == 3
     notes = {path.stem: path for path in folder.rglob("*.md")}
     assert len(notes) == 3
     contents = {}
@@ -52,7 +52,7 @@ def test_a_vault_has_a_note_for_each_memory_and_links_that_lead_to_notes(
 
 def test_a_table_runs_nothing(orc: Orchestrator, tmp_path: Path) -> None:
     target = tmp_path / "memories.csv"
-    assert write_as("csv", orc.export_lines(), target) == 3
+    assert write_as("csv", orc.exchange.export_lines(), target) == 3
     with target.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["content"] for row in rows} >= {f"'{FORMULA}", "Backups are kept for 90 days."}
@@ -62,7 +62,7 @@ def test_a_table_runs_nothing(orc: Orchestrator, tmp_path: Path) -> None:
 
 def test_a_graph_is_read_by_networkx(orc: Orchestrator, tmp_path: Path) -> None:
     target = tmp_path / "memories.graphml"
-    write_as("graphml", orc.export_lines(), target)
+    write_as("graphml", orc.exchange.export_lines(), target)
     graph = nx.read_graphml(target)
     assert (graph.number_of_nodes(), graph.number_of_edges()) == (3, 1)
     [(first, last, edge)] = graph.edges(data=True)
@@ -73,13 +73,13 @@ def test_a_graph_is_read_by_networkx(orc: Orchestrator, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["csv", "graphml", "vault"])
 def test_what_is_there_is_not_replaced(orc: Orchestrator, tmp_path: Path, form: str) -> None:
     target = tmp_path / "there"
-    write_as(form, orc.export_lines(), target)
+    write_as(form, orc.exchange.export_lines(), target)
     with pytest.raises(Conflict):
-        write_as(form, orc.export_lines(), target)
+        write_as(form, orc.exchange.export_lines(), target)
     if form != "vault":
-        assert write_as(form, orc.export_lines(), target, force=True) == 3
+        assert write_as(form, orc.exchange.export_lines(), target, force=True) == 3
 
 
 def test_an_unknown_format_names_the_known_ones(orc: Orchestrator, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="csv, graphml, vault"):
-        write_as("pdf", orc.export_lines(), tmp_path / "x")
+        write_as("pdf", orc.exchange.export_lines(), tmp_path / "x")

@@ -21,7 +21,7 @@ def test_the_first_to_go_comes_first(orc: Orchestrator, clock: FixedClock) -> No
     usual = orc.remember("The printer is on the second floor.", source=INFERRED)
     orc.confirm(orc.remember("The vat id is 12345.", source=INFERRED))
     clock.advance(days=10)
-    found = orc.expiring()
+    found = orc.memories.expiring()
     assert [each.memory.memory_id for each in found.items] == [weak, usual]
     assert (found.total, found.at, found.threshold) == (2, clock.now_ms(), 0.05)
     first, second = found.items
@@ -31,29 +31,29 @@ def test_the_first_to_go_comes_first(orc: Orchestrator, clock: FixedClock) -> No
     assert (second.course[0], second.course[-1]) == (0.36787944117144233, second.confidence_then)
     assert len(second.course) == 24
     assert list(second.course) == sorted(second.course, reverse=True)
-    assert slow in [each.memory.memory_id for each in orc.expiring(days=60).items]
+    assert slow in [each.memory.memory_id for each in orc.memories.expiring(days=60).items]
 
 
 def test_reading_a_memory_takes_it_off_the_list(orc: Orchestrator, clock: FixedClock) -> None:
     orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=5)
-    assert orc.expiring().total == 1
+    assert orc.memories.expiring().total == 1
     orc.recall("printer")
-    assert orc.expiring(days=29).total == 0
-    assert orc.expiring(days=30).total == 1
+    assert orc.memories.expiring(days=29).total == 0
+    assert orc.memories.expiring(days=30).total == 1
 
 
 def test_a_limit_cuts_the_list_and_not_the_count(orc: Orchestrator) -> None:
     orc.remember_many([{"content": f"Note {number}.", "source": INFERRED} for number in range(5)])
-    found = orc.expiring(limit=2)
+    found = orc.memories.expiring(limit=2)
     assert (len(found.items), found.total) == (2, 5)
-    assert orc.expiring(limit=0).items == ()
+    assert orc.memories.expiring(limit=0).items == ()
 
 
 def test_what_nobody_retired_yet_lies_in_the_past(orc: Orchestrator, clock: FixedClock) -> None:
     orc.remember("The printer is on the second floor.", source=INFERRED)
     clock.advance(days=50)
-    [one] = orc.expiring(days=0).items
+    [one] = orc.memories.expiring(days=0).items
     assert one.expires_at < clock.now_ms()
 
 
@@ -61,9 +61,9 @@ def test_only_what_the_viewer_may_see_is_listed_and_counted(service: MemoryServi
     orc = service.orchestrator("orc-1", create=True)
     orc.remember("The code is 4711.", sensitivity="Restricted", source=INFERRED)
     orc.remember("Paint is dry.", scope="project", scope_id="p", source=INFERRED)
-    assert orc.expiring().total == 0
+    assert orc.memories.expiring().total == 0
     everything = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
-    assert service.orchestrator("orc-1", viewer=everything).expiring().total == 2
+    assert service.orchestrator("orc-1", viewer=everything).memories.expiring().total == 2
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_only_what_the_viewer_may_see_is_listed_and_counted(service: MemoryServi
 )
 def test_what_is_out_of_range_is_refused(orc: Orchestrator, wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):
-        orc.expiring(**wrong)  # type: ignore[arg-type]  # one keyword at a time
+        orc.memories.expiring(**wrong)  # type: ignore[arg-type]  # one keyword at a time
 
 
 FACTS = st.lists(
@@ -97,10 +97,10 @@ def test_the_job_retires_just_what_was_foretold(
         for number, (confidence, rate, later) in enumerate(facts):
             clock.advance(days=later)
             orc.remember(f"Note {number}.", confidence=confidence, decay_rate=rate)
-        foretold = orc.expiring(days=days)
+        foretold = orc.memories.expiring(days=days)
         with service.opened("orc-1") as opened:
             decay(opened, now_ms=foretold.until, actor="nightly")
-        gone = {each.memory_id for each in orc.list_memories(statuses=["retracted"])}  # type: ignore[list-item]  # by value
+        gone = {each.memory_id for each in orc.memories.list(statuses=["retracted"])}  # type: ignore[list-item]  # by value
         assert gone == {each.memory.memory_id for each in foretold.items}
         assert all(each.expires_at <= foretold.until for each in foretold.items)
-        assert orc.expiring(days=days).total == 0
+        assert orc.memories.expiring(days=days).total == 0

@@ -22,7 +22,7 @@ def answer(content: str, quote: str) -> dict[str, object]:
 
 
 def test_it_is_off_by_default(orc: Orchestrator) -> None:
-    assert orc.propose(TEXT) is None
+    assert orc.ingestion.propose(TEXT) is None
 
 
 def test_proposals_know_their_place_in_the_whole_text(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_proposals_know_their_place_in_the_whole_text(tmp_path: Path) -> None:
     model = FakeCompletion([{"memories": []}, answer("They use Postgres.", "we go with Postgres")])
     config = {"memory.extractor.max_chars": 100}
     with MemoryService(tmp_path, config=config, environ={}, completion=model) as service:
-        told = service.orchestrator("o", create=True).propose(text)
+        told = service.orchestrator("o", create=True).ingestion.propose(text)
     assert told is not None
     assert [text[each.start : each.end] for each in told.accepted] == ["we go with Postgres"]
     assert len(model.calls) == 2

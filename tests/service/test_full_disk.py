@@ -57,7 +57,7 @@ def fill_up(folder: Path) -> None:
 
 
 def state(orc: Orchestrator) -> tuple[int, int]:
-    return len(list(orc.list_memories(limit=500))), orc.journal_state().seq
+    return len(list(orc.memories.list(limit=500))), orc.maintenance.journal_state().seq
 
 
 def test_a_write_names_it_and_health_tells_until_there_is_room(
@@ -66,12 +66,12 @@ def test_a_write_names_it_and_health_tells_until_there_is_room(
     orc = service.orchestrator(NAME)
     kept = orc.remember("Stored while there was room.")
     fill_up(small)
-    before = orc.journal_state()
+    before = orc.maintenance.journal_state()
     with pytest.raises(DatabaseFull):
         orc.remember_many([{"content": f"number {each} " + "x" * 4_000} for each in range(500)])
     assert "storage.full" in service.health(NAME)["degraded"]
     assert orc.get(kept).content == "Stored while there was room."
-    assert orc.journal_state().seq >= before.seq
+    assert orc.maintenance.journal_state().seq >= before.seq
     (small / FILLER).unlink()
     orc.remember("There is room again.")
     assert "storage.full" not in service.health(NAME)["degraded"]
@@ -106,9 +106,9 @@ def test_an_erasure_names_it_and_is_finished_by_the_next(
     secret = orc.remember("The canary sings in cage 4711 at night.")
     fill_up(small)
     with pytest.raises(DatabaseFull):
-        orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+        orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
     (small / FILLER).unlink()
-    report = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
     assert report.complete
     assert report.residue.hits == 0
     assert orc.verify().ok
@@ -120,8 +120,8 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
     orc = service.orchestrator(NAME)
     orc.remember("Stored while there was room.")
     exported, backup, note = (tmp_path / name for name in ("export", "backup", "note.md"))
-    orc.export(exported)
-    orc.backup(backup)
+    orc.exchange.export(exported)
+    orc.exchange.backup(backup)
     note.write_text("- The valve is checked in May.\n" * 200)
     root, keys = service.root, KeyStore(service.root, service.clock)
 
@@ -130,7 +130,7 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
             service.import_lines("imported", lines)
 
     def send_a_copy() -> None:
-        with CopyLimiter(root).copied(orc.export):
+        with CopyLimiter(root).copied(orc.exchange.export):
             pass
 
     fill_up(small)
@@ -171,7 +171,7 @@ def test_a_backup_and_an_export_name_it_and_leave_nothing(
     orc = service.orchestrator(NAME)
     orc.remember("Stored while there was room.")
     fill_up(small)
-    for write in (orc.backup, orc.export):
+    for write in (orc.exchange.backup, orc.exchange.export):
         with pytest.raises(DatabaseFull):
             write(small / "copy")
     assert sorted(each.name for each in small.iterdir()) == [FILLER, "root"]

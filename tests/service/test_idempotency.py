@@ -98,10 +98,10 @@ def test_a_write_that_is_undone_leaves_no_claim(
 def test_the_second_writes_nothing(opened: OpenOrchestrator, orc: Orchestrator) -> None:
     with claiming(claim()):
         orc.remember("the first")
-    before = orc.list_memories()
+    before = orc.memories.list()
     with claiming(claim()), pytest.raises(ClaimTaken):
         orc.remember("the second")
-    assert orc.list_memories() == before
+    assert orc.memories.list() == before
 
 
 def test_several_transactions_of_a_request_are_one_claim(
@@ -200,7 +200,7 @@ def test_a_job_of_another_time_removes_no_claim(
 ) -> None:
     with claiming(claim()):
         orc.remember("now")
-    orc.run("decay", now=opened.clock.now_ms() + 2 * KEPT_MS)
+    orc.jobs.run("decay", now=opened.clock.now_ms() + 2 * KEPT_MS)
     assert done(opened, claim()).memory_ids
 
 

@@ -17,7 +17,7 @@ def test_a_memory_handed_out_as_of_then_has_an_impact_that_can_be_written(
     then = clock.now_ms()
     clock.advance(days=1)
     asked = orc.recall("oven", as_of=iso(then))
-    found = orc.impact(one)
+    found = orc.graph.impact(one)
     assert [(each.receipt_id, each.as_of) for each in found.hand_outs] == [(asked.receipt_id, then)]
     assert Impact.model_validate_json(found.model_dump_json()) == found
 
@@ -32,10 +32,10 @@ def test_what_it_had_reached_by_then_is_not_crowded_out_by_what_came_later(
     above = orc.remember("Bake longer.", derived_from=[one])
     for _ in range(3):
         orc.recall("oven")
-    by_now, by_then = (orc.impact(one, max_nodes=2, as_of=at) for at in (None, iso(then)))
+    by_now, by_then = (orc.graph.impact(one, max_nodes=2, as_of=at) for at in (None, iso(then)))
     assert early.receipt_id not in [each.receipt_id for each in by_now.hand_outs]
     assert [each.memory_id for each in by_now.derived] == [above]
     assert [each.receipt_id for each in by_then.hand_outs] == [early.receipt_id]
     assert (by_then.derived, by_then.cut) == ((), False)
     with pytest.raises(NotFound):
-        orc.impact(above, as_of=iso(then))
+        orc.graph.impact(above, as_of=iso(then))

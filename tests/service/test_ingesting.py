@@ -29,21 +29,21 @@ def document(mark: str, *texts: str, **fields: Any) -> Document:
 
 
 def test_a_content_is_taken_once_for_ever(orc: Orchestrator) -> None:
-    first = orc.ingest_document(document("a", "The roof leaks.", "The cellar is dry."))
-    again = orc.ingest_document(document("a", "The roof leaks.", "The cellar is dry."))
+    first = orc.ingestion.store(document("a", "The roof leaks.", "The cellar is dry."))
+    again = orc.ingestion.store(document("a", "The roof leaks.", "The cellar is dry."))
     assert [each.outcome for each in first.memories] == ["stored", "stored"]
     assert (again.outcome, again.memories) == ("duplicate", ())
     assert again.manifest == first.manifest
-    assert orc.stats()["memories"]["status"] == {"active": 2}
+    assert orc.maintenance.stats()["memories"]["status"] == {"active": 2}
 
 
 def test_edges_within_the_file_follow_its_keys(orc: Orchestrator) -> None:
     edge = EdgeInput(from_id="#m1", to_id="#m0", edge_type=EdgeType.PART_OF)
     lost = EdgeInput(from_id="#m1", to_id="#m9", edge_type=EdgeType.PART_OF)
-    outcome = orc.ingest_document(document("a", "A house.", "Its roof.", edges=(edge, lost)))
+    outcome = orc.ingestion.store(document("a", "A house.", "Its roof.", edges=(edge, lost)))
     assert [each.outcome for each in outcome.edges] == ["stored", "rejected"]
     whole, part = (str(each.memory_id) for each in outcome.memories)
-    assert [(e.from_id, e.to_id) for e in orc.subgraph([whole]).edges] == [(part, whole)]
+    assert [(e.from_id, e.to_id) for e in orc.graph.subgraph([whole]).edges] == [(part, whole)]
 
 
 @pytest.mark.parametrize("newer_first", [True, False])
@@ -51,7 +51,7 @@ def test_a_link_waits_for_the_file_it_names(orc: Orchestrator, newer_first: bool
     older = document("a", "We bake at night.", document_keys=("adr:1",))
     link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes 1")
     newer = document("b", "We bake in the morning.", document_keys=("adr:2",), links=(link,))
-    outcomes = [orc.ingest_document(d) for d in ((newer, older) if newer_first else (older, newer))]
+    outcomes = [orc.ingestion.store(d) for d in ((newer, older) if newer_first else (older, newer))]
     old = str(outcomes[1 if newer_first else 0].memories[0].memory_id)
     new = str(outcomes[0 if newer_first else 1].memories[0].memory_id)
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
@@ -61,28 +61,28 @@ def test_a_link_waits_for_the_file_it_names(orc: Orchestrator, newer_first: bool
 
 
 def test_a_partial_link_leaves_the_older_file_active(orc: Orchestrator) -> None:
-    older = orc.ingest_document(document("a", "Old.", document_keys=("adr:1",)))
+    older = orc.ingestion.store(document("a", "Old.", document_keys=("adr:1",)))
     link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, partial=True)
-    orc.ingest_document(document("b", "New.", links=(link,)))
+    orc.ingestion.store(document("b", "New.", links=(link,)))
     assert orc.get(str(older.memories[0].memory_id)).status is MemoryStatus.ACTIVE
 
 
 def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
     for mark, text in (("a", "One."), ("b", "Two.")):
-        orc.ingest_document(document(mark, text, document_keys=(f"file:{mark}", "name:readme")))
+        orc.ingestion.store(document(mark, text, document_keys=(f"file:{mark}", "name:readme")))
     link = FileLink(
         local="#m0", target="file:gone", edge_type=EdgeType.RELATED_TO, fallbacks=("name:readme",)
     )
-    assert orc.ingest_document(document("c", "Three.", links=(link,))).links_made == 0
+    assert orc.ingestion.store(document("c", "Three.", links=(link,))).links_made == 0
 
 
 def test_a_refused_content_may_be_taken_later(orc: Orchestrator) -> None:
-    orc.ingest_rejected("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
+    orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
     told = {"reason": "too_large", "by": "user"}
-    assert orc.ingested("a" * 64) == (IngestStatus.REJECTED, told)
-    assert orc.ingest_document(document("a", "Fine now.")).outcome == "stored"
-    orc.ingest_rejected("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
-    found = orc.ingested("a" * 64)
+    assert orc.ingestion.known("a" * 64) == (IngestStatus.REJECTED, told)
+    assert orc.ingestion.store(document("a", "Fine now.")).outcome == "stored"
+    orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
+    found = orc.ingestion.known("a" * 64)
     assert found is not None
     assert found[0] is IngestStatus.PROCESSED
 
@@ -96,10 +96,10 @@ def test_a_failure_on_the_way_leaves_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(ingest_files, "record", full)
         with pytest.raises(DatabaseFull):
-            orc.ingest_document(document("a", "The roof leaks."))
-    assert orc.stats()["memories"] == {"kind": {}, "type": {}, "status": {}}
-    assert orc.stats()["journal_entries"] == 0
-    assert orc.ingest_document(document("a", "The roof leaks.")).outcome == "stored"
+            orc.ingestion.store(document("a", "The roof leaks."))
+    assert orc.maintenance.stats()["memories"] == {"kind": {}, "type": {}, "status": {}}
+    assert orc.maintenance.stats()["journal_entries"] == 0
+    assert orc.ingestion.store(document("a", "The roof leaks.")).outcome == "stored"
 
 
 def ledger(mark: str, *days: int, path: str | None = None, **fields: Any) -> Document:
@@ -126,12 +126,12 @@ def ledger(mark: str, *days: int, path: str | None = None, **fields: Any) -> Doc
 def test_a_contradiction_between_files_is_found_and_stays_open(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    orc.ingest_document(ledger("a", 14))
+    orc.ingestion.store(ledger("a", 14))
     clock.advance(ms=60_000)
-    outcome = orc.ingest_document(ledger("b", 60))
+    outcome = orc.ingestion.store(ledger("b", 60))
     assert outcome.manifest["to_compare"] == outcome.to_compare == 1
     orc.settle()
-    [case] = orc.contradictions().items
+    [case] = orc.contradictions.list().items
     assert not case.resolved
     assert {case.first.status, case.second.status} == {MemoryStatus.ACTIVE}
     assert case.edge.from_id == outcome.memories[0].memory_id
@@ -139,24 +139,24 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
 
 
 def test_what_one_document_says_is_not_compared_with_itself(orc: Orchestrator) -> None:
-    orc.ingest_document(ledger("a", 14, 60))
+    orc.ingestion.store(ledger("a", 14, 60))
     orc.settle()
-    assert orc.contradictions().items == ()
+    assert orc.contradictions.list().items == ()
 
 
 def test_a_later_version_of_a_file_replaces_what_it_said(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    old = orc.ingest_document(ledger("a", 14, path="/drop/ledger.md")).memories[0].memory_id or ""
+    old = orc.ingestion.store(ledger("a", 14, path="/drop/ledger.md")).memories[0].memory_id or ""
     clock.advance(ms=60_000)
-    orc.ingest_document(ledger("b", 60, path="/drop/ledger.md"))
+    orc.ingestion.store(ledger("b", 60, path="/drop/ledger.md"))
     orc.settle()
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
 
 
 def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> None:
     for mark, days in (("a", 14), ("b", 60)):
-        orc.ingest_document(ledger(mark, days, scope="project", scope_id=mark))
+        orc.ingestion.store(ledger(mark, days, scope="project", scope_id=mark))
     assert orc.settle().compared.edges == 0
 
 
@@ -164,8 +164,8 @@ def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
     def updates(target: str) -> FileLink:
         return FileLink(local="#m0", target=target, edge_type=EdgeType.UPDATES)
 
-    orc.ingest_document(document("a", "One.", document_keys=("k:1",), links=(updates("k:2"),)))
-    outcome = orc.ingest_document(
+    orc.ingestion.store(document("a", "One.", document_keys=("k:1",), links=(updates("k:2"),)))
+    outcome = orc.ingestion.store(
         document("b", "Two.", document_keys=("k:2",), links=(updates("k:1"),))
     )
     assert outcome.links_made == 1
@@ -188,9 +188,9 @@ def hidden(document: Document) -> Document:
 def test_a_link_to_a_hidden_file_is_as_one_to_a_file_that_has_not_come(
     orc: Orchestrator, bound: Orchestrator
 ) -> None:
-    orc.ingest_document(hidden(document("a", "Secret.", document_keys=("k:hidden",))))
+    orc.ingestion.store(hidden(document("a", "Secret.", document_keys=("k:hidden",))))
     outcomes = [
-        bound.ingest_document(
+        bound.ingestion.store(
             document(
                 mark,
                 text,
@@ -207,23 +207,23 @@ def test_a_hidden_file_does_not_stand_before_one_of_the_same_name(
     orc: Orchestrator, bound: Orchestrator
 ) -> None:
     named = {"document_keys": ("k:1", "name:readme")}
-    orc.ingest_document(hidden(document("a", "Secret.", **named)))
-    orc.ingest_document(document("b", "Open.", **named))
+    orc.ingestion.store(hidden(document("a", "Secret.", **named)))
+    orc.ingestion.store(document("b", "Open.", **named))
     for mark, target, fallbacks in (("c", "k:1", ()), ("d", "k:2", ("name:readme",))):
         link = FileLink(local="#m0", target=target, edge_type=EdgeType.PART_OF, fallbacks=fallbacks)
-        found = bound.ingest_document(document(mark, f"Linked by {mark}.", links=(link,)))
+        found = bound.ingestion.store(document(mark, f"Linked by {mark}.", links=(link,)))
         assert (found.links_made, found.links_waiting) == (1, 0)
 
 
 def test_hidden_statements_are_neither_compared_nor_in_the_way(
     orc: Orchestrator, bound: Orchestrator, clock: FixedClock
 ) -> None:
-    orc.ingest_document(ledger("a", *range(200, 240), sensitivity=Sensitivity.RESTRICTED))
-    stored = orc.ingest_document(ledger("b", 14))
+    orc.ingestion.store(ledger("a", *range(200, 240), sensitivity=Sensitivity.RESTRICTED))
+    stored = orc.ingestion.store(ledger("b", 14))
     clock.advance(ms=60_000)
-    bound.ingest_document(ledger("c", 60))
+    bound.ingestion.store(ledger("c", 60))
     assert bound.settle().compared.edges == 1
-    [case] = orc.contradictions().items
+    [case] = orc.contradictions.list().items
     assert case.first.memory_id == stored.memories[0].memory_id
 
 
@@ -240,9 +240,9 @@ def test_a_replaced_decision_takes_no_hidden_part_with_it(
         EdgeInput(from_id=f"#m{n}", to_id="#m0", edge_type=EdgeType.PART_OF) for n in (1, 2)
     )
     older = document("a", document_keys=("adr:1",), edges=edges)
-    stored = orc.ingest_document(older.model_copy(update={"memories": parts}))
+    stored = orc.ingestion.store(older.model_copy(update={"memories": parts}))
     link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES)
-    bound.ingest_document(document("b", "We bake in the morning.", links=(link,)))
+    bound.ingestion.store(document("b", "We bake in the morning.", links=(link,)))
     host = service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     assert [host.get(str(each.memory_id)).status for each in stored.memories] == [
         MemoryStatus.SUPERSEDED,

@@ -42,7 +42,7 @@ def test_facts_that_fit_and_the_last_reflection_come_with_one_receipt(orc: Orche
     put(orc, "Bread costs two coins.")
     reflect(orc, "The week before was quiet.")
     reflection = reflect(orc)
-    block = orc.get_context(ASKED)
+    block = orc.context(ASKED)
     assert block.memory_ids == (fact, reflection)
     assert records(block) == [
         {
@@ -60,7 +60,7 @@ def test_facts_that_fit_and_the_last_reflection_come_with_one_receipt(orc: Orche
             "text": "A week of boats.",
         },
     ]
-    receipt = orc.receipt(block.receipt_id)
+    receipt = orc.receipts.get(block.receipt_id)
     assert tuple(each.memory_id for each in receipt.items) == block.memory_ids
     assert receipt.query == ""
     assert receipt.query_sha256 == hashlib.sha256(ASKED.encode()).hexdigest()
@@ -75,7 +75,7 @@ def test_facts_that_fit_and_the_last_reflection_come_with_one_receipt(orc: Orche
 def test_there_is_one_receipt_for_a_block(service: MemoryService, orc: Orchestrator) -> None:
     harbour(orc)
     reflect(orc)
-    orc.get_context(ASKED)
+    orc.context(ASKED)
     with service.opened(orc.name) as opened:
         assert opened.receipts.flush() == 1
 
@@ -84,18 +84,20 @@ def test_there_is_one_receipt_for_a_block(service: MemoryService, orc: Orchestra
 def test_every_id_in_the_text_is_in_the_receipt(orc: Orchestrator, form: BlockFormat) -> None:
     harbour(orc, 3)
     reflect(orc)
-    block = orc.get_context(ASKED, format=form.value)
+    block = orc.context(ASKED, format=form.value)
     named = re.findall(r"(?:fact|ref)_[0-9A-Z]{26}", block.text)
     assert named == ([] if form is BlockFormat.LIST else list(block.memory_ids))
     assert len(re.findall(r"^(?:- |\{)", block.text, re.MULTILINE)) == len(block.memory_ids) == 4
-    assert [each.memory_id for each in orc.receipt(block.receipt_id).items] == [*block.memory_ids]
+    assert [each.memory_id for each in orc.receipts.get(block.receipt_id).items] == [
+        *block.memory_ids
+    ]
 
 
 def test_what_was_said_in_this_conversation_is_left_out(orc: Orchestrator) -> None:
     here = harbour(orc, session_id="now")
     there = put(orc, "The harbour closes at noon on Sundays.", session_id="before")
-    assert set(orc.get_context(ASKED).memory_ids) == {*here, there}
-    assert orc.get_context(ASKED, exclude_session_id="now").memory_ids == (there,)
+    assert set(orc.context(ASKED).memory_ids) == {*here, there}
+    assert orc.context(ASKED, exclude_session_id="now").memory_ids == (there,)
 
 
 def test_settings_say_how_many_and_how(tmp_path: Path) -> None:
@@ -105,39 +107,39 @@ def test_settings_say_how_many_and_how(tmp_path: Path) -> None:
     ) as service:
         orc = service.orchestrator("o", create=True)
         harbour(orc, 8)
-        block = orc.get_context(ASKED)
+        block = orc.context(ASKED)
         assert (len(block.memory_ids), block.format) == (2, BlockFormat.LIST)
-        assert len(orc.get_context(ASKED, limit=7).memory_ids) == 7
+        assert len(orc.context(ASKED, limit=7).memory_ids) == 7
 
 
 def test_five_facts_are_the_default(orc: Orchestrator) -> None:
     harbour(orc, 8)
     reflect(orc)
-    block = orc.get_context(ASKED)
+    block = orc.context(ASKED)
     assert [each["id"][:4] for each in records(block)] == ["fact"] * 5 + ["ref_"]
 
 
 def test_nothing_gives_nothing_and_still_a_receipt(orc: Orchestrator) -> None:
     for form in BlockFormat:
-        block = orc.get_context(ASKED, format=form)
+        block = orc.context(ASKED, format=form)
         assert (block.text, block.memory_ids, block.token_cost) == ("", (), 0)
-        assert orc.receipt(block.receipt_id).items == ()
+        assert orc.receipts.get(block.receipt_id).items == ()
 
 
 def test_an_empty_message_gets_the_most_important(orc: Orchestrator) -> None:
     harbour(orc, 6)
     key = put(orc, "The key hangs by the door.", importance=90)
-    assert orc.get_context("", limit=1).memory_ids == (key,)
+    assert orc.context("", limit=1).memory_ids == (key,)
 
 
 def test_kinds_widen_and_no_memory_comes_twice(orc: Orchestrator) -> None:
     turn = orc.save_episode("The harbour closes early today.", session_id="s", source_role="user")
     reflection = reflect(orc, "The harbour closes ever later.")
-    assert orc.get_context(ASKED).memory_ids == (reflection,)
-    assert orc.get_context(ASKED, include_insight=False).memory_ids == ()
-    wide = orc.get_context(ASKED, kinds=tuple(MemoryKind))
+    assert orc.context(ASKED).memory_ids == (reflection,)
+    assert orc.context(ASKED, include_insight=False).memory_ids == ()
+    wide = orc.context(ASKED, kinds=tuple(MemoryKind))
     assert wide.memory_ids == (turn, reflection)
-    alone = orc.get_context(ASKED, kinds=["reflection"], include_insight=False)
+    alone = orc.context(ASKED, kinds=["reflection"], include_insight=False)
     assert alone.memory_ids == (reflection,)
 
 
@@ -154,10 +156,10 @@ def test_what_the_viewer_may_not_see_is_in_no_block(service: MemoryService) -> N
         reflect(orc, f"A week of canaries {place}.", **fields)
     seer = service.orchestrator("o", viewer=Viewer(agent_id="a"))
     for form in BlockFormat:
-        block = seer.get_context(ASKED, format=form, limit=50, kinds=())
+        block = seer.context(ASKED, format=form, limit=50, kinds=())
         assert (block.text, block.memory_ids) == ("", ())
     granted = Viewer(agent_id="a", project_ids=frozenset({"p"}))
-    text = service.orchestrator("o", viewer=granted).get_context(ASKED).text
+    text = service.orchestrator("o", viewer=granted).context(ASKED).text
     assert set(re.findall(r"canar\w+ \d", text)) == {"canary 1", "canaries 1"}
 
 
@@ -167,32 +169,32 @@ def test_a_prompt_of_one_agent_holds_nothing_of_another(service: MemoryService) 
     own = put(orc, "The harbour is mine.", agent_id="a")
     others = [put(orc, "The harbour is not his.", agent_id="b"), reflect(orc, agent_id="b")]
     for form in BlockFormat:
-        block = orc.get_context(ASKED, agent_id="a", format=form, limit=50)
+        block = orc.context(ASKED, agent_id="a", format=form, limit=50)
         assert set(block.memory_ids) == {shared, own}
         assert "not his" not in block.text
-    assert set(orc.get_context(ASKED, limit=50).memory_ids) == {shared, own, *others}
+    assert set(orc.context(ASKED, limit=50).memory_ids) == {shared, own, *others}
     bound = service.orchestrator("o", viewer=Viewer(agent_id="b"))
     with pytest.raises(AccessDenied):
-        bound.get_context(ASKED, agent_id="a")
+        bound.context(ASKED, agent_id="a")
     assert '"access.denied"' in service.paths("o").log_file.read_text()
 
 
 def test_a_retracted_reflection_is_gone_from_the_next_block(orc: Orchestrator) -> None:
     reflection = reflect(orc)
-    assert orc.get_context(ASKED).memory_ids == (reflection,)
+    assert orc.context(ASKED).memory_ids == (reflection,)
     orc.retract(reflection, reason="wrong")
-    assert orc.get_context(ASKED).memory_ids == ()
+    assert orc.context(ASKED).memory_ids == ()
 
 
 def test_confidence_is_shown_as_it_has_decayed(orc: Orchestrator, clock: FixedClock) -> None:
     harbour(orc, decay_rate=0.1)
     clock.advance(days=10)
-    assert [each["confidence"] for each in records(orc.get_context(ASKED))] == [0.37]
+    assert [each["confidence"] for each in records(orc.context(ASKED))] == [0.37]
 
 
 def test_the_date_is_that_of_the_event(orc: Orchestrator) -> None:
     harbour(orc, event_time="2024-02-29T23:59:59Z")
-    assert [each["date"] for each in records(orc.get_context(ASKED))] == ["2024-02-29"]
+    assert [each["date"] for each in records(orc.context(ASKED))] == ["2024-02-29"]
 
 
 def test_the_mark_comes_from_the_id_source_and_is_new_each_time(tmp_path: Path) -> None:
@@ -203,7 +205,7 @@ def test_the_mark_comes_from_the_id_source_and_is_new_each_time(tmp_path: Path) 
         ) as service:
             orc = service.orchestrator("o", create=True)
             harbour(orc)
-            seen.append([orc.get_context(ASKED).text for _ in range(3)])
+            seen.append([orc.context(ASKED).text for _ in range(3)])
     marks = [re.findall(r"<data-([0-9a-f]{16})>", text)[0] for text in seen[0]]
     assert seen[0] == seen[1]
     assert len(set(marks)) == 3
@@ -233,7 +235,7 @@ def test_nobody_can_know_a_mark_before(service: MemoryService) -> None:
 )
 def test_what_is_out_of_range_is_refused(orc: Orchestrator, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        orc.get_context(**({"prompt": ASKED} | wrong))
+        orc.context(**({"prompt": ASKED} | wrong))
 
 
 @pytest.mark.parametrize("form", BlockFormat)
@@ -242,7 +244,7 @@ def test_an_agent_that_says_a_block_again_adds_nothing(
 ) -> None:
     put(orc, "The harbour closes at nine.\n- It opens at dawn for the fishing boats")
     reflect(orc, "A week of boats. The fog came twice.")
-    block = orc.get_context(ASKED, format=form)
+    block = orc.context(ASKED, format=form)
     clock.advance(ms=60_000)
 
     def remainder(text: str) -> EchoRemainder:
@@ -263,8 +265,8 @@ def test_a_prompt_with_its_block_is_a_turn_of_the_message_alone(
 ) -> None:
     """A host that captures what it sent, not what was said."""
     harbour(orc)
-    prompt = orc.get_context(ASKED).text + "I moved to Linz in May."
-    turn = orc.publish(UserTurn(content=prompt, session_id="s", source_role="user"))
+    prompt = orc.context(ASKED).text + "I moved to Linz in May."
+    turn = orc.events.publish(UserTurn(content=prompt, session_id="s", source_role="user"))
     with service.opened(orc.name) as opened:
         text = orc.get(turn).content
         left = echo_filter(opened).without_echo(text, source_role="user", at_ms=0)
@@ -278,7 +280,7 @@ def test_what_a_person_writes_right_under_a_pasted_list_stays(
     put(orc, "the harbour closes at nine\nand opens at dawn for [fishing] boats")
     put(orc, "the harbour master is called Alma")
     reflect(orc, "boats came and went in the fog")
-    block = orc.get_context(ASKED, format="list")
+    block = orc.context(ASKED, format="list")
     assert block.text.count("\n- ") == 3
     # Long after a sentence of a person would be a statement of its own again.
     clock.advance(days=3)
@@ -309,7 +311,7 @@ def test_the_question_itself_and_what_repeats_give_their_places_to_others(
     for number in range(12):
         orc.save_episode(asked, session_id=f"talk-{number}", source_role="user")
         orc.save_episode("I will look it up.", session_id=f"talk-{number}", source_role="assistant")
-    block = orc.get_context(asked, kinds=(), limit=3, format="list")
+    block = orc.context(asked, kinds=(), limit=3, format="list")
     assert answer in block.memory_ids
     assert asked not in block.text
     assert block.text.count("I will look it up.") <= 1
@@ -319,7 +321,7 @@ def test_of_a_turn_and_a_fact_with_one_text_the_fact_is_told(orc: Orchestrator) 
     text = "The ferry leaves from pier nine."
     orc.save_episode(text, session_id="talk", source_role="user")
     fact = put(orc, text)
-    assert orc.get_context("Where is the ferry?", kinds=()).memory_ids == (fact,)
+    assert orc.context("Where is the ferry?", kinds=()).memory_ids == (fact,)
 
 
 def test_both_sides_of_a_contradiction_come_or_neither(orc: Orchestrator) -> None:
@@ -327,7 +329,7 @@ def test_both_sides_of_a_contradiction_come_or_neither(orc: Orchestrator) -> Non
         one = put(orc, f"Ferry {number} leaves from pier nine.")
         other = put(orc, f"Ferry {number} leaves from pier four.")
         orc.relate(other, "Contradicts", one)
-    shown = orc.get_context("Where does the ferry leave from?", limit=3).memory_ids
+    shown = orc.context("Where does the ferry leave from?", limit=3).memory_ids
     pairs = {tuple(sorted((each.from_id, each.to_id))) for each in orc.recall("ferry").edges}
     assert len(shown) == 2
     assert tuple(sorted(shown)) in pairs

@@ -87,17 +87,17 @@ def test_a_job_by_hand_is_recorded(orc: Orchestrator, clock: FixedClock) -> None
     orc.remember("The office is in Berlin.", source=INFERRED)
     clock.advance(days=60)
     told: list[str] = []
-    run = orc.run("decay", progress=lambda part, _done, _total: told.append(part))
+    run = orc.jobs.run("decay", progress=lambda part, _done, _total: told.append(part))
     assert (run.state, run.trigger, run.due_at) == (JobState.DONE, "manual", None)
     assert run.counts["retired"] == 1
     assert told
-    assert list(orc.jobs()) == [run]
+    assert list(orc.jobs.list()) == [run]
 
 
 def test_a_job_can_be_run_as_of_another_time(orc: Orchestrator) -> None:
     memory_id = orc.remember("The office is in Berlin.", source=INFERRED)
-    assert orc.run(JobName.DECAY).counts["retired"] == 0
-    run = orc.run(JobName.DECAY, now="2027-03-01T00:00:00Z")
+    assert orc.jobs.run(JobName.DECAY).counts["retired"] == 0
+    run = orc.jobs.run(JobName.DECAY, now="2027-03-01T00:00:00Z")
     assert run.counts["retired"] == 1
     assert run.started_at == parse_time("2027-03-01T00:00:00Z")
     assert orc.get(memory_id).valid_until == run.started_at
@@ -105,12 +105,12 @@ def test_a_job_can_be_run_as_of_another_time(orc: Orchestrator) -> None:
 
 def test_a_job_that_nobody_knows_is_refused(orc: Orchestrator) -> None:
     with pytest.raises(InvalidInput):
-        orc.run("tidying")
+        orc.jobs.run("tidying")
     with pytest.raises(InvalidInput):
-        orc.run("decay", session_id="s-1")
+        orc.jobs.run("decay", session_id="s-1")
     with pytest.raises(InvalidInput):
-        orc.jobs(limit=0)
-    assert list(orc.jobs()) == []
+        orc.jobs.list(limit=0)
+    assert list(orc.jobs.list()) == []
 
 
 def test_a_failure_is_recorded_by_its_code(orc: Orchestrator) -> None:
@@ -118,7 +118,7 @@ def test_a_failure_is_recorded_by_its_code(orc: Orchestrator) -> None:
         raise ProviderUnavailable("no answer")
 
     with working_as(fails):
-        run = orc.run("decay")
+        run = orc.jobs.run("decay")
     assert (run.state, run.error_code, run.reason) == (
         JobState.FAILED,
         "provider.unavailable",
@@ -131,8 +131,8 @@ def test_an_error_of_our_own_making_is_recorded_and_goes_on(orc: Orchestrator) -
         raise ZeroDivisionError("secret text")
 
     with working_as(crashes), pytest.raises(ZeroDivisionError):
-        orc.run("decay")
-    [run] = orc.jobs()
+        orc.jobs.run("decay")
+    [run] = orc.jobs.list()
     assert (run.state, run.error_code, run.reason) == (
         JobState.FAILED,
         CRASHED,
@@ -151,10 +151,10 @@ def test_an_interrupt_at_any_step_leaves_no_lease(orc: Orchestrator, step: str) 
         raise KeyboardInterrupt
 
     with patch.object(jobs, step, interrupted), pytest.raises(KeyboardInterrupt):
-        orc.run("decay")
-    [run] = orc.jobs()
+        orc.jobs.run("decay")
+    [run] = orc.jobs.list()
     assert (run.state, run.error_code) == (JobState.ABANDONED, STOPPED)
-    assert orc.run("decay").state is JobState.DONE
+    assert orc.jobs.run("decay").state is JobState.DONE
 
 
 def test_of_runs_about_hidden_sessions_only_the_end_is_told(
@@ -164,7 +164,7 @@ def test_of_runs_about_hidden_sessions_only_the_end_is_told(
     orc.save_episodes([{**turn, "session_id": "open: really"}])
     orc.save_episodes([{**turn, "session_id": "quiet", "sensitivity": "Restricted"}])
     orc.save_episodes([{**turn, "session_id": "quiet: no"}])
-    hidden = [each.memory_id for each in orc_of_all(service).list_memories(session_id="quiet")]
+    hidden = [each.memory_id for each in orc_of_all(service).memories.list(session_id="quiet")]
     told = {
         "session open: really: done": True,
         "session quiet: done": False,
@@ -184,27 +184,27 @@ def test_of_runs_about_hidden_sessions_only_the_end_is_told(
             JobReport.done({"facts": 1}, [item]),
         ):
             with working_as(lambda _, report=report: report):  # type: ignore[misc]
-                orc.run("consolidation")
-    runs = list(orc.jobs())[::-1]
+                orc.jobs.run("consolidation")
+    runs = list(orc.jobs.list())[::-1]
     for whole, part, (where, seen) in zip(runs[::2], runs[1::2], told.items(), strict=True):
         assert whole.state is JobState.DONE
         # An aggregate over all sessions names none.
         assert part.counts["facts"] == 1
         assert (whole.reason, bool(whole.counts)) == ((where, True) if seen else (None, False))
         assert [each.where for each in part.rejected] == ([where] if seen else [])
-    wide = orc_of_all(service).jobs()
+    wide = orc_of_all(service).jobs.list()
     assert {each.reason for each in wide} >= {"session quiet: done"}
 
 
 def test_a_job_that_is_at_work_is_not_run_beside(orc: Orchestrator) -> None:
     def tries_again(_stop: Callable[[], bool]) -> JobReport:
         with pytest.raises(Conflict):
-            orc.run("decay")
+            orc.jobs.run("decay")
         return JobReport.done({})
 
     with working_as(tries_again):
-        assert orc.run("decay").state is JobState.DONE
-    assert len(orc.jobs()) == 1
+        assert orc.jobs.run("decay").state is JobState.DONE
+    assert len(orc.jobs.list()) == 1
 
 
 def test_nothing_is_owed_from_before_it_was_made(service: MemoryService, orc: Orchestrator) -> None:
@@ -235,7 +235,7 @@ def test_an_orchestrator_without_a_schedule_has_no_runs(
     service.paths(orc.name).config_file.write_text("[memory.schedule]\ndecay = ''\n")
     moved(clock, FIRST + DAY_MS)
     assert passed(service) == []
-    plan = next(each for each in orc.job_plans() if each.job is JobName.DECAY)
+    plan = next(each for each in orc.jobs.plans() if each.job is JobName.DECAY)
     assert (plan.schedule, plan.next_due_at, plan.overdue_since) == ("", None, None)
 
 
@@ -252,7 +252,7 @@ def test_a_failed_run_is_tried_again_later_and_then_given_up(
             assert len(passed(service)) == 1
         clock.advance(ms=DAY_MS // 2)
         assert passed(service) == []
-        assert [each.due_at for each in orc.jobs()] == [FIRST] * 3
+        assert [each.due_at for each in orc.jobs.list()] == [FIRST] * 3
     clock.advance(days=1)
     [run] = passed(service)
     assert (run.state, run.due_at) == (JobState.DONE, FIRST + DAY_MS)
@@ -271,7 +271,7 @@ def test_a_run_that_is_asked_to_stop_is_caught_up(
 
     with working_as(stops):
         worker.once()
-    [run] = orc.jobs()
+    [run] = orc.jobs.list()
     assert (run.state, run.error_code, run.counts["retired"]) == (JobState.ABANDONED, STOPPED, 1)
     [again] = passed(service)
     assert (again.state, again.due_at) == (JobState.DONE, FIRST)
@@ -312,7 +312,7 @@ def test_a_lease_is_renewed_while_a_job_runs(tmp_path: Path) -> None:
             return JobReport.done({})
 
         with working_as(works):
-            assert orc.run("decay").state is JobState.DONE
+            assert orc.jobs.run("decay").state is JobState.DONE
     assert renewed.is_set()
 
 
@@ -321,14 +321,14 @@ def test_health_tells_of_a_failing_job_until_it_succeeds(
 ) -> None:
     assert service.health(orc.name)["degraded"] == []
     with working_as(lambda _stop: JobReport.failed(ProviderUnavailable("no answer"))):
-        orc.run("decay")
+        orc.jobs.run("decay")
     assert service.health(orc.name)["degraded"] == ["jobs.failing"]
     clock.advance(ms=1)
     with working_as(lambda _stop: JobReport.skipped("nothing to do")):
-        orc.run("decay")
+        orc.jobs.run("decay")
     assert service.health(orc.name)["degraded"] == ["jobs.failing"]
     clock.advance(ms=1)
-    orc.run("decay")
+    orc.jobs.run("decay")
     assert service.health(orc.name)["degraded"] == []
 
 
@@ -337,7 +337,7 @@ def test_health_tells_of_a_worker_that_is_gone_but_not_of_one_that_never_was(
 ) -> None:
     clock.advance(days=20)
     assert service.health(orc.name)["degraded"] == []
-    plan = next(each for each in orc.job_plans() if each.job is JobName.DECAY)
+    plan = next(each for each in orc.jobs.plans() if each.job is JobName.DECAY)
     assert plan.overdue_since == FIRST + 19 * DAY_MS
     assert plan.next_due_at == FIRST + 20 * DAY_MS
     passed(service)
@@ -405,10 +405,10 @@ def test_a_worker_lives_in_a_thread_of_its_host(tmp_path: Path) -> None:
             )
         with service.worker():
             for _ in range(200):
-                if any(each.state is JobState.DONE for each in orc.jobs()):
+                if any(each.state is JobState.DONE for each in orc.jobs.list()):
                     break
                 threading.Event().wait(0.05)
-        assert orc.jobs()[-1].state is JobState.DONE
+        assert orc.jobs.list()[-1].state is JobState.DONE
 
 
 def test_a_clock_that_was_ahead_once_switches_nothing_off(
@@ -442,10 +442,10 @@ def test_a_run_as_of_an_early_time_is_recorded_though_few_are_kept(
     config = ONLY_DECAY | {"memory.schedule.keep_runs": 1}
     with MemoryService(tmp_path, clock=clock, environ={}, config=config, background=False) as few:
         orc = few.orchestrator("orc-1", create=True)
-        orc.run("decay")
-        run = orc.run("decay", now="2020-01-01")
+        orc.jobs.run("decay")
+        run = orc.jobs.run("decay", now="2020-01-01")
         assert run.state is JobState.DONE
-        assert run in orc.jobs()
+        assert run in orc.jobs.list()
 
 
 def test_a_bug_that_one_brings_out_stops_no_other(
@@ -507,10 +507,10 @@ def test_a_session_that_another_is_at_is_left_out(tmp_path: Path) -> None:
             orc.save_episode("We use SQLite.", session_id=session, source_role="user")
         with service.opened("orc-1") as opened:
             lease = jobs._claim(opened, "run_x", jobs.of_session("one"), jobs.WALL)
-            counts = orc.run("consolidation").counts
+            counts = orc.jobs.run("consolidation").counts
             assert (counts["sessions"], counts["at_work_elsewhere"]) == (1, 1)
             jobs._end(opened, "run_x", lease, JobReport.done({}))
             with opened.database.read() as connection:
                 left = connection.exec_driver_sql("SELECT count(*) FROM leases").scalar_one()
         assert left == 0
-        assert orc.run("consolidation").counts["sessions"] == 1
+        assert orc.jobs.run("consolidation").counts["sessions"] == 1

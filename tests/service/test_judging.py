@@ -74,7 +74,7 @@ def verdicts(model: ModelServer, *items: Any, **more: Any) -> Behaviour:
 
 def quotes(orc: Orchestrator, *said: str) -> list[str]:
     """Store sentences of Ann's as facts taken from a conversation."""
-    outcomes = [orc.store(f"Ann: “{each}”", source=ANN, confidence=0.6) for each in said]
+    outcomes = [orc.memories.store(f"Ann: “{each}”", source=ANN, confidence=0.6) for each in said]
     return [str(each.memory_id) for each in outcomes]
 
 
@@ -102,8 +102,8 @@ def test_it_finds_an_update_that_the_rules_miss(judged: Orchestrator, model: Mod
         f"by {NAME}: replaced by a later statement: “I'm a vegan” / “no more vegan food”"
     )
     assert judged.get(old).status is MemoryStatus.SUPERSEDED
-    assert f"comparison:{NAME}" in {each.actor for each in judged.history(old).periods}
-    assert judged.pending_comparisons() == 0
+    assert f"comparison:{NAME}" in {each.actor for each in judged.history.get(old).periods}
+    assert judged.maintenance.pending_comparisons() == 0
     assert judged.verify().ok
     # The first fact had nothing beside it.
     assert len(model.requests) == 1
@@ -135,7 +135,7 @@ def test_what_a_person_said_is_contradicted_and_not_replaced(
 def test_another_author_is_contradicted(judged: Orchestrator, model: ModelServer) -> None:
     model.behave(verdicts(model, UPDATE))
     [old] = quotes(judged, VEGAN)
-    judged.store(f"Bob: “{STEAK}”", source=ANN)
+    judged.memories.store(f"Bob: “{STEAK}”", source=ANN)
     compared(judged)
     [edge] = edges(judged, old)
     assert edge.edge_type is EdgeType.CONTRADICTS
@@ -168,7 +168,7 @@ def test_a_verdict_that_does_not_hold_is_refused(
     done = compared(judged)
     assert (done.edges, done.refused) == (0, {code: 1})
     assert edges(judged, old) == ()
-    assert judged.pending_comparisons() == 0
+    assert judged.maintenance.pending_comparisons() == 0
 
 
 def test_two_verdicts_on_one_candidate_count_as_none(
@@ -191,7 +191,7 @@ def test_an_unreadable_answer_is_asked_for_again_and_then_given_up(
     for left in (1, 1, 0):
         done = compared(judged)
         assert done.refused == {"provider.answer_invalid": 1}
-        assert judged.pending_comparisons() == left
+        assert judged.maintenance.pending_comparisons() == left
         clock.advance(ms=60_000)
     assert len(model.requests) == 3
 
@@ -224,9 +224,9 @@ def test_calls_of_one_run_are_bounded(
         ann = service.orchestrator("ann", create=True)
         quotes(ann, VEGAN, STEAK, "I cook vegan food for Bob.")
         compared(ann)
-        assert (len(model.requests), ann.pending_comparisons()) == (1, 1)
+        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (1, 1)
         compared(ann)
-        assert (len(model.requests), ann.pending_comparisons()) == (2, 0)
+        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (2, 0)
 
 
 def test_what_the_model_may_not_see_is_not_sent(
@@ -242,7 +242,7 @@ def test_what_the_model_may_not_see_is_not_sent(
         assert model.requests == []
         ann.remember("The vegan menu changes every week.")
         compared(ann)
-        assert ann.pending_comparisons() == 0
+        assert ann.maintenance.pending_comparisons() == 0
     assert "Zelda" in sent(model)
     assert "secret-1" not in sent(model)
 
@@ -250,7 +250,7 @@ def test_what_the_model_may_not_see_is_not_sent(
 def test_what_the_rules_joined_is_not_sent_again(judged: Orchestrator, model: ModelServer) -> None:
     model.behave(verdicts(model))
     judged.remember("The audit log is kept for 30 days.")
-    outcome = judged.store("The audit log is kept for 90 days.", source=ANN)
+    outcome = judged.memories.store("The audit log is kept for 90 days.", source=ANN)
     assert len(outcome.contradicts or ()) == 1
     compared(judged)
     assert model.requests == []
@@ -263,10 +263,10 @@ def test_without_a_model_nothing_is_sent_and_nothing_waits(
     with start(tmp_path / "root", settings) as service:
         ann = service.orchestrator("ann", create=True)
         quotes(ann, VEGAN, STEAK)
-        assert ann.pending_comparisons() == 0
+        assert ann.maintenance.pending_comparisons() == 0
         ann.remember_many([{"content": "I eat vegan food on Mondays."}])
         assert compared(ann).judged == 0
-        assert ann.pending_comparisons() == 0
+        assert ann.maintenance.pending_comparisons() == 0
     assert model.requests == []
 
 
@@ -278,9 +278,9 @@ def test_what_waits_for_a_model_that_is_no_longer_configured_is_done(
     settings = config(model) | {"memory.llm.provider": "none"}
     with start(tmp_path / "root", settings) as service:
         ann = service.orchestrator("ann")
-        assert ann.pending_comparisons() == 2
+        assert ann.maintenance.pending_comparisons() == 2
         compared(ann)
-        assert ann.pending_comparisons() == 0
+        assert ann.maintenance.pending_comparisons() == 0
     assert model.requests == []
 
 
@@ -300,7 +300,7 @@ def test_an_answer_that_was_not_written_is_asked_for_again(
         patched.setattr("memgraph.operations.write.comparisons.matches_of", dies)
         with pytest.raises(Killed):
             compared(judged)
-    assert (edges(judged, old), judged.pending_comparisons()) == ((), 1)
+    assert (edges(judged, old), judged.maintenance.pending_comparisons()) == ((), 1)
     assert compared(judged).edges == 1
     assert compared(judged).edges == 0
     assert len(edges(judged, old)) == 1

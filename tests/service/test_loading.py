@@ -93,10 +93,10 @@ def test_a_bulk_load_stores_what_single_writes_store(
             if name == "bulk":
                 outcomes = orc.remember_many(items(400))
                 # What is left of the last transaction is too little to load the model for.
-                assert orc.embedding_states()["pending"] <= 100
+                assert orc.maintenance.embedding_states()["pending"] <= 100
             else:
                 outcomes = [orc.remember_many([each])[0] for each in items(400)]
-            orc.embed_pending()
+            orc.maintenance.embed_pending()
             assert orc.verify().as_dict()["findings"] == []
             with service.opened(NAME) as opened:
                 found.append(stored(opened))
@@ -126,7 +126,11 @@ def test_what_cannot_be_embedded_waits_in_the_outbox(
     with working(tmp_path, embedding=embedding) as service:
         orc = service.orchestrator(NAME, create=True)
         orc.remember_many({"content": f"text {n}"} for n in range(loading.BULK))
-        assert orc.embedding_states() == {"pending": loading.BULK, "ready": 0, "failed": 0}
+        assert orc.maintenance.embedding_states() == {
+            "pending": loading.BULK,
+            "ready": 0,
+            "failed": 0,
+        }
 
 
 def test_turns_of_a_batch_are_saved_without_the_model(tmp_path: Path) -> None:
@@ -135,7 +139,7 @@ def test_turns_of_a_batch_are_saved_without_the_model(tmp_path: Path) -> None:
         turn = {"session_id": "s", "source_role": "user"}
         outcomes = orc.save_episodes({"content": f"text {n}", **turn} for n in range(200))
         assert {each.outcome for each in outcomes} == {"stored"}
-        assert orc.embedding_states()["pending"] == 200
+        assert orc.maintenance.embedding_states()["pending"] == 200
 
 
 def test_a_source_of_items_that_fails_leaves_what_came_before(
@@ -152,7 +156,7 @@ def test_a_source_of_items_that_fails_leaves_what_came_before(
         orc = service.orchestrator(NAME, create=True)
         with pytest.raises(OSError, match="the file ends"):
             orc.remember_many(failing())
-        assert len(orc.list_memories(limit=100)) == 20
+        assert len(orc.memories.list(limit=100)) == 20
         assert orc.verify().ok
 
 
@@ -193,6 +197,6 @@ def _check(orc: Orchestrator, service: MemoryService, told: list[str]) -> None:
     # Transactions are whole, and a turn's place in its session is its own.
     assert len(ids) % 100 == 0
     assert len(set(map(tuple, places))) == len(places)
-    states = orc.embedding_states()
+    states = orc.maintenance.embedding_states()
     assert sum(states.values()) == len(ids)
     assert states["ready"] >= len(told)

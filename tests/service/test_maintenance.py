@@ -219,8 +219,8 @@ def test_a_backup_of_a_store_that_erased_takes_its_reports_along(tmp_path: Path)
         orc = service.orchestrator(NAME, create=True)
         gone = orc.remember("The safe opens at noon.")
         orc.recall("When does the safe open?")
-        orc.erase(memory_id=gone, reason="asked for", dry_run=False)
-        orc.backup(file)
+        orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
+        orc.exchange.backup(file)
     with MemoryService(other, environ={}, background=False) as service:
         paths = service.orchestrator(NAME, create=True).paths
     with pytest.raises(JournalBroken, match=r"journal\.redaction_unproven"):
@@ -442,7 +442,7 @@ def test_a_service_goes_on_with_the_restored_file(
     service: MemoryService, orc: Orchestrator, tmp_path: Path
 ) -> None:
     kept = orc.remember("before the backup")
-    orc.backup(tmp_path / "copy")
+    orc.exchange.backup(tmp_path / "copy")
     restore(service.paths(orc.name), tmp_path / "copy")
     written = orc.remember("into the new file")
     assert orc.get(written).content == "into the new file"

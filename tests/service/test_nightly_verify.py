@@ -29,13 +29,15 @@ def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -
         clock.advance(days=1)
         worker.once()
         assert "verify.failed" in service.health(NAME)["degraded"]
-        run = next(each for each in service.orchestrator(NAME).jobs() if each.job == "verification")
+        run = next(
+            each for each in service.orchestrator(NAME).jobs.list() if each.job == "verification"
+        )
         assert (run.state, run.trigger, run.counts["findings"]) == ("done", "schedule", 2)
         assert run.reason == "found table.edited; run: memgraph verify"
         [standing] = Readiness(service).look().orchestrators or ()
         assert "verify.failed" in standing.codes
         assert unsound(service) == 1
-        service.orchestrator(NAME).accept_journal(reason="the tag is right")
+        service.orchestrator(NAME).maintenance.accept_journal(reason="the tag is right")
         assert "verify.failed" not in service.health(NAME)["degraded"]
         clock.advance(days=1)
         worker.once()
@@ -71,7 +73,7 @@ def test_two_workers_verify_once(tmp_path: Path) -> None:
                 for worker in (Worker(service), others):
                     worker.once()
                     worker.close()
-        runs = service.orchestrator(NAME).jobs()
+        runs = service.orchestrator(NAME).jobs.list()
         assert audited == ["verify"]
         assert [each.state for each in runs if each.job == "verification"] == ["done"]
 
@@ -79,9 +81,9 @@ def test_two_workers_verify_once(tmp_path: Path) -> None:
 def test_a_verification_is_listed_run_by_hand_and_stopped(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, _, _ids):
         orc = service.orchestrator(NAME)
-        assert "verification" in [each.job for each in orc.job_plans()]
-        done = orc.run("verification")
+        assert "verification" in [each.job for each in orc.jobs.plans()]
+        done = orc.jobs.run("verification")
         assert (done.state, done.trigger, done.reason) == ("done", "manual", None)
         assert done.counts["memories"] == orc.verify().checked["memories"]
-        cut = orc.run("verification", stop=lambda: True)
+        cut = orc.jobs.run("verification", stop=lambda: True)
         assert (cut.state, cut.error_code) == ("abandoned", STOPPED)

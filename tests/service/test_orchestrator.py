@@ -227,8 +227,8 @@ def test_a_reason_that_cannot_be_kept_is_bad_input(
         lambda: orc.correct(one, "c", reason=reason),
         lambda: orc.retract(one, reason=reason),
         lambda: orc.restore(one, reason=reason),
-        lambda: orc.resolve(edge, winner=one, reason=reason),
-        lambda: orc.reopen(edge, reason=reason),
+        lambda: orc.contradictions.resolve(edge, winner=one, reason=reason),
+        lambda: orc.contradictions.reopen(edge, reason=reason),
     ):
         with pytest.raises(InvalidInput, match="reason"):
             change()
@@ -239,8 +239,8 @@ def test_an_id_or_an_actor_that_no_text_can_hold_is_bad_input(
     orc: Orchestrator, service: MemoryService
 ) -> None:
     for call in (
-        lambda: orc.resolve("\ud800", winner="fact_x", reason="x"),
-        lambda: orc.list_memories(before="\ud800"),
+        lambda: orc.contradictions.resolve("\ud800", winner="fact_x", reason="x"),
+        lambda: orc.memories.list(before="\ud800"),
         lambda: service.orchestrator("orc-1", actor="\ud800"),
         lambda: service.orchestrator("orc-1", actor=""),
     ):
@@ -323,27 +323,27 @@ def test_a_contradiction_is_resolved_and_taken_back(orc: Orchestrator, clock: Fi
     two = put(orc, "The port is 8080.")
     edge = orc.relate(one, "Contradicts", two)
     clock.advance(days=1)
-    orc.resolve(edge, winner=two, reason="looked at the config")
+    orc.contradictions.resolve(edge, winner=two, reason="looked at the config")
     loser, winner = orc.get(one), orc.get(two)
     assert (loser.status, loser.confidence) == (MemoryStatus.SUPERSEDED, 0.3)
     assert winner.attributes["supersedes"] == [one]
     with pytest.raises(Conflict):
-        orc.resolve(edge, winner=one, reason="again")
-    orc.reopen(edge, reason="the config was old")
+        orc.contradictions.resolve(edge, winner=one, reason="again")
+    orc.contradictions.reopen(edge, reason="the config was old")
     loser, winner = orc.get(one), orc.get(two)
     assert (loser.status, loser.confidence) == (MemoryStatus.ACTIVE, 0.9)
     assert "supersedes" not in winner.attributes
     with pytest.raises(Conflict):
-        orc.reopen(edge, reason="again")
+        orc.contradictions.reopen(edge, reason="again")
 
 
 def test_only_a_side_can_win(orc: Orchestrator) -> None:
     one, two, third = (orc.remember(text) for text in "abc")
     edge = orc.relate(one, "Contradicts", two)
     with pytest.raises(Conflict, match="one of the two"):
-        orc.resolve(edge, winner=third, reason="x")
+        orc.contradictions.resolve(edge, winner=third, reason="x")
     with pytest.raises(NotFound):
-        orc.resolve(orc.relate(one, "RelatedTo", third), winner=one, reason="x")
+        orc.contradictions.resolve(orc.relate(one, "RelatedTo", third), winner=one, reason="x")
 
 
 def test_retract_restore_confirm(orc: Orchestrator) -> None:
@@ -367,7 +367,7 @@ def test_what_a_viewer_may_not_see_is_not_there(service: MemoryService) -> None:
     assert owner.get(secret).content == "the code is 1234"
     with pytest.raises(NotFound):
         reader.get(secret)
-    assert list(reader.list_memories()) == []
+    assert list(reader.memories.list()) == []
 
 
 def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
@@ -375,14 +375,14 @@ def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
         {"content": f"n{number}", "type": "Todo" if number % 2 else "Fact", "tags": [f"t{number}"]}
         for number in range(7)
     )
-    first = orc.list_memories(limit=3)
-    rest = orc.list_memories(limit=10, before=first[-1].memory_id)
+    first = orc.memories.list(limit=3)
+    rest = orc.memories.list(limit=10, before=first[-1].memory_id)
     assert [each.content for each in (*first, *rest)] == [f"n{n}" for n in range(6, -1, -1)]
-    assert len(orc.list_memories(types=[MemoryType.TODO])) == 3
-    assert [each.content for each in orc.list_memories(tags=["t4"])] == ["n4"]
-    assert list(orc.list_memories(kinds=[MemoryKind.EPISODE])) == []
+    assert len(orc.memories.list(types=[MemoryType.TODO])) == 3
+    assert [each.content for each in orc.memories.list(tags=["t4"])] == ["n4"]
+    assert list(orc.memories.list(kinds=[MemoryKind.EPISODE])) == []
     with pytest.raises(InvalidInput):
-        orc.list_memories(limit=0)
+        orc.memories.list(limit=0)
 
 
 def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:
@@ -399,7 +399,7 @@ def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:
 def test_stats_count_what_is_there(orc: Orchestrator) -> None:
     one, two = orc.remember("a"), orc.remember("b")
     orc.relate(one, "RelatedTo", two)
-    found = orc.stats()
+    found = orc.maintenance.stats()
     assert found["memories"]["status"] == {"active": 2}
     assert found["edges"] == {"RelatedTo": 1}
     assert found["embeddings"] == {"pending": 2, "ready": 0, "failed": 0}
@@ -436,9 +436,9 @@ def test_an_end_that_was_given_survives_what_happens_to_the_memory(
 def test_a_subgraph_takes_types_by_name_and_says_which_there_are(orc: Orchestrator) -> None:
     one, two = orc.remember("a"), orc.remember("b")
     orc.relate(one, "CausedBy", two)
-    assert len(orc.subgraph([one], edge_types=["CausedBy"]).edges) == 1
-    assert len(orc.subgraph([one], edge_types="Updates").edges) == 0
+    assert len(orc.graph.subgraph([one], edge_types=["CausedBy"]).edges) == 1
+    assert len(orc.graph.subgraph([one], edge_types="Updates").edges) == 0
     with pytest.raises(InvalidInput, match="CausedBy"):
-        orc.subgraph([one], edge_types=["Nope"])
+        orc.graph.subgraph([one], edge_types=["Nope"])
     with pytest.raises(InvalidInput, match="list"):
-        orc.subgraph(one)
+        orc.graph.subgraph(one)

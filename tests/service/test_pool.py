@@ -64,7 +64,7 @@ def test_no_more_stay_open_than_allowed_and_none_in_use_is_closed(tmp_path: Path
             assert service.orchestrator("a").remember("Still here.")
         service.orchestrator("b").remember("Again.")
         assert sum(wal(service, name).exists() for name in "abcd") == 2
-        contents = [service.orchestrator(name).list_memories()[-1].content for name in "bcd"]
+        contents = [service.orchestrator(name).memories.list()[-1].content for name in "bcd"]
     assert contents == ["I am b.", "I am c.", "I am d."]
 
 
@@ -91,9 +91,9 @@ def test_who_embeds_is_closed_last_so_that_nobody_waits_for_a_model(tmp_path: Pa
             service.create(name)
         service.orchestrator("a").remember("Takes its time.")
         assert model.asked.wait(WAIT_S)
-        service.orchestrator("b").list_memories()
+        service.orchestrator("b").memories.list()
         # It would hang here if "a", the longest idle one, had to be closed for it.
-        service.orchestrator("c").list_memories()
+        service.orchestrator("c").memories.list()
         assert [wal(service, name).exists() for name in "abc"] == [True, False, True]
         model.answer.set()
 
@@ -105,7 +105,7 @@ def test_a_backlog_is_worked_off_after_a_restart_without_a_write(tmp_path: Path)
     with MemoryService(tmp_path, environ={}, embedding=model) as service:
         with service.opened("a") as opened:
             assert opened.background.wait_idle(WAIT_S)
-        assert service.orchestrator("a").embedding_states()["ready"] == 1
+        assert service.orchestrator("a").maintenance.embedding_states()["ready"] == 1
 
 
 def test_a_bug_in_a_chore_does_not_end_the_background_for_good(
@@ -222,12 +222,12 @@ def test_what_one_worker_finished_another_cannot_fail(tmp_path: Path) -> None:
     ) as service:
         orc = service.orchestrator("a", create=True)
         orc.remember("Done already.")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         with service.opened("a") as opened, opened.database.write() as connection:
             embeddings.mark_failed(connection, [1], "provider.rejected")
             embeddings.put_off(connection, [1], 10, "provider.unavailable")
-        assert orc.embedding_states() == {"pending": 0, "ready": 1, "failed": 0}
-        assert orc.embeddings_status().errors == {}
+        assert orc.maintenance.embedding_states() == {"pending": 0, "ready": 1, "failed": 0}
+        assert orc.maintenance.embeddings_status().errors == {}
 
 
 def test_many_may_create_the_same_orchestrator_at_once(tmp_path: Path) -> None:
@@ -391,7 +391,7 @@ def test_an_orchestrator_that_fails_to_open_leaves_no_file_open(
             before = len(list(Path("/proc/self/fd").iterdir()))
             for _ in range(3):
                 with pytest.raises(DatabaseCorrupt):
-                    another.orchestrator("a").stats()
+                    another.orchestrator("a").maintenance.stats()
             assert len(list(Path("/proc/self/fd").iterdir())) == before
     finally:
         gc.enable()

@@ -109,7 +109,7 @@ def test_a_file_is_not_passed_over(tmp_path: Path, url: str) -> None:
         MemoryService(tmp_path, environ=environ, background=False) as service,
         pytest.raises(InvalidConfig, match="lies in a file"),
     ):
-        service.orchestrator("orc-1").stats()
+        service.orchestrator("orc-1").maintenance.stats()
 
 
 def test_one_in_a_file_and_one_on_a_server_under_one_root(tmp_path: Path, url: str) -> None:
@@ -147,13 +147,13 @@ def test_no_data_file_of_the_server_holds_what_was_erased(
     secret = orc.remember("The zwieback tin of Quendolin Xaverskyan is behind the red door.")
     orc.remember("The gate closes at nine.")
     orc.recall("zwieback")
-    orc.backup(tmp_path / "before.db")
+    orc.exchange.backup(tmp_path / "before.db")
     restored(served, tmp_path / "before.db")
     execute(url, 'ANALYZE "memgraph_orc-1".memories')
     assert data_files(url, "zwieback")
-    planned = orc.erase(memory_id=secret, reason="asked for")
+    planned = orc.erasure.erase(memory_id=secret, reason="asked for")
     assert [each[:18] for each in planned.files_removed] == ["memgraph~replaced_"]
-    report = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
     assert report.unfinished == ()
     assert report.files_removed == planned.files_removed
     assert (report.vacuumed, report.wal_truncated) == (True, False)
@@ -176,9 +176,9 @@ def test_an_older_snapshot_keeps_an_erasure_from_being_finished(tmp_path: Path, 
         secret = orc.remember("The zwieback tin is behind the red door.")
         with service.opened("orc-1") as opened, opened.database.read() as older:
             older.driver.execute("SELECT count(*) FROM memories")
-            report = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+            report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
             assert report.unfinished == ("database.in_use",)
-        again = orc.erase(memory_id=secret, reason="asked for", dry_run=False)
+        again = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
         assert again.unfinished == ()
         assert again.erasure_id == report.erasure_id
         assert data_files(url, "zwieback") == []
@@ -206,27 +206,27 @@ def test_a_backup_is_restored_on_either_engine(
     old = orc.remember("The gate closes at nine.")
     new = orc.correct(old, "The gate closes at ten.", reason="summer")
     receipt = orc.recall("gate").receipt_id
-    lines = b"".join(orc.export_lines())
+    lines = b"".join(orc.exchange.export_lines())
     file = tmp_path / "backup.db"
-    report = orc.backup(file)
+    report = orc.exchange.backup(file)
     assert (report.memories, report.bytes) == (2, file.stat().st_size)
     with pytest.raises(Conflict):
-        orc.backup(file)
+        orc.exchange.backup(file)
     orc.remember("This is lost again.")
     assert restored(served, file).replaced is not None
     restored(served, file, "orc-2", origin="orc-1")
     with MemoryService(tmp_path / "files", environ={}, background=False) as files:
         restored(files, file)
-        same = b"".join(files.orchestrator("orc-1").export_lines())
+        same = b"".join(files.orchestrator("orc-1").exchange.export_lines())
         assert memories_in(same) == memories_in(lines)
         places = [(served, "orc-1"), (served, "orc-2"), (files, "orc-1")]
         for service, name in places:
             handle = service.orchestrator(name)
             assert handle.verify().findings == []
             assert [each.memory.memory_id for each in handle.recall("gate closes").items] == [new]
-            assert handle.replay(receipt, query="gate").same
-            assert handle.stats()["memories"]["kind"] == {"fact": 2}
-        files.orchestrator("orc-1").backup(tmp_path / "back.db")
+            assert handle.receipts.replay(receipt, query="gate").same
+            assert handle.maintenance.stats()["memories"]["kind"] == {"fact": 2}
+        files.orchestrator("orc-1").exchange.backup(tmp_path / "back.db")
     restored(served, tmp_path / "back.db")
     assert served.orchestrator("orc-1").remember("A new one.") not in (old, new)
     assert served.orchestrator("orc-1").verify().findings == []
@@ -241,7 +241,7 @@ def test_a_damaged_backup_is_refused_and_nothing_changes(
 ) -> None:
     memory_id = orc.remember("The gate closes at nine.")
     file = tmp_path / "backup.db"
-    orc.backup(file)
+    orc.exchange.backup(file)
     with sqlite.connect(file) as connection:
         connection.execute("UPDATE memories SET content = 'The gate closes at ten.'")
     connection.close()
@@ -286,7 +286,7 @@ def test_a_restore_that_is_killed_leaves_what_was_there(
 ) -> None:
     memory_id = orc.remember("The gate closes at nine.")
     file = tmp_path / "backup.db"
-    orc.backup(file)
+    orc.exchange.backup(file)
     environ = {**os.environ, "MEMGRAPH_STORAGE_URL": url}
     command = [sys.executable, "-c", KILLED, place, str(tmp_path / "root"), str(file)]
     assert subprocess.run(command, env=environ, timeout=120).returncode == -signal.SIGKILL
@@ -302,11 +302,11 @@ def test_a_restore_that_is_killed_leaves_what_was_there(
 def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_path: Path) -> None:
     old = orc.remember("The gate closes at nine.")
     orc.correct(old, "The gate closes at ten.", reason="summer")
-    lines = b"".join(orc.export_lines())
+    lines = b"".join(orc.exchange.export_lines())
     with MemoryService(tmp_path / "files", environ={}, background=False) as files:
         files.import_lines("orc-1", io.BytesIO(lines))
         assert files.orchestrator("orc-1").get(old) == orc.get(old).model_copy()
-        again = b"".join(files.orchestrator("orc-1").export_lines())
+        again = b"".join(files.orchestrator("orc-1").exchange.export_lines())
     served.import_lines("orc-2", io.BytesIO(again))
     assert served.orchestrator("orc-2").get(old).content == "The gate closes at nine."
     assert served.orchestrator("orc-2").verify().findings == []
@@ -382,7 +382,7 @@ def test_several_processes_write_one_chain(
         for number in range(3)
     ]
     assert [worker.wait(120) for worker in workers] == [0, 0, 0]
-    assert orc.stats()["memories"]["kind"] == {"fact": 45}
+    assert orc.maintenance.stats()["memories"]["kind"] == {"fact": 45}
     report = orc.verify()
     assert report.findings == []
     assert report.checked["journal_entries"] >= 45

@@ -111,7 +111,7 @@ def disagree(service: MemoryService, place: str) -> float:
     """Let two actors say something else of a place; return when both is stored."""
     for actor, hour in (("anna", 20), ("ben", 22)):
         orc = service.orchestrator("orc-1", actor=actor)
-        outcome = orc.store(f"The {place} closes at {hour}:00.")
+        outcome = orc.memories.store(f"The {place} closes at {hour}:00.")
     assert outcome.contradicts
     return time.monotonic()
 
@@ -276,7 +276,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(
     assert errors <= {"storage.unreachable", "storage.busy", "idempotency.in_progress"}
     with machine(tmp_path / "d", url) as service:
         orc = service.orchestrator("orc-1")
-        lines = [json.loads(line) for line in orc.export_lines()]
+        lines = [json.loads(line) for line in orc.exchange.export_lines()]
         kept = [line for line in lines if "stores the number" in str(line.get("content"))]
         assert {line["content"]: line["memory_id"] for line in kept} == stored
         assert len(kept) == len(stored)

@@ -90,7 +90,7 @@ def test_processes_share_two_sessions(pooled: str, tmp_path: Path) -> None:
         ]
         assert [worker.wait(120) for worker in workers] == [0, 0, 0]
         before = service.clock.now_ms()
-        assert orc.stats()["memories"]["kind"] == {"fact": 60}
+        assert orc.maintenance.stats()["memories"]["kind"] == {"fact": 60}
         assert orc.verify().findings == []
         assert orc.bulletin(as_of=before).bulletin.text
         # A session of an analyst would leave its settings to the next one.

@@ -87,7 +87,7 @@ def test_a_tasks_memory_becomes_its_projects(
         event_time="2026-01-01T10:00:00Z",
     )
     clock.advance(days=1)
-    new_id = orc.promote(old_id, "project", "p1", reason="it holds for all of them")
+    new_id = orc.contexts.promote(old_id, "project", "p1", reason="it holds for all of them")
     assert new_id is not None
     old, new = orc.get(old_id), orc.get(new_id)
     assert new_id != old_id
@@ -104,39 +104,39 @@ def test_a_tasks_memory_becomes_its_projects(
 
 def test_a_projects_memory_becomes_everybodys_in_a_second_step(orc: Orchestrator) -> None:
     old = task_memory(orc)
-    middle = orc.promote(old, "project", "p1")
+    middle = orc.contexts.promote(old, "project", "p1")
     assert middle is not None
-    new = orc.promote(middle, "global")
+    new = orc.contexts.promote(middle, "global")
     assert new is not None
     assert orc.get(new).scope_id is None
     assert {link.memory_id: link.distance for link in orc.trace(new).grounds} == {middle: 1, old: 2}
 
 
 def test_an_item_is_an_item_of_the_wider_tier(orc: Orchestrator) -> None:
-    task, project = orc.task("t1"), orc.project("p1")
+    task, project = orc.stores.task("t1"), orc.stores.project("p1")
     thought = task.add_reasoning("The parser drops the last line.", "plan")
-    [memory] = orc.list_memories()
-    orc.promote(memory.memory_id, "project", "p1")
+    [memory] = orc.memories.list()
+    orc.contexts.promote(memory.memory_id, "project", "p1")
     [item] = project.backend.list_all()
     assert item.source == "project/p1"
     same = ("kind", "tags", "importance", "payload", "token_cost", "timestamp")
     assert [getattr(item, name) for name in same] == [getattr(thought, name) for name in same]
     decision = orc.remember("Use one parser.", type="Decision", scope="session", scope_id="t1")
-    orc.promote(decision, "project", "p1")
+    orc.contexts.promote(decision, "project", "p1")
     assert [each.payload["text"] for each in project.query_decisions()] == ["Use one parser."]
 
 
 def test_promoting_twice_is_promoting_once(service: MemoryService, orc: Orchestrator) -> None:
     old = task_memory(orc)
-    assert orc.promote(old, "project", "p1") == orc.promote(old, "project", "p1")
-    assert orc.promote(old, "project", "p2") != orc.promote(old, "project", "p1")
+    assert orc.contexts.promote(old, "project", "p1") == orc.contexts.promote(old, "project", "p1")
+    assert orc.contexts.promote(old, "project", "p2") != orc.contexts.promote(old, "project", "p1")
     assert len(journal(service, "promote")) == 2
-    assert len(orc.list_memories()) == 3
+    assert len(orc.memories.list()) == 3
 
 
 def test_what_became_everybodys_does_not_expire(orc: Orchestrator) -> None:
     lesson = project_memory(orc, decay_rate=0.2)
-    promoted = orc.promote(lesson, "global")
+    promoted = orc.contexts.promote(lesson, "global")
     assert promoted is not None
     assert (orc.get(lesson).decay_rate, orc.get(promoted).decay_rate) == (0.2, 0.0)
 
@@ -144,43 +144,43 @@ def test_what_became_everybodys_does_not_expire(orc: Orchestrator) -> None:
 def test_an_item_of_another_takes_nobodys_place(orc: Orchestrator) -> None:
     thought = task_memory(orc)
     planted = orc.remember("planted", scope="project", scope_id="p1", item_id=item_id_of(thought))
-    promoted = orc.promote(thought, "project", "p1")
+    promoted = orc.contexts.promote(thought, "project", "p1")
     assert promoted not in (None, planted)
-    assert orc.promote(thought, "project", "p1") == promoted
+    assert orc.contexts.promote(thought, "project", "p1") == promoted
     assert [each.memory_id for each in orc.trace(promoted or "").grounds] == [thought]
 
     other = task_memory(orc, "another thought")
     orc.remember("another thought", scope="project", scope_id="p1", item_id=item_id_of(other))
     with pytest.raises(Conflict):
-        orc.promote(other, "project", "p1")
+        orc.contexts.promote(other, "project", "p1")
 
 
 def test_what_another_item_replaced_is_not_promoted_again(orc: Orchestrator) -> None:
     thought = task_memory(orc)
-    orc.promote(thought, "project", "p1")
-    backend = orc.project("p1").backend
+    orc.contexts.promote(thought, "project", "p1")
+    backend = orc.stores.project("p1").backend
     [item] = backend.list_all()
     backend.add(item.model_copy(update={"payload": {"text": "it was another line"}}))
     with pytest.raises(Conflict, match="replaced"):
-        orc.promote(thought, "project", "p1")
+        orc.contexts.promote(thought, "project", "p1")
 
 
 def test_an_item_of_a_store_is_not_promoted(orc: Orchestrator) -> None:
     kept = task_memory(orc, tags=[ITEM_TAG], item_id="store/a..b")
     with pytest.raises(InvalidInput, match="key-value"):
-        orc.promote(kept, "project", "p1")
+        orc.contexts.promote(kept, "project", "p1")
 
 
 def test_what_is_no_longer_valid_is_not_promoted(orc: Orchestrator, clock: FixedClock) -> None:
     offer = task_memory(orc, valid_until=clock.now_ms() + 10)
     clock.advance(ms=10)
     with pytest.raises(Conflict, match="no longer valid"):
-        orc.promote(offer, "project", "p1")
+        orc.contexts.promote(offer, "project", "p1")
 
 
 def test_the_same_words_that_were_there_before_are_somebody_elses(orc: Orchestrator) -> None:
     there = project_memory(orc, OLD)
-    new = orc.promote(task_memory(orc), "project", "p1")
+    new = orc.contexts.promote(task_memory(orc), "project", "p1")
     assert new is not None
     assert new != there
     assert orc.trace(there).grounds == ()
@@ -189,7 +189,9 @@ def test_the_same_words_that_were_there_before_are_somebody_elses(orc: Orchestra
 def promote_all(root: Path, ids: list[str], promoted: Path) -> None:
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", viewer=VIEWER)
-        promoted.write_text(" ".join(str(orc.promote(one, "project", "p1")) for one in ids))
+        promoted.write_text(
+            " ".join(str(orc.contexts.promote(one, "project", "p1")) for one in ids)
+        )
 
 
 def test_two_processes_at_once_promote_once(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_two_processes_at_once_promote_once(tmp_path: Path) -> None:
         told = [file.read_text().split() for file in files]
         assert told[0] == told[1]
         assert len(set(told[0])) == len(ids)
-        assert len(orc.list_memories()) == 2 * len(ids)
+        assert len(orc.memories.list()) == 2 * len(ids)
         assert len(journal(service, "promote")) == len(ids)
         assert orc.verify().findings == []
 
@@ -222,8 +224,8 @@ def test_no_step_is_skipped_or_taken_back(
 ) -> None:
     old = orc.remember("a fact", scope=scope, scope_id=scope_id)
     with pytest.raises(Conflict):
-        orc.promote(old, to, target)
-    assert len(orc.list_memories()) == 1
+        orc.contexts.promote(old, to, target)
+    assert len(orc.memories.list()) == 1
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_no_step_is_skipped_or_taken_back(
 )  # fmt: skip
 def test_there_is_no_such_target(orc: Orchestrator, to: str, scope_id: str | None) -> None:
     with pytest.raises((InvalidInput, AccessDenied)):
-        orc.promote(task_memory(orc), to, scope_id)
+        orc.contexts.promote(task_memory(orc), to, scope_id)
 
 
 def test_only_facts_are_promoted(orc: Orchestrator) -> None:
@@ -241,37 +243,37 @@ def test_only_facts_are_promoted(orc: Orchestrator) -> None:
     thought = task_memory(orc, kind="reflection")
     for each in (turn, thought):
         with pytest.raises(InvalidInput):
-            orc.promote(each, "project", "p1")
+            orc.contexts.promote(each, "project", "p1")
 
 
 def test_what_is_gone_is_not_promoted(orc: Orchestrator) -> None:
     old = task_memory(orc)
     orc.retract(old, reason="wrong")
     with pytest.raises(Conflict):
-        orc.promote(old, "project", "p1")
+        orc.contexts.promote(old, "project", "p1")
     other = task_memory(orc, "another thought")
     orc.correct(other, "a better thought", reason="better")
     with pytest.raises(Conflict):
-        orc.promote(other, "project", "p1")
+        orc.contexts.promote(other, "project", "p1")
 
 
 def test_what_was_replaced_in_the_wider_scope_is_not_promoted_again(orc: Orchestrator) -> None:
     old = task_memory(orc)
-    new = orc.promote(old, "project", "p1")
+    new = orc.contexts.promote(old, "project", "p1")
     assert new is not None
     orc.correct(new, "a corrected thought", reason="wrong")
     with pytest.raises(Conflict):
-        orc.promote(old, "project", "p1")
+        orc.contexts.promote(old, "project", "p1")
 
 
 def test_what_was_taken_back_in_the_wider_scope_may_be_promoted_anew(orc: Orchestrator) -> None:
     old = task_memory(orc)
-    new = orc.promote(old, "project", "p1")
+    new = orc.contexts.promote(old, "project", "p1")
     assert new is not None
     orc.retract(new, reason="too early")
-    again = orc.promote(old, "project", "p1")
+    again = orc.contexts.promote(old, "project", "p1")
     assert again not in (None, new)
-    assert orc.promote(old, "project", "p1") == again
+    assert orc.contexts.promote(old, "project", "p1") == again
 
 
 def test_whoever_does_not_see_it_cannot_promote_it(
@@ -294,7 +296,7 @@ def test_whoever_does_not_see_it_cannot_promote_it(
     for each in hidden:
         for reader in (stranger, other_task):
             with pytest.raises(NotFound):
-                reader.promote(each, "project", "p1")
+                reader.contexts.promote(each, "project", "p1")
     assert not [each for each in everything(service) if each.scope_id == "p1"]
 
 
@@ -306,14 +308,14 @@ def test_sensitivity_and_agent_stay(service: MemoryService, orc: Orchestrator) -
     )
     boss = service.orchestrator("orc-1", viewer=seeing)
     secret = task_memory(boss, "the secret thought", sensitivity="Confidential", agent_id="ann")
-    new = boss.promote(secret, "project", "p1")
+    new = boss.contexts.promote(secret, "project", "p1")
     assert new is not None
     assert boss.get(new).sensitivity is Sensitivity.CONFIDENTIAL
     assert boss.get(new).agent_id == "ann"
     with pytest.raises(NotFound):
         orc.get(new)
     assert orc.recall("secret thought").ids == ()
-    assert orc.project("p1").backend.count() == 0
+    assert orc.stores.project("p1").backend.count() == 0
 
 
 def test_a_target_that_is_not_open_is_refused_logged_and_journalled(
@@ -326,7 +328,7 @@ def test_a_target_that_is_not_open_is_refused_logged_and_journalled(
         actor="stranger",
     )
     with pytest.raises(AccessDenied):
-        stranger.promote(old, "project", "p1")
+        stranger.contexts.promote(old, "project", "p1")
     [(actor, subject, told)] = journal(service, "deny")
     assert (actor, subject) == ("stranger", None)
     assert told.keys() == {"field", "code", "asked_sha256"}
@@ -342,30 +344,30 @@ def test_what_a_person_is_takes_the_persons_consent(orc: Orchestrator, kind: str
     old = project_memory(orc, "prefers short answers", type=kind)
     for callback in (None, lambda _: None, lambda _: "yes", lambda _: 1 / 0):
         with pytest.raises(ConfirmationMissing):
-            orc.promote(old, "global", confirmation_callback=callback)  # type: ignore[arg-type]
-    assert orc.promote(old, "global", confirmation_callback=lambda _: False) is None
-    assert len(orc.list_memories()) == 1
+            orc.contexts.promote(old, "global", confirmation_callback=callback)  # type: ignore[arg-type]
+    assert orc.contexts.promote(old, "global", confirmation_callback=lambda _: False) is None
+    assert len(orc.memories.list()) == 1
     asked: list[str] = []
 
     def yes(question: str) -> bool:
         asked.append(question)
         return True
 
-    new = orc.promote(old, "global", confirmation_callback=yes)
+    new = orc.contexts.promote(old, "global", confirmation_callback=yes)
     assert new is not None
     assert orc.get(new).type.value == kind
     assert "prefers short answers" in asked[0]
     # Nobody is asked for what is done.
-    assert orc.promote(old, "global") == new
+    assert orc.contexts.promote(old, "global") == new
 
 
 @pytest.mark.parametrize("kind", ["Fact", "Decision", "Observation", "Goal", "Todo", "Event"])
 def test_of_everything_else_nobody_is_asked(orc: Orchestrator, kind: str) -> None:
-    assert orc.promote(project_memory(orc, type=kind), "global") is not None
+    assert orc.contexts.promote(project_memory(orc, type=kind), "global") is not None
 
 
 def test_a_preference_becomes_its_projects_without_a_question(orc: Orchestrator) -> None:
-    assert orc.promote(task_memory(orc, type="Preference"), "project", "p1") is not None
+    assert orc.contexts.promote(task_memory(orc, type="Preference"), "project", "p1") is not None
 
 
 def test_while_a_person_is_asked_others_write(orc: Orchestrator) -> None:
@@ -375,7 +377,7 @@ def test_while_a_person_is_asked_others_write(orc: Orchestrator) -> None:
         orc.remember("written meanwhile")
         return True
 
-    assert orc.promote(old, "global", confirmation_callback=slow) is not None
+    assert orc.contexts.promote(old, "global", confirmation_callback=slow) is not None
 
 
 def test_what_is_taken_back_while_a_person_is_asked_is_not_promoted(orc: Orchestrator) -> None:
@@ -386,8 +388,8 @@ def test_what_is_taken_back_while_a_person_is_asked_is_not_promoted(orc: Orchest
         return True
 
     with pytest.raises(Conflict):
-        orc.promote(old, "global", confirmation_callback=slow)
-    assert orc.list_memories() == []
+        orc.contexts.promote(old, "global", confirmation_callback=slow)
+    assert orc.memories.list() == []
 
 
 def standing(orc: Orchestrator, query: str) -> dict[str, float]:
@@ -397,10 +399,10 @@ def standing(orc: Orchestrator, query: str) -> dict[str, float]:
 
 def test_closing_a_task_refutes_nothing(orc: Orchestrator, clock: FixedClock) -> None:
     old = task_memory(orc)
-    new = orc.promote(old, "project", "p1")
+    new = orc.contexts.promote(old, "project", "p1")
     assert new is not None
     clock.advance(ms=1)
-    orc.task("t1").clear()
+    orc.stores.task("t1").clear()
     assert orc.trace(old).status_history[-1].reason == "task_closed"
     assert standing(orc, OLD) == {new: 1.0}
     assert orc.trace(new).stale_grounds == ()
@@ -411,7 +413,7 @@ def test_what_is_taken_back_refutes_what_was_promoted_from_it(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     old = task_memory(orc)
-    new = orc.promote(old, "project", "p1")
+    new = orc.contexts.promote(old, "project", "p1")
     assert new is not None
     clock.advance(ms=1)
     before = clock.now_ms()
@@ -427,17 +429,17 @@ def test_a_lost_contradiction_refutes_although_the_task_was_closed(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     old = task_memory(orc)
-    new = orc.promote(old, "project", "p1")
+    new = orc.contexts.promote(old, "project", "p1")
     against = project_memory(orc, "the parser is fine")
     edge = orc.relate(against, EdgeType.CONTRADICTS, old)
     assert new is not None
     clock.advance(ms=1)
-    orc.task("t1").clear()
+    orc.stores.task("t1").clear()
     assert orc.trace(new).stale_grounds == ()
     clock.advance(ms=1)
     before = clock.now_ms()
     clock.advance(ms=1)
-    orc.resolve(edge, winner=against, reason="it was looked at")
+    orc.contradictions.resolve(edge, winner=against, reason="it was looked at")
     assert orc.trace(new).stale_grounds == (old,)
     assert standing(orc, OLD)[new] == 0.95
     then = orc.recall(OLD, as_of=before)
@@ -451,16 +453,16 @@ def test_what_was_decayed_or_evicted_refutes_nothing(tmp_path: Path, clock: Fixe
     ) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
         expired = project_memory(orc, "a fact that expires", importance=0, decay_rate=0.1)
-        kept = orc.promote(expired, "global")
+        kept = orc.contexts.promote(expired, "global")
         assert kept is not None
         orc.confirm(kept)
         clock.advance(days=200)
-        orc.run("decay")
+        orc.jobs.run("decay")
         assert orc.trace(expired).status_history[-1].reason == "decayed"
         assert orc.trace(kept).stale_grounds == ()
         pushed = project_memory(orc, "a fact that is pushed out", importance=0)
-        wide = orc.promote(pushed, "global")
-        project = orc.project("p1")
+        wide = orc.contexts.promote(pushed, "global")
+        project = orc.stores.project("p1")
         for number in range(3):
             project.add_convention(f"Convention {number}.", "x")
         assert wide is not None
@@ -475,12 +477,12 @@ def test_a_full_project_makes_room_for_what_is_promoted(tmp_path: Path, clock: F
         tmp_path, clock=clock, environ={}, background=False, config=config
     ) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
-        project = orc.project("p1")
+        project = orc.stores.project("p1")
         first = project.add_convention("The first.", "x")
         for number in range(2):
             clock.advance(ms=1)
             project.add_convention(f"Convention {number}.", "x")
-        new = orc.promote(task_memory(orc, importance=0), "project", "p1")
+        new = orc.contexts.promote(task_memory(orc, importance=0), "project", "p1")
         assert new is not None
         assert orc.get(new).status is MemoryStatus.ACTIVE
         assert project.backend.count() == 3
@@ -491,10 +493,10 @@ def test_a_full_project_makes_room_for_what_is_promoted(tmp_path: Path, clock: F
 def test_nothing_is_ever_promoted_by_itself(tmp_path: Path, clock: FixedClock) -> None:
     with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
-        orc.task("t1").add_reasoning("Zarquon prefers the green parser.", "plan")
-        orc.task("t1").add_tool_output("note", "Zarquon lives in Lisbon.", "plan")
-        orc.project("p1").add_decision("Zarquon ships the green parser in June.")
-        orc.project("p1").add_failure({"code": 1}, "Zarquon forgot the backup.")
+        orc.stores.task("t1").add_reasoning("Zarquon prefers the green parser.", "plan")
+        orc.stores.task("t1").add_tool_output("note", "Zarquon lives in Lisbon.", "plan")
+        orc.stores.project("p1").add_decision("Zarquon ships the green parser in June.")
+        orc.stores.project("p1").add_failure({"code": 1}, "Zarquon forgot the backup.")
         for number in range(12):
             orc.save_episode(
                 f"I am Zarquon and I decided that I will learn {number} songs in Lisbon.",
@@ -504,13 +506,13 @@ def test_nothing_is_ever_promoted_by_itself(tmp_path: Path, clock: FixedClock) -
                 scope_id="t1",
             )
         narrow = {each.memory_id for each in everything(service)}
-        orc.end_session("t1")
+        orc.sessions.end("t1")
         for _ in range(3):
             for job in ("enrichment", "consolidation", "reflection", "decay"):
-                orc.run(job)
-            orc.maintain()
+                orc.jobs.run(job)
+            orc.jobs.maintain()
             clock.advance(days=8)
-        orc.task("t1").clear()
+        orc.stores.task("t1").clear()
         found = everything(service)
         assert len(found) > len(narrow)
         wider = [each for each in found if each.scope.value == "global"]

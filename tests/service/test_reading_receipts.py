@@ -21,7 +21,7 @@ ATLAS = Viewer(project_ids=frozenset({"atlas"}))
 def test_a_recalls_receipt_tells_what_was_asked_and_given_and_why(orc: Orchestrator) -> None:
     orc.remember_many({"content": f"Note {number} about the harbour."} for number in range(3))
     bundle = orc.recall("harbour", tags=[], top_n=2)
-    receipt = orc.receipt(bundle.receipt_id)
+    receipt = orc.receipts.get(bundle.receipt_id)
     assert receipt.query_sha256 == sha256(b"harbour").hexdigest()
     assert receipt.asked["top_n"] == 2
     assert tuple(item.memory_id for item in receipt.items) == bundle.ids
@@ -36,20 +36,20 @@ def test_a_recalls_receipt_says_for_whom_it_was(orc: Orchestrator) -> None:
         "harbour", for_conversation_id="talk", for_workflow_run_id="run-7", for_step_id="s1"
     )
     assert bundle.ids == plain.ids
-    found = orc.receipt(bundle.receipt_id)
+    found = orc.receipts.get(bundle.receipt_id)
     assert (found.conversation_id, found.workflow_run_id, found.step_id) == ("talk", "run-7", "s1")
-    listed = orc.receipts(workflow_run_id="run-7").receipts
+    listed = orc.receipts.list(workflow_run_id="run-7").receipts
     assert [each.receipt_id for each in listed] == [bundle.receipt_id]
-    assert orc.replay(bundle.receipt_id, query="harbour").same_digest
+    assert orc.receipts.replay(bundle.receipt_id, query="harbour").same_digest
     # Of whose memories are asked for it says nothing of whom they are for.
     filtered = orc.recall("harbour", conversation_id="talk")
-    assert orc.receipt(filtered.receipt_id).conversation_id is None
+    assert orc.receipts.get(filtered.receipt_id).conversation_id is None
 
 
 def test_a_contexts_receipt_says_for_what_it_was(orc: Orchestrator) -> None:
     told = put(orc, "The harbour closes at nine.")
-    block = orc.get_context("When does the harbour close?")
-    receipt = orc.receipt(block.receipt_id)
+    block = orc.context("When does the harbour close?")
+    receipt = orc.receipts.get(block.receipt_id)
     assert tuple(item.memory_id for item in receipt.items) == block.memory_ids == (told,)
     assert receipt.asked["purpose"] == "get_context"
 
@@ -61,11 +61,11 @@ def test_a_receipt_that_names_what_one_may_not_see_is_not_there(service: MemoryS
     bundle = owner.recall("what ships in June")
     digest = sha256(b"what ships in June").hexdigest()
     assert len(bundle.ids) == 2
-    assert owner.receipt(bundle.receipt_id).query_sha256 == digest
+    assert owner.receipts.get(bundle.receipt_id).query_sha256 == digest
     with pytest.raises(NotFound):
-        service.orchestrator("o").receipt(bundle.receipt_id)
+        service.orchestrator("o").receipts.get(bundle.receipt_id)
     with pytest.raises(NotFound):
-        owner.receipt("rcl_none")
+        owner.receipts.get("rcl_none")
 
 
 def test_the_bulletin_of_a_turn_counts_as_handed_out(service: MemoryService) -> None:
@@ -74,9 +74,9 @@ def test_the_bulletin_of_a_turn_counts_as_handed_out(service: MemoryService) -> 
     with service.opened("o") as opened:
         shown = {"bulletin": {"change_seq": 1, "memory_ids": [told]}, "purpose": "on_message"}
         opened.receipts.add(Receipt("rcl_1", 1, "", shown, (), counts=False))
-    assert owner.receipt("rcl_1").asked == shown
+    assert owner.receipts.get("rcl_1").asked == shown
     with pytest.raises(NotFound):
-        service.orchestrator("o").receipt("rcl_1")
+        service.orchestrator("o").receipts.get("rcl_1")
 
 
 def test_who_sees_one_agents_memories_alone_sees_no_receipt_of_others(
@@ -87,25 +87,25 @@ def test_who_sees_one_agents_memories_alone_sees_no_receipt_of_others(
     bundle = owner.recall("harbour")
     agent = service.orchestrator("o", viewer=Viewer(shared=False, agent_id="ada"))
     with pytest.raises(NotFound):
-        agent.receipt(bundle.receipt_id)
+        agent.receipts.get(bundle.receipt_id)
     agent.remember("The harbour opens at six.", agent_id="ada")
     own = agent.recall("harbour")
-    assert agent.receipt(own.receipt_id).receipt_id == own.receipt_id
+    assert agent.receipts.get(own.receipt_id).receipt_id == own.receipt_id
 
 
 @pytest.mark.parametrize("no_id", [None, 7, "\ud800"])
 def test_what_is_no_id_is_told(orc: Orchestrator, no_id: Any) -> None:
     with pytest.raises(InvalidInput):
-        orc.receipt(no_id)
+        orc.receipts.get(no_id)
     if no_id is not None:
         with pytest.raises(InvalidInput):
-            orc.receipts(task_id=no_id)
+            orc.receipts.list(task_id=no_id)
 
 
 @pytest.mark.parametrize("limit", [0, 1001, "2"])
 def test_a_list_of_receipts_has_a_limit(orc: Orchestrator, limit: Any) -> None:
     with pytest.raises(InvalidInput):
-        orc.receipts(limit=limit)
+        orc.receipts.list(limit=limit)
 
 
 def test_a_hidden_receipt_and_none_sound_the_same_and_say_what_to_do(
@@ -117,14 +117,14 @@ def test_a_hidden_receipt_and_none_sound_the_same_and_say_what_to_do(
     told = []
     for each in (hidden, "rcl_none"):
         with pytest.raises(NotFound, match="a task or a project") as caught:
-            service.orchestrator("o").receipt(each)
+            service.orchestrator("o").receipts.get(each)
         told.append(caught.value.message.replace(each, ""))
     assert told[0] == told[1]
 
 
 def test_receipts_are_listed_newest_first_and_for_whom(service: MemoryService) -> None:
     orc = service.orchestrator("o", create=True)
-    assert orc.receipts() == ReceiptList((), cut=False)
+    assert orc.receipts.list() == ReceiptList((), cut=False)
     told = put(orc, "The harbour closes at nine.")
     assembler = ContextAssembler(service, "o")
     places = [("t1", "r1", "c1"), ("t1", "r2", "c1"), ("t2", "r1", "c2")]
@@ -135,17 +135,17 @@ def test_receipts_are_listed_newest_first_and_for_whom(service: MemoryService) -
     recalled = orc.recall("harbour").receipt_id
 
     def listed(**fields: Any) -> list[str]:
-        return [each.receipt_id for each in orc.receipts(**fields).receipts]
+        return [each.receipt_id for each in orc.receipts.list(**fields).receipts]
 
     assert listed() == [recalled, *ids[::-1]]
     assert listed(task_id="t1") == [ids[1], ids[0]]
     assert listed(task_id="t1", workflow_run_id="r1") == [ids[0]]
     assert listed(conversation_id="c2") == [ids[2]]
     assert listed(conversation_id="c3") == []
-    newest = orc.receipts(limit=1)
-    assert (newest.receipts[0], newest.cut) == (orc.receipt(recalled), True)
+    newest = orc.receipts.list(limit=1)
+    assert (newest.receipts[0], newest.cut) == (orc.receipts.get(recalled), True)
     assert [each.memory_id for each in newest.receipts[0].items] == [told]
-    assert orc.receipts(limit=4).cut is False
+    assert orc.receipts.list(limit=4).cut is False
 
 
 def test_a_list_holds_what_the_viewer_may_see_whole(service: MemoryService) -> None:
@@ -159,12 +159,12 @@ def test_a_list_holds_what_the_viewer_may_see_whole(service: MemoryService) -> N
     mixed = owner.recall("June").receipt_id
     anyone = service.orchestrator("o")
     open_ = anyone.recall("June").receipt_id
-    assert [each.receipt_id for each in anyone.receipts().receipts] == [open_]
-    assert {each.receipt_id for each in owner.receipts().receipts} == {
+    assert [each.receipt_id for each in anyone.receipts.list().receipts] == [open_]
+    assert {each.receipt_id for each in owner.receipts.list().receipts} == {
         *(open_, mixed, hidden, "rcl_0")
     }
     # A page of one that is hidden does not end the list.
-    assert [each.receipt_id for each in anyone.receipts(limit=1).receipts] == [open_]
+    assert [each.receipt_id for each in anyone.receipts.list(limit=1).receipts] == [open_]
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_a_receipt_without_memories_is_its_places(
     with service.opened("o") as opened:
         opened.receipts.add(Receipt("rcl_1", 1, "what nobody knows", asked, ()))
     reader = service.orchestrator("o", viewer=viewer)
-    assert bool(reader.receipts().receipts) == seen
+    assert bool(reader.receipts.list().receipts) == seen
     # What is not listed is not to be had by its id either.
     with nullcontext() if seen else pytest.raises(NotFound):
-        reader.receipt("rcl_1")
+        reader.receipts.get("rcl_1")
 
 
 def test_an_empty_receipt_is_there_for_the_agent_that_asked_alone(service: MemoryService) -> None:
@@ -203,11 +203,11 @@ def test_an_empty_receipt_is_there_for_the_agent_that_asked_alone(service: Memor
     ada = service.orchestrator("o", viewer=Viewer(agent_id="ada", shared=False))
     found = ada.recall("what nobody knows")
     assert found.items == ()
-    assert ada.receipt(found.receipt_id).receipt_id == found.receipt_id
+    assert ada.receipts.get(found.receipt_id).receipt_id == found.receipt_id
     ben = service.orchestrator("o", viewer=Viewer(agent_id="ben"))
-    assert ben.receipts().receipts == ()
+    assert ben.receipts.list().receipts == ()
     with pytest.raises(NotFound):
-        ben.receipt(found.receipt_id)
+        ben.receipts.get(found.receipt_id)
 
 
 def test_a_receipt_names_no_place_that_its_reader_was_not_granted(service: MemoryService) -> None:
@@ -216,8 +216,8 @@ def test_a_receipt_names_no_place_that_its_reader_was_not_granted(service: Memor
     owner.remember("The harbour closes at nine.")
     places = {"project_ids": ("atlas", "zephyr"), "session_scope_ids": ("t1",)}
     receipt_id = owner.recall("harbour", **places).receipt_id
-    assert owner.receipt(receipt_id).asked["project_ids"] == ["atlas", "zephyr"]
-    told = service.orchestrator("o", viewer=ATLAS).receipt(receipt_id)
+    assert owner.receipts.get(receipt_id).asked["project_ids"] == ["atlas", "zephyr"]
+    told = service.orchestrator("o", viewer=ATLAS).receipts.get(receipt_id)
     assert told.viewer is not None
     assert told.asked["project_ids"] == told.viewer["project_ids"] == ["atlas"]
     assert told.asked["session_scope_ids"] == told.viewer["session_ids"] == []
@@ -229,7 +229,7 @@ def test_only_so_many_receipts_are_looked_at(
     monkeypatch.setattr(reading, "MAX_RECEIPTS_LOOKED_AT", 2)
     put(orc, "The harbour closes at nine.")
     ids = [orc.recall("harbour").receipt_id for _ in range(3)]
-    found = orc.receipts()
+    found = orc.receipts.list()
     assert [each.receipt_id for each in found.receipts] == [ids[2], ids[1]]
     assert found.cut
 
@@ -246,5 +246,5 @@ def test_what_was_brought_in_beside_another_says_so(service: MemoryService) -> N
     given = bundle.model_copy(update={"items": tuple(items), "receipt_id": "rcl_beside"})
     with service.opened("orc-1") as opened:
         opened.receipts.add(Receipt.of(RecallRequest(query="harbour ferry"), given))
-    told = {item.memory_id: item.reasons for item in orc.receipt("rcl_beside").items}
+    told = {item.memory_id: item.reasons for item in orc.receipts.get("rcl_beside").items}
     assert told == {said: (), other: (f"beside:{said}",)}

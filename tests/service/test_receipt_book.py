@@ -118,7 +118,7 @@ def test_in_the_background_they_are_written_a_few_at_a_time(
             orc.recall("lantern")
             # An odd number of texts beside: neither kind waits for the other.
             if number % 2:
-                orc.note_handed_out([f"Row {number} of the long table."])
+                orc.agents.note_handed_out([f"Row {number} of the long table."])
         before = opened.database.commits
         with patch.object(receipts, "write", wraps=receipts.write) as written:
             opened.receipts.flush_in_steps()
@@ -329,7 +329,7 @@ def test_several_processes_catch_up_at_once(tmp_path: Path, clock: FixedClock) -
         orc.remember(TEXT)
         for number in range(count):
             orc.recall("lantern")
-            orc.note_handed_out([f"Row {number} of the long table."])
+            orc.agents.note_handed_out([f"Row {number} of the long table."])
             clock.advance(ms=1)
         flush(service)
         expected = 1 + count

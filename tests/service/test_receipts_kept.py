@@ -63,11 +63,11 @@ def test_who_covers_another_sees_all_that_this_one_sees(one: Viewer, other: View
 def test_who_asked_and_of_what_state_stands_in_it(service: MemoryService) -> None:
     owner = service.orchestrator("o", create=True, viewer=ATLAS, actor="ada")
     owner.remember("The harbour closes at nine.")
-    found = owner.receipt(owner.recall("harbour").receipt_id)
+    found = owner.receipts.get(owner.recall("harbour").receipt_id)
     assert (found.purpose, found.actor) == ("recall", "ada")
     assert found.viewer is not None
     assert found.viewer["project_ids"] == ["atlas"]
-    assert found.change_seq == owner.stats()["journal_entries"]
+    assert found.change_seq == owner.maintenance.stats()["journal_entries"]
     assert len(found.settings_sha256 or "") == 64
 
 
@@ -82,7 +82,7 @@ def test_what_was_left_out_is_counted_for_who_sees_it(service: MemoryService) ->
     receipt_id = asker.recall("harbour", top_n=2).receipt_id
 
     def left_out(viewer: Viewer) -> Any:
-        return service.orchestrator("o", viewer=viewer).receipt(receipt_id).left_out
+        return service.orchestrator("o", viewer=viewer).receipts.get(receipt_id).left_out
 
     numbers = {"top_n": 3, "budget": 0, "status": 0}
     assert left_out(ALL) == {**numbers, "scope": 1, "clearance": 1}
@@ -103,10 +103,10 @@ def test_bulletins_that_were_not_looked_at_are_told(
     for text in ("The goal is to ship.", "The goal is to ship in June."):
         owner.remember(text, type="Goal", scope=Scope.PROJECT, scope_id="atlas")
         owner.bulletin()
-    assert len(owner.bulletins().bulletins) == 2
-    assert not owner.bulletins().cut
+    assert len(owner.receipts.bulletins().bulletins) == 2
+    assert not owner.receipts.bulletins().cut
     monkeypatch.setattr(reading_receipts, "MAX_BULLETINS_LOOKED_AT", 1)
-    assert (found := service.orchestrator("o").bulletins()).cut
+    assert (found := service.orchestrator("o").receipts.bulletins()).cut
     assert found.bulletins == ()
 
 
@@ -118,7 +118,7 @@ def test_what_was_stored_after_the_answer_was_not_left_out(
     receipt_id = service.orchestrator("o").recall("harbour").receipt_id
     clock.advance(ms=1_000)
     put(host, "The harbour's code is 1234.", sensitivity=Sensitivity.RESTRICTED)
-    found = host.receipt(receipt_id).left_out
+    found = host.receipts.get(receipt_id).left_out
     assert found is not None
     assert (found["scope"], found["clearance"]) == (0, 0)
 
@@ -128,7 +128,7 @@ def test_tokens_and_replaced_memories_are_left_out_by_name(orc: Orchestrator) ->
     put(orc, "The harbour opens at six in the morning.")
     orc.correct(first, "The harbour closes at ten in the evening.", reason="it was told")
     bundle = orc.recall("harbour", token_budget=12)
-    found = orc.receipt(bundle.receipt_id).left_out
+    found = orc.receipts.get(bundle.receipt_id).left_out
     assert found is not None
     assert found["budget"] == 2 - len(bundle.ids) > 0
     assert found["status"] == 1
@@ -140,14 +140,14 @@ def test_a_receipt_is_hidden_from_who_sees_less(service: MemoryService, viewer: 
     owner.remember("The harbour closes at nine.")
     owner.bulletin()
     receipt_id = owner.recall("harbour").receipt_id
-    [listed] = owner.bulletins().bulletins
+    [listed] = owner.receipts.bulletins().bulletins
     other = service.orchestrator("o", viewer=viewer)
-    assert other.receipts().receipts == ()
-    assert other.bulletins().bulletins == ()
+    assert other.receipts.list().receipts == ()
+    assert other.receipts.bulletins().bulletins == ()
     with pytest.raises(NotFound):
-        other.receipt(receipt_id)
+        other.receipts.get(receipt_id)
     with pytest.raises(NotFound):
-        other.bulletin_issued(listed.bulletin_id)
+        other.receipts.bulletin(listed.bulletin_id)
 
 
 def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
@@ -162,27 +162,27 @@ def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
     issued = owner.bulletin()
     assert "Its evidence was withdrawn on 2026-01-02" in issued.bulletin.text
     assert issued.bulletin.memory_ids == (held,)
-    [listed] = owner.bulletins().bulletins
+    [listed] = owner.receipts.bulletins().bulletins
     assert issued.receipt_id is not None
     # A receipt of a turn that was given it, too.
     receipts = [issued.receipt_id, _turn_with(owner, issued.receipt_id)]
-    impact = {each.receipt_id for each in owner.impact(held).hand_outs}
+    impact = {each.receipt_id for each in owner.graph.impact(held).hand_outs}
     assert impact >= {*receipts}
     other = service.orchestrator("o")
     assert other.get(held).memory_id == held
-    assert other.bulletins().bulletins == ()
-    assert other.receipts().receipts == ()
-    assert other.impact(held).hand_outs == ()
+    assert other.receipts.bulletins().bulletins == ()
+    assert other.receipts.list().receipts == ()
+    assert other.graph.impact(held).hand_outs == ()
     with pytest.raises(NotFound):
-        other.bulletin_issued(listed.bulletin_id)
+        other.receipts.bulletin(listed.bulletin_id)
     for one in receipts:
-        assert owner.receipt(one).bulletin_id == listed.bulletin_id
+        assert owner.receipts.get(one).bulletin_id == listed.bulletin_id
         with pytest.raises(NotFound):
-            other.receipt(one)
+            other.receipts.get(one)
     # Who sees more sees it as it was.
     more = service.orchestrator("o", viewer=ALL)
-    assert more.bulletin_issued(listed.bulletin_id).body == issued.bulletin.text
-    assert more.bulletins().bulletins == (listed,)
+    assert more.receipts.bulletin(listed.bulletin_id).body == issued.bulletin.text
+    assert more.receipts.bulletins().bulletins == (listed,)
 
 
 def _turn_with(orc: Orchestrator, bulletin_receipt_id: str) -> str:
@@ -212,36 +212,36 @@ def test_a_bulletin_is_kept_once_and_every_hand_out_of_it_has_a_receipt(
     other = put(orc, "The harbour opens at six.")
     clock.advance(ms=DAY)
     issued.append(orc.bulletin())
-    receipts = [orc.receipt(each.receipt_id or "") for each in issued]
+    receipts = [orc.receipts.get(each.receipt_id or "") for each in issued]
     first = receipts[0]
     assert [each.same_as for each in receipts] == [None, first.receipt_id, first.receipt_id, None]
     assert len({each.bulletin_id for each in receipts}) == 2
     assert [item.memory_id for item in receipts[2].items] == [told]
     assert {item.memory_id for item in receipts[3].items} == {told, other}
-    newest, oldest = orc.bulletins().bulletins
+    newest, oldest = orc.receipts.bulletins().bulletins
     assert (newest.receipts, oldest.receipts) == (1, 3)
-    kept = orc.bulletin_issued(oldest.bulletin_id)
+    kept = orc.receipts.bulletin(oldest.bulletin_id)
     assert kept.body == issued[0].bulletin.text
     assert kept.sha256 == sha256(kept.body.encode()).hexdigest() == first.sha256
     assert kept.memory_ids == (told,)
     # Handing out a bulletin is no access.
     assert orc.get(told).access_count == 0
-    assert orc.bulletins(before=newest.bulletin_id).bulletins == (oldest,)
-    assert orc.bulletins(limit=1).cut
+    assert orc.receipts.bulletins(before=newest.bulletin_id).bulletins == (oldest,)
+    assert orc.receipts.bulletins(limit=1).cut
     with pytest.raises(NotFound):
-        orc.bulletin_issued("bul_none")
+        orc.receipts.bulletin("bul_none")
     for limit in (0, 1_001):
         with pytest.raises(InvalidInput):
-            orc.bulletins(limit=limit)
+            orc.receipts.bulletins(limit=limit)
 
 
 def test_a_page_of_receipts_begins_before_the_last_one(orc: Orchestrator) -> None:
     put(orc, "The harbour closes at nine.")
     made = [orc.recall("harbour").receipt_id for _ in range(4)]
     orc.bulletin()
-    first = orc.receipts(purpose="recall", limit=2)
+    first = orc.receipts.list(purpose="recall", limit=2)
     assert [each.receipt_id for each in first.receipts] == made[:1:-1]
-    rest = orc.receipts(purpose="recall", before=first.receipts[-1].receipt_id)
+    rest = orc.receipts.list(purpose="recall", before=first.receipts[-1].receipt_id)
     assert [each.receipt_id for each in rest.receipts] == made[1::-1]
 
 
@@ -254,14 +254,14 @@ def test_a_page_of_receipts_goes_on_where_one_was_that_was_removed(
     for _ in range(5):
         clock.advance(ms=DAY)
         made.append(orc.recall("harbour").receipt_id)
-    last = orc.receipts(limit=2).receipts[-1].receipt_id
+    last = orc.receipts.list(limit=2).receipts[-1].receipt_id
     assert last == made[3]
     with service.opened("o") as opened, opened.database.write() as connection:
         for table in ("recall_items", "recalls"):
             connection.exec_driver_sql(f"DELETE FROM {table} WHERE recall_id = ?", (last,))
-    rest = orc.receipts(limit=2, before=last)
+    rest = orc.receipts.list(limit=2, before=last)
     assert ([each.receipt_id for each in rest.receipts], rest.cut) == (made[2:0:-1], True)
-    rest = orc.receipts(limit=2, before=made[1])
+    rest = orc.receipts.list(limit=2, before=made[1])
     assert ([each.receipt_id for each in rest.receipts], rest.cut) == ([made[0]], False)
 
 
@@ -330,14 +330,14 @@ def test_what_a_kept_one_repeats_is_kept(tmp_path: Path, clock: FixedClock) -> N
             made.append(orc.bulletin().receipt_id)
         upkeep(service)
         assert receipt_ids(service) == [made[0], *made[-2:]]
-        assert [item.memory_id for item in orc.receipt(made[-1] or "").items] == [told]
+        assert [item.memory_id for item in orc.receipts.get(made[-1] or "").items] == [told]
         # Once none repeats it any more it goes, and the bulletin with the last of its receipts.
         for _ in range(2):
             clock.advance(ms=1)
             made.append(orc.recall("harbour").receipt_id)
         upkeep(service)
         assert receipt_ids(service) == made[-2:]
-        assert orc.bulletins().bulletins == ()
+        assert orc.receipts.bulletins().bulletins == ()
 
 
 def test_what_was_read_is_not_looked_at_beyond_a_bound(
@@ -348,6 +348,6 @@ def test_what_was_read_is_not_looked_at_beyond_a_bound(
     for number in range(4):
         put(host, f"The harbour's code is {number}.", sensitivity=Sensitivity.RESTRICTED)
     receipt_id = orc.recall("harbour").receipt_id
-    found = host.receipt(receipt_id).left_out
+    found = host.receipts.get(receipt_id).left_out
     assert found is not None
     assert found["clearance"] == 2

@@ -39,7 +39,7 @@ def reflect(orc: Orchestrator, **options: Any) -> JobReport:
 
 
 def saved(orc: Orchestrator) -> Memory:
-    found = orc.latest_reflection()
+    found = orc.memories.latest_reflection()
     assert found is not None
     return found
 
@@ -85,7 +85,7 @@ def test_the_same_week_is_reflected_on_once(orc: Orchestrator, clock: FixedClock
     assert (again.state, again.reason) == (JobState.SKIPPED, "too_soon")
     clock.advance(days=5)
     assert reflect(orc).state is JobState.DONE
-    assert len(orc.list_memories(kinds=[MemoryKind.REFLECTION])) == 2
+    assert len(orc.memories.list(kinds=[MemoryKind.REFLECTION])) == 2
 
 
 def test_too_few_facts_are_not_reflected_on(orc: Orchestrator, clock: FixedClock) -> None:
@@ -96,14 +96,14 @@ def test_too_few_facts_are_not_reflected_on(orc: Orchestrator, clock: FixedClock
     clock.advance(days=8)
     learn(orc, *FACTS[2:])
     assert reflect(orc).reason == "too_few_facts"
-    assert orc.latest_reflection() is None
+    assert orc.memories.latest_reflection() is None
 
 
 def test_one_that_was_taken_back_makes_room(orc: Orchestrator) -> None:
     learn(orc)
     reflect(orc)
     orc.retract(saved(orc).memory_id, reason="nonsense")
-    assert orc.latest_reflection() is None
+    assert orc.memories.latest_reflection() is None
     assert reflect(orc).state is JobState.DONE
 
 
@@ -195,7 +195,7 @@ def test_a_busy_project_has_a_reflection_of_its_own(service: MemoryService) -> N
         "rejected": 0,
         "too_few_facts": 1,
     }
-    assert orc.latest_reflection() is None
+    assert orc.memories.latest_reflection() is None
     member = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     assert saved(member).scope_id == "p"
     assert reflect(orc).reason == "too_few_facts"
@@ -231,13 +231,13 @@ def test_two_at_once_save_one(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(reflecting, "digest", and_then_another_is_faster)
     assert reflect(orc).reason == "too_soon"
     assert reports[0].state is JobState.DONE
-    assert len(orc.list_memories(kinds=[MemoryKind.REFLECTION])) == 1
+    assert len(orc.memories.list(kinds=[MemoryKind.REFLECTION])) == 1
 
 
 def test_stopped_before_it_began(orc: Orchestrator) -> None:
     learn(orc)
     assert reflect(orc, stop=lambda: True).counts["saved"] == 0
-    assert orc.latest_reflection() is None
+    assert orc.memories.latest_reflection() is None
 
 
 def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
@@ -312,7 +312,7 @@ def test_the_model_of_the_settings_is_asked_and_sees_nothing_too_sensitive(
         orc = service.orchestrator("orc-1", create=True)
         learn(orc, "The Leeds gate is blue.", sensitivity="Public")
         learn(orc)
-        assert orc.run("reflection").state is JobState.DONE
+        assert orc.jobs.run("reflection").state is JobState.DONE
         assert "All about gates." in saved(orc).content
     asked = str(server.requests)
     assert "The Leeds gate is blue." in asked
@@ -325,11 +325,11 @@ def test_the_latest_is_kept_and_read_anew_when_another_process_saved_one(
     with MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
         learn(orc)
-        assert orc.latest_reflection() is None
+        assert orc.memories.latest_reflection() is None
         program = (
             "from memgraph import MemoryService\n"
             f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
-            "    print(service.orchestrator('orc-1').run('reflection').state)\n"
+            "    print(service.orchestrator('orc-1').jobs.run('reflection').state)\n"
         )
         ran = subprocess.run(
             [sys.executable, "-c", program], env=os.environ, capture_output=True, text=True
@@ -339,7 +339,7 @@ def test_the_latest_is_kept_and_read_anew_when_another_process_saved_one(
         from memgraph.operations.life import reflections
 
         monkeypatch.setattr(reflections.queries, "latest", None)
-        assert orc.latest_reflection() == found
+        assert orc.memories.latest_reflection() == found
 
 
 def test_each_viewer_has_a_latest_of_his_own(service: MemoryService) -> None:
@@ -350,17 +350,17 @@ def test_each_viewer_has_a_latest_of_his_own(service: MemoryService) -> None:
     member = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     public = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
     assert (saved(orc).scope_id, saved(member).scope_id) == (None, "p")
-    assert public.latest_reflection() is None
+    assert public.memories.latest_reflection() is None
     orc.remember("Something else.")
     assert (saved(orc).scope_id, saved(member).scope_id) == (None, "p")
 
 
 def test_recall_answers_with_what_a_reflection_cites_and_not_with_it(orc: Orchestrator) -> None:
     ids = learn(orc)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     before = orc.recall("who leads the Leeds depot with two gates")
     reflect(orc)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     after = orc.recall("who leads the Leeds depot with two gates")
     assert after.ids == before.ids
     assert set(after.ids) <= set(ids)
@@ -375,16 +375,16 @@ def test_what_belongs_before_an_answer(orc: Orchestrator) -> None:
     ids = learn(orc)
     here = orc.remember("Marta just called about Leeds.", session_id="now")
     orc.save_episode("Who leads Leeds?", session_id="other", source_role="user")
-    found = orc.relevant("Who leads the Leeds depot?", exclude_session_id="now")
+    found = orc.contexts.relevant("Who leads the Leeds depot?", exclude_session_id="now")
     assert found.bundle.ids[0] == ids[0]
     assert here not in found.bundle.ids
     assert all(each.startswith("fact_") for each in found.bundle.ids)
     assert found.reflection is None
     reflect(orc)
-    found = orc.relevant("Who leads the Leeds depot?", limit=1)
+    found = orc.contexts.relevant("Who leads the Leeds depot?", limit=1)
     assert len(found.bundle.items) == 1
     assert found.reflection == saved(orc)
-    assert len(orc.relevant("").bundle.items) == 5
+    assert len(orc.contexts.relevant("").bundle.items) == 5
 
 
 def test_a_reflection_that_was_handed_out_is_no_news(orc: Orchestrator) -> None:

@@ -56,9 +56,9 @@ def test_the_same_is_found_whatever_came_of_it_since(
     clock.advance(ms=HOUR)
     for _ in range(3):
         orc.recall(QUERY)
-    found = orc.replay(receipt_id, query=QUERY)
+    found = orc.receipts.replay(receipt_id, query=QUERY)
     assert (found.same, found.differences, found.because) == (True, (), ())
-    assert found.at == orc.receipt(receipt_id).at
+    assert found.at == orc.receipts.get(receipt_id).at
 
 
 def test_nothing_changed_and_the_bytes_are_the_same(
@@ -67,9 +67,9 @@ def test_nothing_changed_and_the_bytes_are_the_same(
     bundle = orc.recall(QUERY)
     clock.advance(ms=HOUR)
     orc.recall(QUERY)
-    receipt = orc.receipt(bundle.receipt_id)
+    receipt = orc.receipts.get(bundle.receipt_id)
     assert receipt.sha256 == sha256(bundle_bytes(bundle)).hexdigest()
-    found = orc.replay(bundle.receipt_id, query=QUERY)
+    found = orc.receipts.replay(bundle.receipt_id, query=QUERY)
     assert (found.same, found.same_digest) == (True, True)
 
 
@@ -80,13 +80,13 @@ def test_an_access_that_was_written_after_the_answer_is_none_that_it_knew(
     orc.recall("harbour", top_n=2)
     clock.advance(ms=1_000)
     bundle = orc.recall(QUERY)
-    block = orc.get_context(QUERY)
-    package = orc.build_context(None, query=QUERY)
+    block = orc.context(QUERY)
+    package = orc.contexts.build(None, query=QUERY)
     clock.advance(ms=1_000)
     for receipt_id in (bundle.receipt_id, block.receipt_id, package.receipt_id):
-        found = orc.replay(receipt_id, query=QUERY)
+        found = orc.receipts.replay(receipt_id, query=QUERY)
         assert (found.same, found.same_digest) == (True, True)
-    first = orc.receipt(bundle.receipt_id).items[0]
+    first = orc.receipts.get(bundle.receipt_id).items[0]
     assert (first.access_count, first.last_accessed_at) == (0, None)
 
 
@@ -110,7 +110,7 @@ def test_an_answer_that_waited_is_of_the_moment_of_its_snapshot(
         opened.turns = turns
     assert set(written) < set(bundle.ids)
     clock.advance(ms=HOUR)
-    assert orc.replay(bundle.receipt_id, query=QUERY).same
+    assert orc.receipts.replay(bundle.receipt_id, query=QUERY).same
 
 
 def test_vectors_that_came_later_are_told(orc: Orchestrator, clock: FixedClock) -> None:
@@ -119,10 +119,10 @@ def test_vectors_that_came_later_are_told(orc: Orchestrator, clock: FixedClock) 
     clock.advance(ms=HOUR)
     query = "Where do cats sleep?"
     before = orc.recall(query)
-    assert orc.receipt(before.receipt_id).asked["degraded"] == ["vector.pending"]
+    assert orc.receipts.get(before.receipt_id).asked["degraded"] == ["vector.pending"]
     clock.advance(ms=HOUR)
-    orc.embed_pending()
-    found = orc.replay(before.receipt_id, query=query)
+    orc.maintenance.embed_pending()
+    found = orc.receipts.replay(before.receipt_id, query=query)
     assert (found.same, found.because) == (False, ("embeddings",))
     assert set(found.because) <= WHY.keys()
 
@@ -135,7 +135,7 @@ def test_the_entry_that_makes_the_difference_is_named(
     # Within the same millisecond: no time tells it from what was there before.
     later = put(orc, "The harbour closes when the harbour master goes home.")
     clock.advance(ms=HOUR)
-    found = orc.replay(receipt.receipt_id, query=QUERY)
+    found = orc.receipts.replay(receipt.receipt_id, query=QUERY)
     assert not found.same
     [came] = [each for each in found.differences if each.rank is None]
     assert came.memory_id == later
@@ -148,11 +148,11 @@ def test_what_was_asked_has_to_be_named_where_its_digest_is_kept(
 ) -> None:
     receipt_id = recalled(orc, clock)
     with pytest.raises(InvalidInput, match="pass it as query="):
-        orc.replay(receipt_id)
+        orc.receipts.replay(receipt_id)
     with pytest.raises(InvalidInput, match="differs from the original"):
-        orc.replay(receipt_id, query="When does it open?")
+        orc.receipts.replay(receipt_id, query="When does it open?")
     with pytest.raises(NotFound):
-        orc.replay("rcl_none", query=QUERY)
+        orc.receipts.replay("rcl_none", query=QUERY)
 
 
 def test_what_is_kept_need_not_be_named(tmp_path: Path, clock: FixedClock) -> None:
@@ -162,8 +162,8 @@ def test_what_is_kept_need_not_be_named(tmp_path: Path, clock: FixedClock) -> No
         put(orc, "The harbour closes at nine.")
         clock.advance(ms=HOUR)
         receipt_id = recalled(orc, clock)
-        assert orc.receipt(receipt_id).query == QUERY
-        assert orc.replay(receipt_id).same
+        assert orc.receipts.get(receipt_id).query == QUERY
+        assert orc.receipts.replay(receipt_id).same
 
 
 def test_who_sees_less_than_the_asker_may_not_ask_again(
@@ -173,9 +173,9 @@ def test_who_sees_less_than_the_asker_may_not_ask_again(
     owner.remember("The harbour closes at nine.")
     clock.advance(ms=HOUR)
     receipt_id = recalled(owner, clock)
-    assert owner.replay(receipt_id, query=QUERY).same
+    assert owner.receipts.replay(receipt_id, query=QUERY).same
     anyone = service.orchestrator("o")
-    assert anyone.receipt(receipt_id).viewer == {
+    assert anyone.receipts.get(receipt_id).viewer == {
         "clearance": "Internal",
         "project_ids": [],
         "session_ids": [],
@@ -184,7 +184,7 @@ def test_who_sees_less_than_the_asker_may_not_ask_again(
         "shared": True,
     }
     with pytest.raises(AccessDenied):
-        anyone.replay(receipt_id, query=QUERY)
+        anyone.receipts.replay(receipt_id, query=QUERY)
 
 
 @pytest.mark.parametrize("form", ["fenced", "list", "sections"])
@@ -193,13 +193,13 @@ def test_a_block_is_made_again_byte_for_byte(
 ) -> None:
     week = put(orc, "A week of boats.", kind=MemoryKind.REFLECTION, tags=("weekly",))
     clock.advance(ms=HOUR)
-    block = orc.get_context(QUERY, format=form, exclude_session_id="monday")
+    block = orc.context(QUERY, format=form, exclude_session_id="monday")
     clock.advance(ms=HOUR)
     orc.correct(told[0], "The harbour closes at ten.", reason="it was told")
     orc.retract(week, reason="it was another week")
-    found = orc.replay(block.receipt_id, query=QUERY)
+    found = orc.receipts.replay(block.receipt_id, query=QUERY)
     assert (found.same, found.same_digest) == (True, True)
-    assert orc.receipt(block.receipt_id).conversation_id == "monday"
+    assert orc.receipts.get(block.receipt_id).conversation_id == "monday"
 
 
 def test_a_context_is_laid_out_again_byte_for_byte(
@@ -212,7 +212,7 @@ def test_a_context_is_laid_out_again_byte_for_byte(
     clock.advance(ms=HOUR)
     orc.retract(told[0], reason="nobody knows")
     owner = service.orchestrator("orc-1", viewer=Viewer(session_ids=frozenset({"t1"})))
-    found = owner.replay(package.receipt_id, query=QUERY)
+    found = owner.receipts.replay(package.receipt_id, query=QUERY)
     assert (found.same, found.same_digest, found.differences) == (True, True, ())
 
 
@@ -221,12 +221,12 @@ def test_changed_settings_are_told(tmp_path: Path, clock: FixedClock) -> None:
         orc = service.orchestrator("o", create=True)
         for number in range(4):
             put(orc, f"The harbour: {number}.")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         clock.advance(ms=HOUR)
         receipt_id = recalled(orc, clock)
     environ = {"MEMGRAPH_MEMORY__RETRIEVAL__TOP_N": "1"}
     with MemoryService(tmp_path, clock=clock, environ=environ, background=False) as service:
-        found: Replay = service.orchestrator("o").replay(receipt_id, query=QUERY)
+        found: Replay = service.orchestrator("o").receipts.replay(receipt_id, query=QUERY)
     assert not found.same
     assert found.because == ("settings",)
 
@@ -244,33 +244,33 @@ def test_a_turn_is_shown_again_byte_for_byte(
     clock.advance(ms=HOUR)
     orc.retract(told[0], reason="nobody knows")
     with pytest.raises(AccessDenied):
-        orc.replay(receipt_id, query=QUERY)
+        orc.receipts.replay(receipt_id, query=QUERY)
     owner = service.orchestrator("orc-1", viewer=Viewer(session_ids=frozenset({"monday"})))
-    found = owner.replay(receipt_id, query=QUERY)
+    found = owner.receipts.replay(receipt_id, query=QUERY)
     assert (found.same, found.same_digest, found.because) == (True, True, ())
-    assert orc.receipt(receipt_id).sha256 == sha256(turn.prompt.encode()).hexdigest()
+    assert orc.receipts.get(receipt_id).sha256 == sha256(turn.prompt.encode()).hexdigest()
     assert later == found.at
 
 
 def test_a_turn_whose_context_is_kept_no_longer_cannot_be_shown_again(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
-    one = orc.receipt(recalled(orc, clock))
+    one = orc.receipts.get(recalled(orc, clock))
     asked = {"purpose": "on_step", "context": "rcl_gone", "bulletin": {"memory_ids": []}}
     with service.opened("orc-1") as opened:
         opened.receipts.add(replace(one, receipt_id="rcl_0", asked=asked, purpose="on_step"))
     with pytest.raises(InvalidInput, match="rcl_gone, is no longer kept"):
-        orc.replay("rcl_0", query=QUERY)
+        orc.receipts.replay("rcl_0", query=QUERY)
 
 
 def test_a_diagnosis_cannot_be_asked_again(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
-    one = orc.receipt(recalled(orc, clock))
+    one = orc.receipts.get(recalled(orc, clock))
     with service.opened("orc-1") as opened:
         opened.receipts.add(replace(one, receipt_id="rcl_0", purpose="diagnose"))
     with pytest.raises(InvalidInput, match="a receipt of diagnose cannot be replayed"):
-        orc.replay("rcl_0", query=QUERY)
+        orc.receipts.replay("rcl_0", query=QUERY)
 
 
 def test_a_bulletin_is_made_again_byte_for_byte(
@@ -282,8 +282,8 @@ def test_a_bulletin_is_made_again_byte_for_byte(
     clock.advance(ms=HOUR)
     orc.correct(told[0], "The harbour closes at ten.", reason="it was told")
     put(orc, "The harbour has a crane.")
-    found = orc.replay(issued.receipt_id or "")
+    found = orc.receipts.replay(issued.receipt_id or "")
     assert (found.same, found.same_digest, found.because) == (True, True, ())
     assert orc.bulletin().bulletin.text != issued.bulletin.text
     with pytest.raises(InvalidInput, match="had no query"):
-        orc.replay(issued.receipt_id or "", query=QUERY)
+        orc.receipts.replay(issued.receipt_id or "", query=QUERY)

@@ -39,8 +39,8 @@ def handed_out(orc: Orchestrator) -> dict[str, str | None]:
         return {
             "bulletin": orc.bulletin().receipt_id,
             "recall": orc.recall(QUERY).receipt_id,
-            "get_context": orc.get_context(QUERY).receipt_id,
-            "build_context": orc.build_context(None, query=QUERY).receipt_id,
+            "get_context": orc.context(QUERY).receipt_id,
+            "build_context": orc.contexts.build(None, query=QUERY).receipt_id,
         }
 
     with ThreadPoolExecutor(1) as other:
@@ -50,7 +50,7 @@ def handed_out(orc: Orchestrator) -> dict[str, str | None]:
 def told_again(orc: Orchestrator, given: dict[str, str | None]) -> set[str]:
     """Those of which a replay has the same items in the same bytes."""
     replays = {
-        purpose: orc.replay(receipt_id or "", query=ASKED[purpose])
+        purpose: orc.receipts.replay(receipt_id or "", query=ASKED[purpose])
         for purpose, receipt_id in given.items()
     }
     return {purpose for purpose, found in replays.items() if found.same and found.same_digest}
@@ -106,7 +106,7 @@ def test_a_context_is_dated_when_its_snapshot_stands(
 
     with service.opened("orc-1") as opened:
         turns, opened.turns = opened.turns, Waiting()  # type: ignore[assignment]
-        package = orc.build_context(None, query=QUERY)
+        package = orc.contexts.build(None, query=QUERY)
         opened.turns = turns
     assert package.at >= max(each.memory.created_at for each in orc.recall(QUERY).items)
     assert len(package.items) == 2

@@ -47,7 +47,7 @@ def root(tmp_path: Path) -> Path:
         for colour in COLOURS:
             put(orc, f"A house: {colour}.")
         put(orc, "Nothing about a home.")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
     return tmp_path
 
 
@@ -254,7 +254,7 @@ def test_what_is_too_sensitive_is_not_sent_and_stays_where_it_is(start: Start) -
     cleared = Viewer(clearance=Sensitivity.RESTRICTED)
     writer = start(viewer=cleared)
     writer.remember("The house colour is a secret.", sensitivity="Confidential")
-    writer.embed_pending()
+    writer.maintenance.embed_pending()
     expected = contents(start(viewer=cleared).recall(QUESTION))
     place = expected.index("The house colour is a secret.")
     fake = FakeReranking(last_first)
@@ -314,7 +314,7 @@ def tangled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Orchestr
             orc.relate(ids[each], "RelatedTo", ids[place + 10])
         orc.relate(ids[29], "Updates", ids[7])
         orc.relate(ids[6], "CausedBy", ids[7])
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         yield orc, other.orchestrator("o")
 
 
@@ -383,7 +383,7 @@ def houses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrator]:
         orc = service.orchestrator("o", create=True)
         for colour in COLOURS:
             put(orc, f"A house: {colour}.")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         yield orc
 
 

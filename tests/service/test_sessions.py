@@ -29,9 +29,9 @@ def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -
 def told(orc: Orchestrator) -> list[Event]:
     """All events that are kept, oldest first."""
     found: list[Event] = []
-    orc.subscribe("test", lambda given: found.append(given.event), from_start=True)
-    orc.deliver_events()
-    orc.unsubscribe("test", forget=True)
+    orc.events.subscribe("test", lambda given: found.append(given.event), from_start=True)
+    orc.events.deliver()
+    orc.events.unsubscribe("test", forget=True)
     return found
 
 
@@ -40,7 +40,7 @@ def completed(orc: Orchestrator) -> list[str]:
 
 
 def known(orc: Orchestrator) -> dict[str, SessionInfo]:
-    return {each.session_id: each for each in orc.sessions()}
+    return {each.session_id: each for each in orc.sessions.list()}
 
 
 def states(orc: Orchestrator) -> dict[str, bool]:
@@ -67,8 +67,8 @@ def test_a_turn_is_told_as_what_it_is(orc: Orchestrator) -> None:
 
 
 def test_a_published_turn_says_itself_what_it_is(orc: Orchestrator) -> None:
-    anna = orc.publish(UserTurn(content="Hello.", session_id="s", source_role="Anna"))
-    agent = orc.publish(AgentTurn(content="Hello Anna.", session_id="s"))
+    anna = orc.events.publish(UserTurn(content="Hello.", session_id="s", source_role="Anna"))
+    agent = orc.events.publish(AgentTurn(content="Hello Anna.", session_id="s"))
     assert [type(each) for each in told(orc)] == [UserMessage, AgentResponse]
     assert [orc.get(each).sequence for each in (anna, agent)] == [0, 1]
     # Kept where the role says something else, and only by the kind of a turn.
@@ -78,7 +78,7 @@ def test_a_published_turn_says_itself_what_it_is(orc: Orchestrator) -> None:
     claimed = orc.save_episode("Hello.", session_id="s", **claims)
     assert orc.get(claimed).attributes == {"mood": "calm"}
     with pytest.raises(InvalidInput):
-        orc.publish(EpisodeInput(content="x", session_id="s", source_role="user"))  # type: ignore[arg-type]
+        orc.events.publish(EpisodeInput(content="x", session_id="s", source_role="user"))  # type: ignore[arg-type]
 
 
 def test_a_new_session_completes_the_open_ones_once(orc: Orchestrator) -> None:
@@ -102,8 +102,8 @@ def test_a_turn_opens_what_was_consolidated_and_only_it_is_pending(orc: Orchestr
     first = say(orc, "a")
     say(orc, "b")
     consolidate(orc, "a", first)
-    assert [each.session_id for each in orc.sessions(pending=True)] == ["b"]
-    assert [each.session_id for each in orc.sessions(pending=False)] == ["a"]
+    assert [each.session_id for each in orc.sessions.list(pending=True)] == ["b"]
+    assert [each.session_id for each in orc.sessions.list(pending=False)] == ["a"]
     say(orc, "a")
     info = known(orc)["a"]
     assert (info.completed_at, info.consolidated_at) == (None, None)
@@ -162,12 +162,12 @@ def test_turns_from_elsewhere_open_nothing_and_tell_what_was_consolidated(
 
 def test_a_session_that_ends_is_told_once(orc: Orchestrator) -> None:
     say(orc, "a")
-    assert orc.end_session("a") is True
-    assert orc.end_session("a") is False
+    assert orc.sessions.end("a") is True
+    assert orc.sessions.end("a") is False
     say(orc, "b")
     assert completed(orc) == ["a"]
     with pytest.raises(NotFound):
-        orc.end_session("nobody's")
+        orc.sessions.end("nobody's")
 
 
 def test_who_sees_no_turn_sees_no_session(orc: Orchestrator, service: MemoryService) -> None:
@@ -177,9 +177,9 @@ def test_who_sees_no_turn_sees_no_session(orc: Orchestrator, service: MemoryServ
     orc.save_episodes([{**turn, "session_id": "open", "sensitivity": "Restricted"}])
     assert {name: each.turns for name, each in known(orc).items()} == {"open": 1}
     with pytest.raises(NotFound):
-        orc.end_session("quiet")
+        orc.sessions.end("quiet")
     with pytest.raises(NotFound):
-        orc.sessions(before="quiet")
+        orc.sessions.list(before="quiet")
     cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     assert {name: each.turns for name, each in known(cleared).items()} == {"quiet": 1, "open": 2}
 
@@ -196,20 +196,20 @@ def test_hidden_turns_move_no_time_and_no_place(
     say(orc, "b")
     clock.advance(ms=1_000)
     # The turn in another session has ended it.
-    assert orc.end_session("a") is False
+    assert orc.sessions.end("a") is False
     assert known(orc)["a"].completed_at == begun + 1_000
     orc.save_episodes([{**hidden, "content": "Quieter.", "sensitivity": "Restricted"}])
-    orc.end_session("a")
+    orc.sessions.end("a")
     cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     whole = known(cleared)["a"]
     assert (whole.first_seen_at, whole.last_seen_at) == (begun - 1_000, clock.now_ms())
     assert whole.completed_at == clock.now_ms()
     seen = known(orc)["a"]
     assert (seen.first_seen_at, seen.last_seen_at, seen.completed_at) == (begun, begun, None)
-    assert [each.session_id for each in orc.sessions()] == ["b", "a"]
-    assert [each.session_id for each in cleared.sessions()] == ["a", "b"]
-    assert [each.session_id for each in orc.sessions(limit=1, before="b")] == ["a"]
-    assert list(cleared.sessions(limit=1, before="b")) == []
+    assert [each.session_id for each in orc.sessions.list()] == ["b", "a"]
+    assert [each.session_id for each in cleared.sessions.list()] == ["a", "b"]
+    assert [each.session_id for each in orc.sessions.list(limit=1, before="b")] == ["a"]
+    assert list(cleared.sessions.list(limit=1, before="b")) == []
 
 
 def test_failed_events_about_what_is_hidden_are_not_told(
@@ -228,24 +228,24 @@ def test_failed_events_about_what_is_hidden_are_not_told(
         for each in kept:
             events.park(connection, "host", each, "x")
     cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-    assert [each.seq for each in cleared.event_failures()] == [3, 2, 1]
-    assert [each.seq for each in orc.event_failures()] == [2, 1]
+    assert [each.seq for each in cleared.events.failures()] == [3, 2, 1]
+    assert [each.seq for each in orc.events.failures()] == [2, 1]
 
 
 def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
     for at in range(7):
         say(orc, f"s-{at}")
         clock.advance(ms=at % 2)
-    whole = [each.session_id for each in orc.sessions()]
+    whole = [each.session_id for each in orc.sessions.list()]
     pages: list[str] = []
-    page: Sequence[SessionInfo] = orc.sessions(limit=3)
+    page: Sequence[SessionInfo] = orc.sessions.list(limit=3)
     while page:
         pages += [each.session_id for each in page]
-        page = orc.sessions(limit=3, before=pages[-1])
+        page = orc.sessions.list(limit=3, before=pages[-1])
     assert pages == whole
     assert sorted(whole) == [f"s-{at}" for at in range(7)]
     with pytest.raises(InvalidInput):
-        orc.sessions(limit=0)
+        orc.sessions.list(limit=0)
 
 
 def test_pages_repeat_and_omit_nothing_while_sessions_go_on(
@@ -254,15 +254,15 @@ def test_pages_repeat_and_omit_nothing_while_sessions_go_on(
     for at in range(4):
         say(orc, f"s-{at}")
         clock.advance(ms=1)
-    first = orc.sessions(limit=2)
+    first = orc.sessions.list(limit=2)
     assert [each.session_id for each in first] == ["s-3", "s-2"]
     say(orc, "s-2")
-    assert [each.session_id for each in orc.sessions(before=first[-1])] == ["s-1", "s-0"]
+    assert [each.session_id for each in orc.sessions.list(before=first[-1])] == ["s-1", "s-0"]
     # It may be hidden by then: the place is what counts.
     low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
-    assert list(low.sessions(before=first[-1])) == []
+    assert list(low.sessions.list(before=first[-1])) == []
     place = SessionPlace.at(first[-1].cursor)
-    assert [each.session_id for each in orc.sessions(before=place)] == ["s-1", "s-0"]
+    assert [each.session_id for each in orc.sessions.list(before=place)] == ["s-1", "s-0"]
 
 
 @pytest.mark.parametrize("cursor", ["", "s-1", "1.", "-1.s", "1e3.s", "\u0661.s", f"{10**16}.s"])
@@ -279,11 +279,11 @@ def test_what_waits_still_waits_after_export_and_import(
     say(orc, "a")
     say(orc, "b")
     path = tmp_path / "export.jsonl"
-    orc.export(path)
+    orc.exchange.export(path)
     service.import_lines("orc-2", io.BytesIO(path.read_bytes()))
     other = service.orchestrator("orc-2")
-    assert list(other.sessions()) == list(orc.sessions())
-    assert [each.pending for each in other.sessions(pending=True)] == [1, 1]
+    assert list(other.sessions.list()) == list(orc.sessions.list())
+    assert [each.pending for each in other.sessions.list(pending=True)] == [1, 1]
 
 
 def test_an_ingested_conversation_waits_for_its_consolidation(orc: Orchestrator) -> None:
@@ -298,7 +298,7 @@ def test_an_ingested_conversation_waits_for_its_consolidation(orc: Orchestrator)
         )
         for at in range(3)
     )
-    orc.ingest_document(
+    orc.ingestion.store(
         Document(sha256="a" * 64, path="/drop/a.txt", memories=turns, main="#t0", manifest={})
     )
     assert completed(orc) == ["file"]

@@ -28,7 +28,7 @@ def ingested(orc: Orchestrator, name: str, text: str) -> dict[str, Memory]:
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     (orc.paths.ingest / name).write_text(text, encoding="utf-8")
     IngestPipeline(orc, now_ms=lambda: 1_767_225_600_000).run()
-    return {each.content: each for each in orc.list_memories(statuses=(), limit=100)}
+    return {each.content: each for each in orc.memories.list(statuses=(), limit=100)}
 
 
 def one_of(found: dict[str, Memory], words: str) -> Memory:
@@ -41,14 +41,14 @@ def shown(found: SourceLines) -> list[tuple[int | None, str]]:
 
 
 def stored_file(orc: Orchestrator, memory: Memory) -> Path:
-    path = orc.source_lines(memory.memory_id).path
+    path = orc.sources.lines(memory.memory_id).path
     assert path is not None
     return Path(path)
 
 
 def test_a_memory_has_its_own_lines_of_the_file_that_is_kept(orc: Orchestrator) -> None:
     memory = one_of(ingested(orc, "notes.md", NOTES), "oven")
-    found = orc.source_lines(memory.memory_id)
+    found = orc.sources.lines(memory.memory_id)
     assert (found.state, found.first_line, found.last_line) == ("kept", 5, 5)
     assert shown(found) == [(5, "The oven was repaired in May.")]
     assert (found.turns, found.cut) == ((), False)
@@ -57,7 +57,7 @@ def test_a_memory_has_its_own_lines_of_the_file_that_is_kept(orc: Orchestrator) 
 def test_a_value_of_a_json_file_is_shown_by_its_pointer(orc: Orchestrator) -> None:
     records = [{"about": "Tea is at four."}, {"about": "Cake is at five."}]
     memory = one_of(ingested(orc, "records.json", json.dumps(records)), "Cake")
-    found = orc.source_lines(memory.memory_id)
+    found = orc.sources.lines(memory.memory_id)
     assert (found.state, found.first_line) == ("kept", None)
     text = "\n".join(line.text for line in found.lines)
     assert "Cake is at five." in text
@@ -70,17 +70,17 @@ def test_no_line_is_shown_of_a_file_that_is_not_the_one_that_was_read(orc: Orche
     path = stored_file(orc, memory)
     path.chmod(0o600)
     path.write_text(NOTES.replace("May", "June"), encoding="utf-8")
-    changed = orc.source_lines(memory.memory_id)
+    changed = orc.sources.lines(memory.memory_id)
     assert (changed.state, changed.lines, changed.last_line) == ("changed", (), 5)
     path.unlink()
-    assert orc.source_lines(memory.memory_id).state == "gone"
+    assert orc.sources.lines(memory.memory_id).state == "gone"
     elsewhere = orc.paths.memory / "elsewhere.md"
     elsewhere.write_text(NOTES, encoding="utf-8")
     path.symlink_to(elsewhere)
-    assert orc.source_lines(memory.memory_id).state == "gone"
+    assert orc.sources.lines(memory.memory_id).state == "gone"
     path.unlink()
     os.mkfifo(path)
-    assert orc.source_lines(memory.memory_id).state == "gone"
+    assert orc.sources.lines(memory.memory_id).state == "gone"
 
 
 def test_a_root_may_be_moved(service: MemoryService, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_root_may_be_moved(service: MemoryService, tmp_path: Path) -> None:
     service.close()
     (tmp_path / "root").rename(tmp_path / "moved")
     with MemoryService(tmp_path / "moved", environ={}, background=False) as moved:
-        found = moved.orchestrator("orc-1").source_lines(memory.memory_id)
+        found = moved.orchestrator("orc-1").sources.lines(memory.memory_id)
     assert (found.state, len(found.lines)) == ("kept", 1)
 
 
@@ -99,7 +99,7 @@ def test_who_names_a_file_as_a_source_reads_nothing_of_it(
 ) -> None:
     """One who may write and knows path and digest must not see what others' lines say."""
     text = f"{NOTES}\n{SECRET}\n"
-    known = orc.source_lines(one_of(ingested(orc, "notes.md", text), "oven").memory_id)
+    known = orc.sources.lines(one_of(ingested(orc, "notes.md", text), "oven").memory_id)
     low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
     source = {
         "source_type": "ingest_file",
@@ -108,13 +108,13 @@ def test_who_names_a_file_as_a_source_reads_nothing_of_it(
         "locator": locator,
     }
     made = low.remember("Nothing of it.", source=source, sensitivity="Public")
-    found = low.source_lines(made)
+    found = low.sources.lines(made)
     assert (found.state, found.lines) == ("unverified", ())
     assert SECRET not in found.model_dump_json()
     # Nor by saying first what the file is about to say.
     early = low.remember("A guess of a line.", source=source, sensitivity="Public")
     ingested(orc, "more.md", "# More\n\nA guess of a line.\n\nThe rest is secret.\n")
-    assert low.source_lines(early).lines == ()
+    assert low.sources.lines(early).lines == ()
 
 
 def test_lines_of_what_is_hidden_are_left_out(service: MemoryService, orc: Orchestrator) -> None:
@@ -127,9 +127,9 @@ def test_lines_of_what_is_hidden_are_left_out(service: MemoryService, orc: Orche
             " (SELECT source_id FROM memories WHERE memory_id = ?) WHERE memory_id = ?",
             (memory.memory_id, other.memory_id),
         )
-    assert orc.source_lines(memory.memory_id).lines == ()
+    assert orc.sources.lines(memory.memory_id).lines == ()
     high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-    assert len(high.source_lines(memory.memory_id).lines) == 1
+    assert len(high.sources.lines(memory.memory_id).lines) == 1
 
 
 def test_lines_that_say_again_what_is_hidden_are_left_out(
@@ -143,9 +143,9 @@ def test_lines_that_say_again_what_is_hidden_are_left_out(
             " SELECT ?, source_id, created_at FROM memories WHERE memory_id = ?",
             (hidden, memory.memory_id),
         )
-    assert orc.source_lines(memory.memory_id).lines == ()
+    assert orc.sources.lines(memory.memory_id).lines == ()
     high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-    assert len(high.source_lines(memory.memory_id).lines) == 1
+    assert len(high.sources.lines(memory.memory_id).lines) == 1
 
 
 def test_a_memory_of_a_talk_has_the_turns_that_the_reader_sees(
@@ -160,28 +160,28 @@ def test_a_memory_of_a_talk_has_the_turns_that_the_reader_sees(
     )
     high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     fact = high.remember("The shop opens at nine.", derived_from=[*said, hidden])
-    found = orc.source_lines(fact)
+    found = orc.sources.lines(fact)
     assert [(turn.memory_id, turn.text) for turn in found.turns] == [
         (said[0], "We open at nine."),
         (said[1], "On Fridays at ten."),
     ]
     assert (found.state, found.lines, found.cut) == ("none", (), False)
-    assert len(high.source_lines(fact).turns) == 3
+    assert len(high.sources.lines(fact).turns) == 3
 
 
 def test_grounds_go_down_to_the_lines_of_as_many_as_are_asked_for(orc: Orchestrator) -> None:
     found = ingested(orc, "notes.md", NOTES)
     ground = one_of(found, "oven")
     fact = orc.remember("The oven works.", derived_from=[ground.memory_id])
-    whole = orc.grounds(fact, lines=10)
+    whole = orc.graph.grounds(fact, lines=10)
     told = [(each.memory_id, len(each.lines)) for each in whole.lines]
     assert told[:2] == [(fact, 0), (ground.memory_id, 1)]
     assert not whole.cut
-    assert orc.grounds(fact, lines=1).cut_reasons == ("max_lines",)
-    assert orc.grounds(fact).lines == ()
+    assert orc.graph.grounds(fact, lines=1).cut_reasons == ("max_lines",)
+    assert orc.graph.grounds(fact).lines == ()
     for wrong in (-1, 1_001, "1"):
         with pytest.raises(InvalidInput):
-            orc.grounds(fact, lines=wrong)  # type: ignore[arg-type]  # what a caller may pass
+            orc.graph.grounds(fact, lines=wrong)  # type: ignore[arg-type]  # what a caller may pass
 
 
 def test_what_a_memory_rests_on_is_nearer_than_what_its_run_was_given(
@@ -204,7 +204,7 @@ def test_what_a_memory_rests_on_is_nearer_than_what_its_run_was_given(
         derived_from=[ground],
         source={"source_type": "workflow_output", "workflow_run_id": "run-1"},
     )
-    whole = orc.grounds(fact, lines=10)
+    whole = orc.graph.grounds(fact, lines=10)
     assert whole.given == (given,)
     assert [each.memory_id for each in whole.lines] == [fact, ground, given]
 
@@ -217,7 +217,7 @@ def test_what_is_erased_while_grounds_are_read_is_told_as_such(
     fact = orc.remember("The oven works.", derived_from=[ground, other])
     with service.opened("orc-1") as opened:
         found = grounds_of_memory(opened.database, fact)
-        orc.erase(memory_id=ground, reason="asked", dry_run=False)
+        orc.erasure.erase(memory_id=ground, reason="asked", dry_run=False)
         told = with_lines(opened, View(orc.viewer), found, limit=10).lines
     states = {each.memory_id: (each.state, each.lines) for each in told}
     assert states[ground] == ("erased", ())
@@ -234,7 +234,7 @@ def test_a_file_of_many_memories_is_read_once(
     read = []
     plain = reading._read
     monkeypatch.setattr(reading, "_read", lambda *of: read.append(of) or plain(*of))
-    lines = orc.grounds(fact, lines=10).lines
+    lines = orc.graph.grounds(fact, lines=10).lines
     assert len(read) == 1
     told = {each.memory_id: [line.number for line in each.lines] for each in lines}
     assert told.items() >= {fact: [], grounds[0]: [5], between: [], grounds[1]: [3]}.items()
@@ -249,13 +249,15 @@ def test_grounds_are_of_a_memory_or_of_a_run(orc: Orchestrator) -> None:
         {"workflow_run_id": "\ud800"},
     ):
         with pytest.raises(InvalidInput):
-            orc.grounds(**wrong)
+            orc.graph.grounds(**wrong)
     with pytest.raises(NotFound):
-        orc.source_lines("fact_none")
+        orc.sources.lines("fact_none")
     with pytest.raises(NotFound, match="no run 'run-1'"):
-        orc.grounds(workflow_run_id="run-1")
+        orc.graph.grounds(workflow_run_id="run-1")
     orc.recall("oven", for_workflow_run_id="run-1")
-    assert [each.memory_id for each in orc.grounds(workflow_run_id="run-1").memories] == [fact]
+    assert [each.memory_id for each in orc.graph.grounds(workflow_run_id="run-1").memories] == [
+        fact
+    ]
     source = {"source_type": "workflow_output", "captured_by": "system", "workflow_run_id": "run-2"}
     orc.remember("The run ended.", source=source)
-    assert orc.grounds(workflow_run_id="run-2").memories == ()
+    assert orc.graph.grounds(workflow_run_id="run-2").memories == ()

@@ -22,10 +22,10 @@ KEYWORDS = {
     SourceName.CONTENT: "content_sha256",
 }
 WORDS: dict[str, Callable[[Orchestrator, SourceName, Any], object]] = {
-    "source": lambda orc, kind, name: orc.source(kind, name),
-    "trust": lambda orc, kind, name: orc.trust(kind, name, "low", reason="asked"),
-    "distrust": lambda orc, kind, name: orc.distrust(kind, name, reason="asked"),
-    "retract_source": lambda orc, kind, name: orc.retract_source(
+    "source": lambda orc, kind, name: orc.sources.get(kind, name),
+    "trust": lambda orc, kind, name: orc.sources.trust(kind, name, "low", reason="asked"),
+    "distrust": lambda orc, kind, name: orc.sources.distrust(kind, name, reason="asked"),
+    "retract_source": lambda orc, kind, name: orc.sources.retract(
         **{KEYWORDS[kind]: name}, reason="asked"
     ),
 }
@@ -44,15 +44,15 @@ def test_what_is_no_name_of_a_source_is_refused(orc: Orchestrator) -> None:
 def test_an_erasure_takes_no_name_that_is_none(orc: Orchestrator) -> None:
     for kind, name in product(SourceName, NO_NAMES):
         with pytest.raises((InvalidInput, NotFound)):
-            orc.erase(**{KEYWORDS[kind]: name}, reason="asked", dry_run=False)
+            orc.erasure.erase(**{KEYWORDS[kind]: name}, reason="asked", dry_run=False)
 
 
 def test_what_is_no_kind_of_source_is_refused(orc: Orchestrator) -> None:
     calls: tuple[Callable[[Any], object], ...] = (
-        lambda kind: orc.sources(kind=kind),
-        lambda kind: orc.source(kind, "a"),
-        lambda kind: orc.trust(kind, "a", "low", reason="asked"),
-        lambda kind: orc.distrust(kind, "a", reason="asked"),
+        lambda kind: orc.sources.list(kind=kind),
+        lambda kind: orc.sources.get(kind, "a"),
+        lambda kind: orc.sources.trust(kind, "a", "low", reason="asked"),
+        lambda kind: orc.sources.distrust(kind, "a", reason="asked"),
     )
     for kind, call in product(("", "file", "Path", 5), calls):
         with pytest.raises(InvalidInput, match="path, conversation, run, content"):

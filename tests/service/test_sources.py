@@ -71,10 +71,10 @@ class TestTrust:
     ) -> None:
         old = said(orc, "Backups are kept for 30 days.", MANUAL)
         new = said(orc, "Backups are deleted at once.", FORUM)
-        orc.trust("conversation", "forum", "low", reason="anybody writes there")
+        orc.sources.trust("conversation", "forum", "low", reason="anybody writes there")
         edge = orc.relate(new, "Updates", old, reason="says so")
         assert status(orc, old) is MemoryStatus.ACTIVE
-        [case] = orc.contradictions().items
+        [case] = orc.contradictions.list().items
         assert (case.edge.edge_id, case.edge.from_id, case.edge.to_id) == (edge, new, old)
         assert case.edge.edge_type is EdgeType.CONTRADICTS
         assert not case.resolved
@@ -82,16 +82,18 @@ class TestTrust:
         assert case.edge.reason.endswith("says so")
         # Once more opens no second one, and a person may decide for it.
         assert orc.relate(new, "Updates", old) == edge
-        orc.resolve(edge, winner=new, reason="they are right")
+        orc.contradictions.resolve(edge, winner=new, reason="they are right")
         assert status(orc, old) is MemoryStatus.SUPERSEDED
         assert [each[1]["type"] for each in journal(service, "relate")] == ["Contradicts"]
 
     @pytest.mark.parametrize("partial", [True, False])
     def test_nor_does_it_amend(self, orc: Orchestrator, partial: bool) -> None:
-        orc.trust("conversation", "forum", "low", reason="x")
+        orc.sources.trust("conversation", "forum", "low", reason="x")
         old, new = said(orc, "The gate opens at 9.", MANUAL), said(orc, "It opens at 8.", FORUM)
         orc.relate(new, "Updates", old, partial=partial)
-        assert [each.edge_type for each in orc.subgraph([old]).edges] == [EdgeType.CONTRADICTS]
+        assert [each.edge_type for each in orc.graph.subgraph([old]).edges] == [
+            EdgeType.CONTRADICTS
+        ]
 
     @pytest.mark.parametrize(
         ("newer", "older", "replaces"),
@@ -107,15 +109,15 @@ class TestTrust:
     def test_as_trusted_or_more_replaces(
         self, orc: Orchestrator, newer: str, older: str, replaces: bool
     ) -> None:
-        orc.trust("conversation", "forum", newer, reason="x")
-        orc.trust("conversation", "manual", older, reason="x")
+        orc.sources.trust("conversation", "forum", newer, reason="x")
+        orc.sources.trust("conversation", "manual", older, reason="x")
         old, new = said(orc, "The gate opens at 9.", MANUAL), said(orc, "It opens at 8.", FORUM)
         orc.relate(new, "Updates", old)
         assert (status(orc, old) is MemoryStatus.SUPERSEDED) is replaces
-        assert bool(orc.contradictions().items) is not replaces
+        assert bool(orc.contradictions.list().items) is not replaces
 
     def test_a_model_that_repeats_it_gains_it_nothing(self, orc: Orchestrator) -> None:
-        orc.trust("conversation", "forum", "low", reason="x")
+        orc.sources.trust("conversation", "forum", "low", reason="x")
         old = said(orc, "The gate opens at 9.", MANUAL)
         ground = said(orc, "The gate opens at 8.", FORUM)
         middle = orc.remember("I read that it opens at 8.", derived_from=[ground])
@@ -127,7 +129,7 @@ class TestTrust:
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
         """Turns that came later are no ground to judge by, those that came first are one."""
-        orc.trust("conversation", "forum", "low", reason="x")
+        orc.sources.trust("conversation", "forum", "low", reason="x")
         old, ground = said(orc, "The gate opens at 9.", MANUAL), said(orc, "At 8.", FORUM)
         washed = put(orc, "The gate opens at 8.", derived_from=[ground])
         honest = said(orc, "The gate opens at 7.", {"conversation_id": "desk"})
@@ -140,12 +142,12 @@ class TestTrust:
 
     def test_a_folder_is_told_and_a_file_in_it_otherwise(self, orc: Orchestrator) -> None:
         folder = service_path(orc, "mail")
-        orc.trust("path", "mail", "low", reason="whoever writes to us")
-        orc.trust("path", "mail/boss.md", "high", reason="signed")
+        orc.sources.trust("path", "mail", "low", reason="whoever writes to us")
+        orc.sources.trust("path", "mail/boss.md", "high", reason="signed")
         old = said(orc, "The fair is in May.", MANUAL)
         for name, replaces in (("spam.md", False), ("boss.md", True)):
             new = f"{name} says that the fair is in June."
-            [outcome] = orc.ingest_document(
+            [outcome] = orc.ingestion.store(
                 Document(
                     sha256=("1" if replaces else "2") * 64,
                     path=name,
@@ -177,12 +179,12 @@ class TestTrust:
             local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes"
         )
         newer = document("b", "We bake at noon.", document_keys=("adr:2",), links=(link,))
-        orc.trust("path", "/drop/b.md", "low", reason="x")
-        [old] = orc.ingest_document(older).memories
-        outcome = orc.ingest_document(newer)
+        orc.sources.trust("path", "/drop/b.md", "low", reason="x")
+        [old] = orc.ingestion.store(older).memories
+        outcome = orc.ingestion.store(newer)
         assert status(orc, str(old.memory_id)) is MemoryStatus.ACTIVE
         assert outcome.links_made == 1
-        assert len(orc.contradictions().items) == 1
+        assert len(orc.contradictions.list().items) == 1
 
     @pytest.mark.parametrize("tier", ["standard", "high"])
     def test_a_detail_that_a_more_trusted_source_says_outlives_its_decision(
@@ -192,13 +194,13 @@ class TestTrust:
         detail = older.memories[1].model_copy(update={"attributes": {"role": "decision_detail"}})
         edge = EdgeInput(from_id="#m1", to_id="#m0", edge_type=EdgeType.PART_OF)
         given = {"memories": (older.memories[0], detail), "edges": (edge,)}
-        main, part = orc.ingest_document(older.model_copy(update=given)).memories
+        main, part = orc.ingestion.store(older.model_copy(update=given)).memories
         repeats(service, str(part.memory_id), FORUM)
-        orc.trust("conversation", "forum", tier, reason="x")
+        orc.sources.trust("conversation", "forum", tier, reason="x")
         link = FileLink(
             local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, reason="Supersedes"
         )
-        orc.ingest_document(document("b", "We bake at noon.", links=(link,)))
+        orc.ingestion.store(document("b", "We bake at noon.", links=(link,)))
         assert status(orc, str(main.memory_id)) is MemoryStatus.SUPERSEDED
         stays = tier == "high"
         assert (status(orc, str(part.memory_id)) is MemoryStatus.ACTIVE) is stays
@@ -206,38 +208,38 @@ class TestTrust:
     def test_an_agent_is_told_that_it_replaced_nothing(self, orc: Orchestrator) -> None:
         from memgraph.operations.tools.calls import correct_fact
 
-        orc.trust("conversation", "chat", "low", reason="x")
-        old = orc.propose_fact("The gate of the yard opens at 9.").memory_id
+        orc.sources.trust("conversation", "chat", "low", reason="x")
+        old = orc.agents.propose_fact("The gate of the yard opens at 9.").memory_id
         done = correct_fact(orc, old, "The gate of the yard opens at 8.", session_id="chat")
         assert done["replaced"] is None
         assert status(orc, old) is MemoryStatus.ACTIVE
-        assert len(orc.contradictions().items) == 1
+        assert len(orc.contradictions.list().items) == 1
 
     def test_a_confined_handle_is_told_of_what_it_sees_or_said(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
         said(orc, "One.", FORUM)
         for name in ("forum", "elsewhere"):
-            orc.trust("conversation", name, "low", reason="x")
+            orc.sources.trust("conversation", name, "low", reason="x")
         viewer = Viewer(confined=True)
         confined = service.orchestrator("orc-1", viewer=viewer, actor="a-key")
         said(orc, "Two.", {"workflow_run_id": "mine"})
-        confined.trust("run", "mine", "low", reason="x")
-        assert [each.name for each in confined.trusted()] == ["forum", "mine"]
+        confined.sources.trust("run", "mine", "low", reason="x")
+        assert [each.name for each in confined.sources.trusted()] == ["forum", "mine"]
         with pytest.raises(NotFound):
-            confined.distrust("conversation", "elsewhere", reason="x")
+            confined.sources.distrust("conversation", "elsewhere", reason="x")
         # Whether something was said of it makes no difference: what is not seen is not there.
         for name in ("elsewhere", "nowhere"):
             with pytest.raises(NotFound, match="no memory came from this source"):
-                confined.trust("conversation", name, "high", reason="x")
-        told = {each.name: each.tier for each in orc.trusted()}
+                confined.sources.trust("conversation", name, "high", reason="x")
+        told = {each.name: each.tier for each in orc.sources.trusted()}
         assert told == {"elsewhere": TrustTier.LOW, "forum": TrustTier.LOW, "mine": TrustTier.LOW}
 
     def test_an_item_of_less_trust_stands_beside_it(self, orc: Orchestrator) -> None:
         first = orc.remember(
             "Bake at night.", scope="project", scope_id="web", item_id="plan", source=MANUAL
         )
-        orc.trust("conversation", "manual", "high", reason="signed")
+        orc.sources.trust("conversation", "manual", "high", reason="signed")
         web = orc._service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"web"})))
         backend = DatabaseBackend(web, context.Tier.PROJECT, "web")
         item = backend.get("plan")
@@ -249,21 +251,21 @@ class TestTrust:
             backend.add(item.model_copy(update={"payload": {"text": "Bake at noon."}}))
         assert status(web, first) is MemoryStatus.ACTIVE
         assert backend.get("plan") == item
-        [case] = web.contradictions().items
+        [case] = web.contradictions.list().items
         assert case.edge.to_id == first
 
     def test_what_was_said_is_listed_and_taken_back(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
-        orc.trust("run", "r1", "low", max_memories=3, reason="a test run")
-        orc.trust("run", "r1", "high", reason="it was none")
-        [told] = orc.trusted()
+        orc.sources.trust("run", "r1", "low", max_memories=3, reason="a test run")
+        orc.sources.trust("run", "r1", "high", reason="it was none")
+        [told] = orc.sources.trusted()
         assert (told.kind, told.name, told.tier) == (SourceName.RUN, "r1", TrustTier.HIGH)
         assert (told.max_memories, told.reason) == (None, "it was none")
-        orc.distrust("run", "r1", reason="enough")
-        assert orc.trusted() == []
+        orc.sources.distrust("run", "r1", reason="enough")
+        assert orc.sources.trusted() == []
         with pytest.raises(NotFound):
-            orc.distrust("run", "r1", reason="again")
+            orc.sources.distrust("run", "r1", reason="again")
         assert [each[1]["reason"] for each in journal(service, "trust")] == [
             "a test run",
             "it was none",
@@ -286,8 +288,8 @@ class TestTrust:
         self, orc: Orchestrator, kind: str, name: str, tier: str, most: int | None
     ) -> None:
         with pytest.raises(InvalidInput):
-            orc.trust(kind, name, tier, max_memories=most, reason="x")
-        assert orc.trusted() == []
+            orc.sources.trust(kind, name, tier, max_memories=most, reason="x")
+        assert orc.sources.trusted() == []
 
 
 def service_path(orc: Orchestrator, name: str) -> str:
@@ -296,7 +298,7 @@ def service_path(orc: Orchestrator, name: str) -> str:
 
 class TestQuotas:
     def test_what_is_too_much_is_refused_item_by_item(self, orc: Orchestrator) -> None:
-        orc.trust("conversation", "forum", "standard", max_memories=2, reason="x")
+        orc.sources.trust("conversation", "forum", "standard", max_memories=2, reason="x")
         given = [{"content": f"Line {n}.", "source": FORUM} for n in range(4)]
         done = orc.remember_many([*given, {"content": "Elsewhere.", "source": MANUAL}, given[0]])
         assert [each.outcome for each in done] == [
@@ -323,7 +325,7 @@ class TestQuotas:
         root = tmp_path_factory.mktemp("quota")
         with MemoryService(root, ids=CountingIds(), environ={}, background=False) as service:
             orc = service.orchestrator("orc-1", create=True)
-            orc.trust("conversation", "c1", "low", max_memories=3, reason="x")
+            orc.sources.trust("conversation", "c1", "low", max_memories=3, reason="x")
             source, held = {"conversation_id": "c1"}, list[str]()
             for n, step in enumerate(steps):
                 if step == "retract":
@@ -340,19 +342,19 @@ class TestQuotas:
                 held += stored
 
     def test_a_turn_counts_for_its_conversation(self, orc: Orchestrator) -> None:
-        orc.trust("conversation", "c1", "low", max_memories=1, reason="x")
+        orc.sources.trust("conversation", "c1", "low", max_memories=1, reason="x")
         orc.save_episode("Hello.", session_id="c1", source_role="user")
         with pytest.raises(QuotaReached):
             orc.save_episode("Hello again.", session_id="c1", source_role="user")
 
     def test_zero_closes_a_source(self, orc: Orchestrator) -> None:
-        orc.trust("run", "r1", "low", max_memories=0, reason="x")
+        orc.sources.trust("run", "r1", "low", max_memories=0, reason="x")
         with pytest.raises(QuotaReached):
             orc.remember("Anything.", source={"workflow_run_id": "r1"})
 
     def test_a_manifest_tells_what_was_too_much(self, orc: Orchestrator) -> None:
-        orc.trust("path", "/drop", "standard", max_memories=1, reason="x")
-        outcome = orc.ingest_document(document("a", "A house.", "Its roof."))
+        orc.sources.trust("path", "/drop", "standard", max_memories=1, reason="x")
+        outcome = orc.ingestion.store(document("a", "A house.", "Its roof."))
         assert [each.outcome for each in outcome.memories] == ["stored", "rejected"]
         told = outcome.manifest["items"]["memories"][1]
         assert (told["outcome"], told["code"]) == ("rejected", QuotaReached.code)
@@ -368,10 +370,10 @@ class TestRetractingASource:
         other = said(orc, "The wiki is public.", MANUAL)
         both = orc.remember("The wiki leaks.", derived_from=[poison, other])
         above = orc.remember("Leaks are bad.", derived_from=[both])
-        dry = orc.retract_source(conversation_id="forum", reason="poisoned")
+        dry = orc.sources.retract(conversation_id="forum", reason="poisoned")
         assert dry.dry_run
-        assert orc.stats()["memories"]["status"] == {"active": 6}
-        done = orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        assert orc.maintenance.stats()["memories"]["status"] == {"active": 6}
+        done = orc.sources.retract(conversation_id="forum", reason="poisoned", dry_run=False)
         assert done == dry.model_copy(update={"dry_run": False})
         assert (done.given, done.derived, done.kept, done.retracted) == (1, 2, 1, 3)
         assert [(each.memory_id, each.because) for each in done.retracted_items] == [
@@ -386,21 +388,21 @@ class TestRetractingASource:
         assert (subject, told["name"], told["reason"]) == (None, "forum", "poisoned")
         assert [one for one, _ in journal(service, "retract")] == [poison, first, second]
         assert orc.verify().ok
-        again = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        again = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         assert (again.retracted, again.kept) == (0, 0)
         orc.restore(poison, reason="it was true")
         assert status(orc, poison) is MemoryStatus.ACTIVE
 
     def test_what_another_file_says_stays(self, orc: Orchestrator) -> None:
-        [one, two] = orc.ingest_document(document("a", "The roof leaks.", "Trust me.")).memories
-        orc.ingest_document(document("b", "The roof leaks."))
-        done = orc.retract_source(path="/drop/a.md", reason="x", dry_run=False)
+        [one, two] = orc.ingestion.store(document("a", "The roof leaks.", "Trust me.")).memories
+        orc.ingestion.store(document("b", "The roof leaks."))
+        done = orc.sources.retract(path="/drop/a.md", reason="x", dry_run=False)
         assert [(each.memory_id, each.because) for each in done.kept_items] == [
             (one.memory_id, "supported")
         ]
         assert [each.memory_id for each in done.retracted_items] == [two.memory_id]
         # Both files were the poison.
-        done = orc.retract_source(path="/drop", reason="x", dry_run=False)
+        done = orc.sources.retract(path="/drop", reason="x", dry_run=False)
         assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
 
     def test_what_it_said_as_well_stays_and_loses_what_it_gave(
@@ -412,8 +414,8 @@ class TestRetractingASource:
         raised = orc.get(fact).confidence
         repeats(service, fact, {"conversation_id": "desk"})
         assert 0.6 < raised < orc.get(fact).confidence
-        dry = orc.retract_source(conversation_id="forum", reason="poisoned")
-        done = orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        dry = orc.sources.retract(conversation_id="forum", reason="poisoned")
+        done = orc.sources.retract(conversation_id="forum", reason="poisoned", dry_run=False)
         assert done == dry.model_copy(update={"dry_run": False})
         assert [each.memory_id for each in done.retracted_items] == [turn]
         [loss] = done.weakened_items
@@ -425,7 +427,7 @@ class TestRetractingASource:
         assert [each.source.conversation_id for each in trace.supports] == ["desk"]
         assert trace.independent_sources == 2
         assert [subject for subject, _ in journal(service, "weaken")] == [fact]
-        assert orc.retract_source(conversation_id="forum", reason="x").weakened == 0
+        assert orc.sources.retract(conversation_id="forum", reason="x").weakened == 0
         # Said again it counts again.
         repeats(service, fact, FORUM)
         assert orc.trace(fact).independent_sources == 3
@@ -437,7 +439,7 @@ class TestRetractingASource:
         fact = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
         repeats(service, fact, FORUM)
         orc.confirm(fact)
-        [loss] = orc.retract_source(conversation_id="forum", reason="x").weakened_items
+        [loss] = orc.sources.retract(conversation_id="forum", reason="x").weakened_items
         assert (loss.confidence_before, loss.confidence_after) == (1.0, 1.0)
 
     @pytest.mark.parametrize("order", ["ab", "ba"])
@@ -445,59 +447,59 @@ class TestRetractingASource:
         self, orc: Orchestrator, order: str
     ) -> None:
         """Whichever goes first: the second takes what both said."""
-        [one] = orc.ingest_document(document("a", "The roof leaks.")).memories
-        orc.ingest_document(document("b", "The roof leaks."))
+        [one] = orc.ingestion.store(document("a", "The roof leaks.")).memories
+        orc.ingestion.store(document("b", "The roof leaks."))
         fact = str(one.memory_id)
         first, second = (f"/drop/{mark}.md" for mark in order)
-        orc.retract_source(path=first, reason="x", dry_run=False)
+        orc.sources.retract(path=first, reason="x", dry_run=False)
         assert status(orc, fact) is MemoryStatus.ACTIVE
         assert orc.trace(fact).independent_sources == 1
-        done = orc.retract_source(path=second, reason="x", dry_run=False)
+        done = orc.sources.retract(path=second, reason="x", dry_run=False)
         assert [each.memory_id for each in done.retracted_items] == [fact]
         assert status(orc, fact) is MemoryStatus.RETRACTED
 
     def test_what_was_taken_back_protects_nothing(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
-        orc.trust("conversation", "manual", "high", reason="ours")
+        orc.sources.trust("conversation", "manual", "high", reason="ours")
         one = said(orc, "The gate opens at 9.", MANUAL)
         repeats(service, one, FORUM)
-        orc.retract_source(conversation_id="manual", reason="forged", dry_run=False)
+        orc.sources.retract(conversation_id="manual", reason="forged", dry_run=False)
         orc.relate(said(orc, "The gate opens at 8.", {"conversation_id": "desk"}), "Updates", one)
         assert status(orc, one) is MemoryStatus.SUPERSEDED
-        orc.restore_source(conversation_id="manual", reason="ours after all", dry_run=False)
+        orc.sources.restore(conversation_id="manual", reason="ours after all", dry_run=False)
         case = orc.relate(said(orc, "It opens at 7.", {"conversation_id": "desk"}), "Updates", one)
-        assert orc.case(case).edge.edge_type is EdgeType.CONTRADICTS
+        assert orc.contradictions.get(case).edge.edge_type is EdgeType.CONTRADICTS
 
     def test_what_is_hidden_loses_nothing(self, orc: Orchestrator, service: MemoryService) -> None:
         owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
         fact = said(owner, "The code is 1234.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
         repeats(service, fact, FORUM)
         with pytest.raises(NotFound):
-            orc.retract_source(conversation_id="forum", reason="x")
-        assert owner.retract_source(conversation_id="forum", reason="x").weakened == 1
+            orc.sources.retract(conversation_id="forum", reason="x")
+        assert owner.sources.retract(conversation_id="forum", reason="x").weakened == 1
 
     def test_a_copy_of_the_file_is_no_other_source(self, orc: Orchestrator) -> None:
-        [one] = orc.ingest_document(document("a", "The roof leaks.")).memories
+        [one] = orc.ingestion.store(document("a", "The roof leaks.")).memories
         copy = document("a", "The roof leaks.").memories[0]
         copied = copy.source.model_copy(update={"source_path": "/drop/copy.md"})
         again = copy.model_copy(update={"source": copied})
-        orc.ingest_document(Document(sha256="c" * 64, path="/drop/copy.md", memories=(again,)))
-        done = orc.retract_source(path="/drop/a.md", reason="x", dry_run=False)
+        orc.ingestion.store(Document(sha256="c" * 64, path="/drop/copy.md", memories=(again,)))
+        done = orc.sources.retract(path="/drop/a.md", reason="x", dry_run=False)
         assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
 
     def test_a_folder_takes_no_neighbour(self, orc: Orchestrator) -> None:
         for mark, path in (("a", "/drop/in/x.md"), ("b", "/drop/inner.md"), ("c", "/drop/in")):
             source = Source(source_path=path, content_sha256=mark * 64)
             given = MemoryInput(content=f"{mark} says so.", source=source)
-            orc.ingest_document(Document(sha256=mark * 64, path=path, memories=(given,)))
-        done = orc.retract_source(path="/drop/in", reason="x")
+            orc.ingestion.store(Document(sha256=mark * 64, path=path, memories=(given,)))
+        done = orc.sources.retract(path="/drop/in", reason="x")
         assert sorted(each.summary for each in done.retracted_items) == ["a says so.", "c says so."]
 
     def test_turns_and_facts_of_a_conversation_go_together(self, orc: Orchestrator) -> None:
         turn = orc.save_episode("I keep bees.", session_id="c1", source_role="user")
         fact = said(orc, "The user keeps bees.", {"conversation_id": "c1"}, derived_from=[turn])
-        done = orc.retract_source(conversation_id="c1", reason="x", dry_run=False)
+        done = orc.sources.retract(conversation_id="c1", reason="x", dry_run=False)
         assert {each.memory_id for each in done.retracted_items} == {turn, fact}
 
     def test_what_it_had_replaced_has_its_place_back(
@@ -508,10 +510,10 @@ class TestRetractingASource:
         new, won = said(orc, "It opens at 8.", FORUM), said(orc, "The gate is red.", FORUM)
         orc.relate(new, "Updates", old)
         case = orc.relate(won, "Contradicts", lost)
-        orc.resolve(case, winner=won, reason="x")
-        dry = orc.retract_source(conversation_id="forum", reason="poisoned")
+        orc.contradictions.resolve(case, winner=won, reason="x")
+        dry = orc.sources.retract(conversation_id="forum", reason="poisoned")
         assert {status(orc, one) for one in (old, lost)} == {MemoryStatus.SUPERSEDED}
-        done = orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        done = orc.sources.retract(conversation_id="forum", reason="poisoned", dry_run=False)
         assert done == dry.model_copy(update={"dry_run": False})
         assert {each.memory_id: each.by for each in done.reinstated_items} == {
             old: (new,),
@@ -521,7 +523,7 @@ class TestRetractingASource:
         assert (orc.get(lost).confidence, orc.get(old).valid_until) == (0.9, None)
         assert (done.reopened, [each.edge_id for each in done.reopened_items]) == (1, [case])
         assert {done.reopened_items[0].from_id, done.reopened_items[0].to_id} == {lost, won}
-        assert orc.case(case).state == "open"
+        assert orc.contradictions.get(case).state == "open"
         assert [one for one, _ in journal(service, "restore")] == [old]
         assert [one for one, _ in journal(service, "reopen")] == [won]
         assert orc.verify().ok
@@ -530,7 +532,7 @@ class TestRetractingASource:
         old = said(orc, "The gate opens at 9.", MANUAL)
         for source in (FORUM, {"conversation_id": "desk"}):
             orc.relate(said(orc, f"At 8, by {source}.", source), "Updates", old)
-        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         assert done.reinstated == 0
         assert status(orc, old) is MemoryStatus.SUPERSEDED
 
@@ -542,7 +544,7 @@ class TestRetractingASource:
         )
         orc.relate(false, "Updates", old)
         orc.relate(true, "Updates", false)
-        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         assert (done.retracted, done.reinstated) == (1, 0)
         assert status(orc, old) is MemoryStatus.SUPERSEDED
         orc.retract(true, reason="wrong as well")
@@ -562,20 +564,20 @@ class TestRetractingASource:
         for newer, older in ((middle, old), (top, middle)):
             edge = orc.relate(newer, kind, older)
             if kind == "Contradicts":
-                orc.resolve(edge, winner=newer, reason="x")
+                orc.contradictions.resolve(edge, winner=newer, reason="x")
                 cases.append(edge)
         for talk in last:
-            done = orc.retract_source(conversation_id=talk, reason="x", dry_run=False)
+            done = orc.sources.retract(conversation_id=talk, reason="x", dry_run=False)
         assert status(orc, old) is MemoryStatus.ACTIVE
         assert (old, (middle,)) in [(one.memory_id, one.by) for one in done.reinstated_items]
         if cases:
-            assert orc.case(cases[0]).state == "open"
+            assert orc.contradictions.get(cases[0]).state == "open"
         else:
-            dry = orc.restore_source(conversation_id="second", reason="x")
+            dry = orc.sources.restore(conversation_id="second", reason="x")
             assert [each.memory_id for each in dry.replaced_items] == [old]
-            orc.restore_source(conversation_id="second", reason="x", dry_run=False)
+            orc.sources.restore(conversation_id="second", reason="x", dry_run=False)
             assert status(orc, old) is MemoryStatus.SUPERSEDED
-            orc.restore_source(conversation_id="first", reason="x", dry_run=False)
+            orc.sources.restore(conversation_id="first", reason="x", dry_run=False)
             assert [status(orc, one).value for one in (old, middle, top)] == [
                 *("superseded",) * 2,
                 "active",
@@ -591,14 +593,14 @@ class TestRetractingASource:
         owner.relate(middle, "Updates", old)
         owner.relate(top, "Updates", middle)
         owner.retract(middle, reason="x")
-        assert orc.retract_source(conversation_id="forum", reason="x").reinstated_items == ()
-        [told] = owner.retract_source(conversation_id="forum", reason="x").reinstated_items
+        assert orc.sources.retract(conversation_id="forum", reason="x").reinstated_items == ()
+        [told] = owner.sources.retract(conversation_id="forum", reason="x").reinstated_items
         assert (told.memory_id, told.by) == (old, (middle,))
 
     def test_what_replaced_it_replaces_it_again(self, orc: Orchestrator) -> None:
         old, new = said(orc, "At 9.", MANUAL), said(orc, "At 8.", FORUM)
         orc.relate(new, "Updates", old)
-        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         orc.restore(new, reason="it was true")
         assert (status(orc, old), status(orc, new)) == (
             MemoryStatus.SUPERSEDED,
@@ -609,7 +611,7 @@ class TestRetractingASource:
     def test_superseded_ones_go_as_well(self, orc: Orchestrator) -> None:
         old, new = said(orc, "At 9.", FORUM), said(orc, "At 8.", FORUM)
         orc.relate(new, "Updates", old)
-        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         assert done.retracted == 2
         assert status(orc, old) is MemoryStatus.RETRACTED
 
@@ -621,23 +623,23 @@ class TestRetractingASource:
         owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
         hidden = said(owner, "The code is 1234.", FORUM, **closed)
         above = said(owner, "Codes are short.", MANUAL, derived_from=[hidden], **closed)
-        done = orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         assert [each.memory_id for each in done.retracted_items] == [seen]
         assert {status(owner, one) for one in (hidden, above)} == {MemoryStatus.ACTIVE}
         said(owner, "Alone.", {"workflow_run_id": "secret"}, **closed)
         with pytest.raises(NotFound):
-            orc.retract_source(workflow_run_id="secret", reason="x")
+            orc.sources.retract(workflow_run_id="secret", reason="x")
         with pytest.raises(NotFound):
-            orc.source("run", "secret")
-        assert [each.name for each in orc.sources().items] == ["forum"]
+            orc.sources.get("run", "secret")
+        assert [each.name for each in orc.sources.list().items] == ["forum"]
 
     def test_exactly_one_source_is_named(self, orc: Orchestrator) -> None:
         given: tuple[dict[str, Any], ...] = ({}, {"path": "a", "conversation_id": "b"})
         for fields in given:
             with pytest.raises(InvalidInput):
-                orc.retract_source(reason="x", **fields)
+                orc.sources.retract(reason="x", **fields)
         with pytest.raises(InvalidInput):
-            orc.retract_source(content_sha256="ABC", reason="x")
+            orc.sources.retract(content_sha256="ABC", reason="x")
 
 
 class TestRestoringASource:
@@ -662,16 +664,16 @@ class TestRestoringASource:
             ]
 
         before = state()
-        orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        orc.sources.retract(conversation_id="forum", reason="poisoned", dry_run=False)
         between = state()
         assert [each[0].value for each in between] == [
             "active",
             *("retracted",) * 3,
             *("active",) * 2,
         ]
-        dry = orc.restore_source(conversation_id="forum", reason="genuine")
+        dry = orc.sources.restore(conversation_id="forum", reason="genuine")
         assert state() == between
-        done = orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+        done = orc.sources.restore(conversation_id="forum", reason="genuine", dry_run=False)
         assert done == dry.model_copy(update={"dry_run": False})
         assert [(each.memory_id, each.status.value) for each in done.restored_items] == [
             (first, "superseded"),
@@ -685,9 +687,9 @@ class TestRestoringASource:
         assert [(each[0], each[3]) for each in after] == [(each[0], each[3]) for each in before]
         assert orc.verify().ok
         # And as often as one likes.
-        orc.retract_source(conversation_id="forum", reason="poisoned", dry_run=False)
+        orc.sources.retract(conversation_id="forum", reason="poisoned", dry_run=False)
         assert state() == between
-        again = orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+        again = orc.sources.restore(conversation_id="forum", reason="genuine", dry_run=False)
         assert again == done
         assert state() == after
 
@@ -703,7 +705,7 @@ class TestRestoringASource:
             return found.independent_sources, len(found.supports)
 
         times = []
-        for change in (orc.retract_source, orc.restore_source) * 2:
+        for change in (orc.sources.retract, orc.sources.restore) * 2:
             times.append(clock.now_ms())
             clock.advance(ms=1_000)
             change(**taken, reason="x", dry_run=False)
@@ -728,20 +730,20 @@ class TestRestoringASource:
 
         whole = state()
         poisoned: dict[str, Any] = MANUAL if genuine is FORUM else FORUM
-        orc.retract_source(**poisoned, reason="x", dry_run=False)
+        orc.sources.retract(**poisoned, reason="x", dry_run=False)
         alone = state()
         assert (alone[0], alone[2]) == (MemoryStatus.ACTIVE, 1)
-        orc.restore_source(**poisoned, reason="x", dry_run=False)
+        orc.sources.restore(**poisoned, reason="x", dry_run=False)
         assert state() == whole
         for source in gone:
-            orc.retract_source(**source, reason="x", dry_run=False)
+            orc.sources.retract(**source, reason="x", dry_run=False)
         assert state()[0] is MemoryStatus.RETRACTED
-        dry = orc.restore_source(**genuine, reason="x")
+        dry = orc.sources.restore(**genuine, reason="x")
         assert [each.memory_id for each in dry.restored_items] == [one]
         assert dry.counted == 0
-        orc.restore_source(**genuine, reason="x", dry_run=False)
+        orc.sources.restore(**genuine, reason="x", dry_run=False)
         assert state() == alone
-        orc.restore_source(**poisoned, reason="x", dry_run=False)
+        orc.sources.restore(**poisoned, reason="x", dry_run=False)
         assert state() == whole
         assert orc.verify().ok
 
@@ -750,9 +752,9 @@ class TestRestoringASource:
     ) -> None:
         one = said(orc, "The roof leaks.", MANUAL)
         repeats(service, one, FORUM)
-        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         orc.retract(one, reason="it does not")
-        done = orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        done = orc.sources.restore(conversation_id="forum", reason="x", dry_run=False)
         assert (done.restored, done.counted) == (0, 1)
         assert status(orc, one) is MemoryStatus.RETRACTED
 
@@ -765,22 +767,22 @@ class TestRestoringASource:
         beside = said(orc, "It is grey.", FORUM), said(orc, "It is white.", FORUM)
         kept = orc.relate(*(beside[0], "Contradicts", beside[1]))
         for edge, winner in ((case, won), (kept, beside[0])):
-            orc.resolve(edge, winner=winner, reason="x")
-        dry = orc.retract_source(conversation_id="forum", reason="x")
+            orc.contradictions.resolve(edge, winner=winner, reason="x")
+        dry = orc.sources.retract(conversation_id="forum", reason="x")
         assert [each.edge_id for each in dry.reopened_items] == [case]
-        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
-        assert orc.case(kept).state == "resolved"
-        dry = orc.restore_source(conversation_id="forum", reason="x")
-        done = orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
+        assert orc.contradictions.get(kept).state == "resolved"
+        dry = orc.sources.restore(conversation_id="forum", reason="x")
+        done = orc.sources.restore(conversation_id="forum", reason="x", dry_run=False)
         assert done == dry.model_copy(update={"dry_run": False})
         assert (done.left_open, done.cut) == (1, False)
         [told] = done.left_open_items
         assert told.edge_id == case
         assert (told.from_id, told.to_id) == (
-            orc.case(case).edge.from_id,
-            orc.case(case).edge.to_id,
+            orc.contradictions.get(case).edge.from_id,
+            orc.contradictions.get(case).edge.to_id,
         )
-        assert orc.case(undecided).state == "open"
+        assert orc.contradictions.get(undecided).state == "open"
 
     def test_what_is_moot_or_hidden_is_not_told_as_open(
         self, orc: Orchestrator, service: MemoryService
@@ -790,35 +792,35 @@ class TestRestoringASource:
         closed = said(owner, "It is dark.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
         cases = [owner.relate(won, "Contradicts", one) for one in (lost, closed)]
         for edge in cases:
-            owner.resolve(edge, winner=won, reason="x")
-        [told] = orc.retract_source(conversation_id="forum", reason="x").reopened_items
+            owner.contradictions.resolve(edge, winner=won, reason="x")
+        [told] = orc.sources.retract(conversation_id="forum", reason="x").reopened_items
         assert told.edge_id == cases[0]
-        owner.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        owner.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         orc.retract(lost, reason="painted over")
-        assert orc.restore_source(conversation_id="forum", reason="x").left_open == 0
-        [seen] = owner.restore_source(conversation_id="forum", reason="x").left_open_items
+        assert orc.sources.restore(conversation_id="forum", reason="x").left_open == 0
+        [seen] = owner.sources.restore(conversation_id="forum", reason="x").left_open_items
         assert seen.edge_id == cases[1]
 
     def test_a_decided_contradiction_is_open_again(self, orc: Orchestrator) -> None:
         lost, won = said(orc, "The gate is blue.", MANUAL), said(orc, "It is red.", FORUM)
         case = orc.relate(won, "Contradicts", lost)
-        orc.resolve(case, winner=won, reason="x")
-        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
-        orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
-        assert orc.case(case).state == "open"
+        orc.contradictions.resolve(case, winner=won, reason="x")
+        orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
+        orc.sources.restore(conversation_id="forum", reason="x", dry_run=False)
+        assert orc.contradictions.get(case).state == "open"
         assert {status(orc, one) for one in (lost, won)} == {MemoryStatus.ACTIVE}
 
     def test_what_was_decided_since_stays(self, orc: Orchestrator) -> None:
         one, two, three = (said(orc, f"The gate has {n} bars.", FORUM) for n in (1, 2, 3))
         with pytest.raises(NotFound):
-            orc.restore_source(conversation_id="forum", reason="x")
+            orc.sources.restore(conversation_id="forum", reason="x")
         orc.retract(three, reason="wrong by itself")
-        orc.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         orc.restore(one, reason="it is so")
         orc.restore(two, reason="it is so")
         orc.retract(two, reason="it is not")
         with pytest.raises(NotFound):
-            orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+            orc.sources.restore(conversation_id="forum", reason="x", dry_run=False)
         assert [status(orc, each).value for each in (one, two, three)] == [
             "active",
             "retracted",
@@ -828,8 +830,8 @@ class TestRestoringASource:
     def test_another_source_s_are_left(self, orc: Orchestrator) -> None:
         ours, theirs = said(orc, "One.", FORUM), said(orc, "Two.", MANUAL)
         for talk in ("forum", "manual"):
-            orc.retract_source(conversation_id=talk, reason="x", dry_run=False)
-        orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+            orc.sources.retract(conversation_id=talk, reason="x", dry_run=False)
+        orc.sources.restore(conversation_id="forum", reason="x", dry_run=False)
         assert status(orc, ours) is MemoryStatus.ACTIVE
         assert status(orc, theirs) is MemoryStatus.RETRACTED
 
@@ -838,11 +840,11 @@ class TestRestoringASource:
     ) -> None:
         owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
         hidden = said(owner, "The code is 1234.", FORUM, sensitivity=Sensitivity.RESTRICTED)
-        owner.retract_source(conversation_id="forum", reason="x", dry_run=False)
+        owner.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         with pytest.raises(NotFound):
-            orc.restore_source(conversation_id="forum", reason="x", dry_run=False)
+            orc.sources.restore(conversation_id="forum", reason="x", dry_run=False)
         assert status(owner, hidden) is MemoryStatus.RETRACTED
-        assert owner.restore_source(conversation_id="forum", reason="x").restored == 1
+        assert owner.sources.restore(conversation_id="forum", reason="x").restored == 1
 
 
 class TestListing:
@@ -852,8 +854,8 @@ class TestListing:
         said(orc, "Two.", FORUM)
         said(orc, "Three.", {"workflow_run_id": "r1"})
         orc.retract(first, reason="x")
-        orc.trust("conversation", "forum", "low", max_memories=5, reason="x")
-        found = orc.sources().items
+        orc.sources.trust("conversation", "forum", "low", max_memories=5, reason="x")
+        found = orc.sources.list().items
         assert [(each.kind.value, each.name) for each in found] == [
             ("conversation", "c1"),
             ("conversation", "forum"),
@@ -864,7 +866,7 @@ class TestListing:
         assert (forum.tier, forum.told, forum.limit) == (TrustTier.LOW, True, 5)
         assert found[2].tier is TrustTier.STANDARD
         assert not found[2].told
-        assert orc.source("conversation", "forum") == forum
+        assert orc.sources.get("conversation", "forum") == forum
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
     def test_pages_hold_each_once(self, orc: Orchestrator, limit: int) -> None:
@@ -872,7 +874,7 @@ class TestListing:
             said(orc, f"C {n}.", {"conversation_id": f"c{n}", "workflow_run_id": f"r{n}"})
         names, after = list[str](), None
         while True:
-            page = orc.sources(limit=limit, after=after)
+            page = orc.sources.list(limit=limit, after=after)
             names += [each.name for each in page.items]
             after = page.next_after
             if after is None:
@@ -882,7 +884,7 @@ class TestListing:
     @pytest.mark.parametrize("after", ["", "x", "run", "run:", "host:x"])
     def test_a_cursor_of_nothing_is_refused(self, orc: Orchestrator, after: str) -> None:
         with pytest.raises(InvalidInput):
-            orc.sources(after=after)
+            orc.sources.list(after=after)
 
 
 Grounds = list[tuple[bool, list[int]]]
@@ -913,24 +915,24 @@ def test_what_goes_is_the_least_that_stands_on_the_source_alone(
                 gone.add(ids[-1])
         if not any(poisoned for poisoned, _ in drawn):
             with pytest.raises(NotFound):
-                orc.retract_source(conversation_id="forum", reason="x")
+                orc.sources.retract(conversation_id="forum", reason="x")
             return
-        done: SourceRetraction = orc.retract_source(
+        done: SourceRetraction = orc.sources.retract(
             conversation_id="forum", reason="x", dry_run=False
         )
         assert {each.memory_id for each in done.retracted_items} == gone
         touched = {one for one in ids if grounds[one] & gone and one not in gone}
         assert {each.memory_id for each in done.kept_items} == touched
         assert {one for one in ids if status(orc, one) is MemoryStatus.RETRACTED} == gone
-        back = orc.restore_source(conversation_id="forum", reason="y", dry_run=False)
+        back = orc.sources.restore(conversation_id="forum", reason="y", dry_run=False)
         assert {each.memory_id for each in back.restored_items} == gone
         assert {status(orc, one) for one in ids} == {MemoryStatus.ACTIVE}
 
 
 def test_the_code_of_a_case_is_told(orc: Orchestrator) -> None:
-    orc.trust("conversation", "forum", "low", reason="x")
+    orc.sources.trust("conversation", "forum", "low", reason="x")
     source = MANUAL | {"captured_by": "extractor"}
     old = said(orc, "At 9.", source, confidence=0.5)
     new = said(orc, "At 8.", FORUM)
-    outcome = orc.propose_relation(new, "Updates", old)
+    outcome = orc.agents.propose_relation(new, "Updates", old)
     assert (outcome.outcome, outcome.code) == ("stored", LESS_TRUSTED)

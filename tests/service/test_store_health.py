@@ -22,7 +22,7 @@ def examples(found: StoreHealth, measure: HealthMetric) -> set[tuple[str, ...]]:
 
 
 def test_an_empty_store_is_healthy(orc: Orchestrator) -> None:
-    found = orc.audit(fail_on=["all"])
+    found = orc.audit.measure(fail_on=["all"])
     assert (found.memories, found.ok, found.orchestrator) == (0, True, "orc-1")
     assert [each.measure for each in found.measures] == list(HealthMetric)
     assert {each.rate for each in found.measures} == {0.0}
@@ -34,7 +34,7 @@ def test_equal_and_nearly_equal_texts_are_counted_apart(orc: Orchestrator) -> No
     near = put(orc, "The lift holds now ten people!")
     orc.remember("The cellar door is red and stays locked.")
     orc.remember("The lift holds ten people now.", scope="project", scope_id="web")
-    found = orc.audit()
+    found = orc.audit.measure()
     assert found.memories == 4
     assert measured(found, HealthMetric.DUPLICATE).rate == 0.5
     assert examples(found, HealthMetric.DUPLICATE) == {(fact, same), (same, fact)}
@@ -46,10 +46,10 @@ def test_open_contradictions_count_both_sides_until_they_are_decided(orc: Orches
     other = put(orc, "The shop closes at eight.")
     edge = orc.relate(one, "Contradicts", other)
     orc.remember("The cellar is dry.")
-    found = measured(orc.audit(), HealthMetric.CONTRADICTION)
+    found = measured(orc.audit.measure(), HealthMetric.CONTRADICTION)
     assert (found.count, found.of) == (2, 3)
-    orc.resolve(edge, winner=one, reason="asked")
-    assert measured(orc.audit(), HealthMetric.CONTRADICTION).count == 0
+    orc.contradictions.resolve(edge, winner=one, reason="asked")
+    assert measured(orc.audit.measure(), HealthMetric.CONTRADICTION).count == 0
 
 
 def test_what_stands_on_a_ground_that_fell_is_stale_until_it_is_back(orc: Orchestrator) -> None:
@@ -58,13 +58,13 @@ def test_what_stands_on_a_ground_that_fell_is_stale_until_it_is_back(orc: Orches
     top = orc.remember("The meeting began at three.")
     orc.relate(top, "CausedBy", above)
     orc.remember("The cellar is dry.")
-    assert measured(orc.audit(), HealthMetric.STALE).count == 0
+    assert measured(orc.audit.measure(), HealthMetric.STALE).count == 0
     orc.retract(ground, reason="it was dry")
-    found = orc.audit(fail_on=["stale=60%"])
+    found = orc.audit.measure(fail_on=["stale=60%"])
     assert examples(found, HealthMetric.STALE) == {(above, ground), (top, ground)}
     assert (measured(found, HealthMetric.STALE).of, found.ok) == (3, False)
     orc.restore(ground, reason="it was wet")
-    assert measured(orc.audit(), HealthMetric.STALE).count == 0
+    assert measured(orc.audit.measure(), HealthMetric.STALE).count == 0
 
 
 def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> None:
@@ -72,7 +72,7 @@ def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> No
     orc.remember("Said in a talk.", source={"conversation_id": "monday"})
     orc.remember("Made in a run.", source={"workflow_run_id": "run-1"})
     orc.remember("Drawn from another.", derived_from=[bare])
-    found = orc.audit()
+    found = orc.audit.measure()
     assert examples(found, HealthMetric.UNSOURCED) == {(bare,)}
     assert measured(found, HealthMetric.UNSOURCED).of == 4
 
@@ -84,8 +84,8 @@ def test_who_is_joined_to_what_is_hidden_alone_is_an_orphan(service: MemoryServi
     everything = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     everything.relate(seen, "CausedBy", hidden)
     low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL))
-    assert examples(low.audit(), HealthMetric.ORPHAN) == {(seen,)}
-    assert examples(everything.audit(), HealthMetric.ORPHAN) == set()
+    assert examples(low.audit.measure(), HealthMetric.ORPHAN) == {(seen,)}
+    assert examples(everything.audit.measure(), HealthMetric.ORPHAN) == set()
 
 
 def test_an_orphan_has_no_edge_ground_dependent_or_entity(orc: Orchestrator) -> None:
@@ -94,36 +94,36 @@ def test_an_orphan_has_no_edge_ground_dependent_or_entity(orc: Orchestrator) -> 
     orc.remember("the bus was late for that.", derived_from=[ground])
     one, other = orc.remember("it snowed later on."), orc.remember("it thawed at night.")
     orc.relate(one, "RelatedTo", other)
-    assert examples(orc.audit(), HealthMetric.ORPHAN) == {(alone,)}
+    assert examples(orc.audit.measure(), HealthMetric.ORPHAN) == {(alone,)}
 
 
 def test_what_is_not_embedded_yet_is_counted_turns_too(orc: Orchestrator) -> None:
     orc.remember("The cellar is dry.")
     orc.save_episode("When do you close?", session_id="monday", source_role="user")
-    waiting = measured(orc.audit(), HealthMetric.UNEMBEDDED)
+    waiting = measured(orc.audit.measure(), HealthMetric.UNEMBEDDED)
     assert (waiting.count, waiting.of) == (2, 2)
-    orc.embed_pending()
-    assert measured(orc.audit(), HealthMetric.UNEMBEDDED).count == 0
+    orc.maintenance.embed_pending()
+    assert measured(orc.audit.measure(), HealthMetric.UNEMBEDDED).count == 0
 
 
 def test_what_was_handed_out_before_it_was_stored_is_an_echo(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     orc.remember("The cellar door key hangs behind the boiler.")
-    orc.note_handed_out(["The garden gate code was changed in May."])
+    orc.agents.note_handed_out(["The garden gate code was changed in May."])
     clock.advance(ms=1_000)
     echo = orc.remember("The garden gate code was changed in May.")
     orc.remember("The garden gate code was changed in May. The lamp there is new.")
-    assert examples(orc.audit(), HealthMetric.ECHO) == {(echo,)}
+    assert examples(orc.audit.measure(), HealthMetric.ECHO) == {(echo,)}
 
 
 def test_a_rate_above_its_limit_fails_and_others_do_not(orc: Orchestrator) -> None:
     orc.remember("Nobody knows where this comes from.")
-    found = orc.audit(fail_on=["unsourced=50%", "duplicate"])
+    found = orc.audit.measure(fail_on=["unsourced=50%", "duplicate"])
     assert not found.ok
     assert [each.measure for each in found.measures if each.failed] == [HealthMetric.UNSOURCED]
     assert measured(found, HealthMetric.DUPLICATE).limit == 0.0
-    assert orc.audit(fail_on=["unsourced=100%"]).ok
+    assert orc.audit.measure(fail_on=["unsourced=100%"]).ok
 
 
 def test_what_the_viewer_does_not_see_is_not_counted(service: MemoryService) -> None:
@@ -132,19 +132,23 @@ def test_what_the_viewer_does_not_see_is_not_counted(service: MemoryService) -> 
     orc.remember(
         "The lift holds ten people now.", type="Observation", sensitivity=Sensitivity.RESTRICTED
     )
-    low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL)).audit()
+    low = service.orchestrator(
+        "orc-1", viewer=Viewer(clearance=Sensitivity.INTERNAL)
+    ).audit.measure()
     assert (low.memories, measured(low, HealthMetric.DUPLICATE).count) == (1, 0)
-    high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED)).audit()
+    high = service.orchestrator(
+        "orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED)
+    ).audit.measure()
     assert (high.memories, measured(high, HealthMetric.DUPLICATE).count) == (2, 2)
 
 
 def test_examples_are_bounded_and_counts_are_not(orc: Orchestrator) -> None:
     orc.remember_many([{"content": f"a note with no name, {number}"} for number in range(7)])
-    found = measured(orc.audit(examples=3), HealthMetric.UNSOURCED)
+    found = measured(orc.audit.measure(examples=3), HealthMetric.UNSOURCED)
     assert (found.count, len(found.examples)) == (7, 3)
-    assert measured(orc.audit(examples=0), HealthMetric.UNSOURCED).examples == ()
+    assert measured(orc.audit.measure(examples=0), HealthMetric.UNSOURCED).examples == ()
     with pytest.raises(InvalidInput):
-        orc.audit(examples=101)
+        orc.audit.measure(examples=101)
 
 
 def test_near_words_of_two_places_are_no_duplicates(
@@ -153,6 +157,6 @@ def test_near_words_of_two_places_are_no_duplicates(
     wide = service.orchestrator(orc.name, viewer=Viewer(project_ids=frozenset({"a", "b"})))
     wide.remember("The lift holds ten people now.", scope="project", scope_id="a")
     put(wide, "The lift holds now ten people!", scope="project", scope_id="b")
-    assert measured(wide.audit(), HealthMetric.NEAR_DUPLICATE).count == 0
+    assert measured(wide.audit.measure(), HealthMetric.NEAR_DUPLICATE).count == 0
     put(wide, "Now the lift holds ten people.", scope="project", scope_id="b")
-    assert measured(wide.audit(), HealthMetric.NEAR_DUPLICATE).count == 1
+    assert measured(wide.audit.measure(), HealthMetric.NEAR_DUPLICATE).count == 1

@@ -76,10 +76,10 @@ def _between(edges: list[dict[str, Any]], erased: set[str]) -> list[dict[str, An
 
 def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
     """All of it, now or as of a time."""
-    memories = orc.list_memories(statuses=(), limit=1_000, as_of=as_of)
+    memories = orc.memories.list(statuses=(), limit=1_000, as_of=as_of)
     ids = [each.memory_id for each in memories]
-    graph = orc.subgraph(ids, max_nodes=1_000, as_of=as_of) if ids else None
-    pages = [orc.contradictions(resolved=one, limit=500, as_of=as_of) for one in (False, True)]
+    graph = orc.graph.subgraph(ids, max_nodes=1_000, as_of=as_of) if ids else None
+    pages = [orc.contradictions.list(resolved=one, limit=500, as_of=as_of) for one in (False, True)]
     return Seen(
         at,
         orc.bulletin(as_of=as_of).bulletin.text,
@@ -120,22 +120,22 @@ class Living:
             orc.restore(one, reason="right after all")
         elif what == "erase":
             self.erased |= set(
-                orc.erase(memory_id=one, reason="asked for", dry_run=False).memory_ids
+                orc.erasure.erase(memory_id=one, reason="asked for", dry_run=False).memory_ids
             )
         elif what == "poison":
-            orc.retract_source(conversation_id=TALKS[first % 2], reason="poisoned", dry_run=False)
+            orc.sources.retract(conversation_id=TALKS[first % 2], reason="poisoned", dry_run=False)
         elif what == "trust":
-            orc.trust("conversation", TALKS[first % 2], TIERS[second % 3], reason="known")
+            orc.sources.trust("conversation", TALKS[first % 2], TIERS[second % 3], reason="known")
         elif what == "merge":
-            orc.merge_entities("Ada", "Bea", reason="one person")
+            orc.entities.merge("Ada", "Bea", reason="one person")
         elif what == "decay":
-            orc.run(JobName.DECAY)
+            orc.jobs.run(JobName.DECAY)
         elif what == "put":
             put = ItemPut(("menu",), "soup", {"of": second}, ttl=(first + 1) * MS_PER_DAY // 4)
             NamespaceHandle(orc).put_all([put])
         elif what == "recall":
             orc.recall("item", top_n=2)
-            orc.receipts()
+            orc.receipts.list()
         elif one == other:
             return
         elif what == "contradict":
@@ -163,16 +163,16 @@ class Living:
         )
 
     def _decide(self, what: str, first: int) -> None:
-        page = self._orc.contradictions(resolved=what == "reopen", limit=500).items
+        page = self._orc.contradictions.list(resolved=what == "reopen", limit=500).items
         if not page:
             return
         edge = page[first % len(page)].edge
         if what == "resolve":
-            self._orc.resolve(edge.edge_id, winner=edge.from_id, reason="newer")
+            self._orc.contradictions.resolve(edge.edge_id, winner=edge.from_id, reason="newer")
         elif what == "dismiss":
-            self._orc.dismiss(edge.edge_id, reason="no contradiction")
+            self._orc.contradictions.dismiss(edge.edge_id, reason="no contradiction")
         else:
-            self._orc.reopen(edge.edge_id, reason="too early")
+            self._orc.contradictions.reopen(edge.edge_id, reason="too early")
 
 
 WORDS = (
@@ -236,8 +236,8 @@ def test_what_lost_a_contradiction_was_not_true(orc: Orchestrator, clock: FixedC
     orc.relate(wrong, "Contradicts", right)
     told = clock.now_ms()
     clock.advance(days=1)
-    [open_one] = orc.contradictions().items
-    orc.resolve(open_one.edge.edge_id, winner=right, reason="the timetable")
+    [open_one] = orc.contradictions.list().items
+    orc.contradictions.resolve(open_one.edge.edge_id, winner=right, reason="the timetable")
     assert orc.recall("ferry pier", valid_at=told).ids == (right,)
     assert set(orc.recall("ferry pier", valid_at=told, as_of=told).ids) == {wrong, right}
 
@@ -249,10 +249,10 @@ def test_an_access_after_a_time_does_not_count_at_that_time(
     clock.advance(days=5)
     first = clock.now_ms()
     orc.recall("lighthouse keeper")
-    orc.receipts()
+    orc.receipts.list()
     clock.advance(days=5)
     orc.recall("lighthouse keeper")
-    orc.receipts()
+    orc.receipts.list()
     assert orc.get(kept).last_accessed_at == clock.now_ms()
     assert orc.get(kept, as_of=first + 1).last_accessed_at == first
     assert orc.get(kept, as_of=first).last_accessed_at is None
@@ -262,13 +262,13 @@ def test_a_bulletin_is_a_use_at_any_time(orc: Orchestrator, clock: FixedClock) -
     kept = orc.remember("The lighthouse keeper sleeps at noon.", type="Preference")
     clock.advance(days=5)
     orc.bulletin()
-    orc.receipts()
+    orc.receipts.list()
     shown = clock.now_ms()
     clock.advance(days=5)
     between = clock.now_ms()
     clock.advance(days=5)
     orc.recall("lighthouse keeper")
-    orc.receipts()
+    orc.receipts.list()
     assert orc.get(kept).last_accessed_at == clock.now_ms()
     assert orc.get(kept, as_of=between).last_accessed_at == shown
     assert orc.get(kept, as_of=shown).last_accessed_at is None
@@ -284,7 +284,7 @@ def test_a_memory_that_was_restored_counts_as_asked_for_then(
     restored = clock.now_ms()
     clock.advance(days=5)
     orc.recall("lighthouse keeper")
-    orc.receipts()
+    orc.receipts.list()
     assert orc.get(kept).last_accessed_at == clock.now_ms()
     assert orc.get(kept, as_of=restored + 1).last_accessed_at == restored
 
@@ -298,7 +298,7 @@ def test_what_was_erased_says_nothing_of_an_earlier_time(
     orc.relate(kept, "Contradicts", gone)
     before = clock.now_ms()
     clock.advance(days=1)
-    orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+    orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
     bulletin = orc.bulletin(as_of=before).bulletin
     assert short_id(gone) not in bulletin.text
     assert "contradicted by" not in bulletin.text
@@ -311,7 +311,7 @@ def test_an_answer_of_an_earlier_time_tells_that_ranks_are_of_today(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     kept = orc.remember("The lighthouse keeper sleeps at noon.")
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     before = clock.now_ms()
     clock.advance(days=1)
 
@@ -323,4 +323,4 @@ def test_an_answer_of_an_earlier_time_tells_that_ranks_are_of_today(
     earlier = orc.recall("lighthouse", as_of=before)
     clock.advance(days=1)
     assert earlier.ids == (kept,)
-    assert orc.replay(earlier.receipt_id, query="lighthouse").same_digest
+    assert orc.receipts.replay(earlier.receipt_id, query="lighthouse").same_digest

@@ -50,7 +50,7 @@ def test_entries_come_back_in_order_and_the_last_ones_on_demand(transcript: Tran
 
 def test_nothing_to_append_writes_nothing(transcript: Transcript, orc: Orchestrator) -> None:
     transcript.append([])
-    assert orc.sessions() == []
+    assert orc.sessions.list() == []
 
 
 def test_more_entries_than_a_page_holds(transcript: Transcript) -> None:
@@ -75,7 +75,7 @@ def test_what_is_popped_and_cleared_stays_in_the_history(
     assert texts(transcript) == ["first", "second"]
     assert transcript.clear() == 2
     assert (transcript.entries(), transcript.pop(), transcript.clear()) == ([], None, 0)
-    gone = orc.list_memories(statuses=(MemoryStatus.RETRACTED,))
+    gone = orc.memories.list(statuses=(MemoryStatus.RETRACTED,))
     reasons = [orc.trace(one.memory_id).status_history[-1].reason for one in gone]
     assert sorted(reasons) == ["cleared"] * 2 + ["popped"] * 3
     transcript.append([said("again")])
@@ -91,9 +91,9 @@ def test_what_is_cleared_refutes_nothing_and_what_is_popped_does(orc: Orchestrat
     transcript = Transcript(orc, "s")
     spoken = ("I live in Berlin.", "I like tea.", "My dog is called Rex.")
     transcript.append([said(text) for text in spoken])
-    orc.consolidate("s")
+    orc.jobs.consolidate("s")
     assert stale() == set()
-    [turn] = [one for one in orc.list_memories(session_id="s") if one.content == spoken[1]]
+    [turn] = [one for one in orc.memories.list(session_id="s") if one.content == spoken[1]]
     orc.correct(turn.memory_id, "I like coffee.", reason="misheard")
     transcript.pop()
     refuted = {"I like tea.", "My dog is called Rex."}
@@ -119,7 +119,7 @@ def test_sessions_and_other_turns_are_kept_apart(orc: Orchestrator) -> None:
     assert (texts(one), texts(two)) == (["of one"], ["of two"])
     assert one.clear() == 1
     assert texts(two) == ["of two"]
-    [left] = orc.list_memories(session_id="one")
+    [left] = orc.memories.list(session_id="one")
     assert left.content == "told otherwise"
 
 
@@ -163,7 +163,7 @@ def test_a_part_that_was_taken_back_takes_its_entry_with_it(
     transcript: Transcript, orc: Orchestrator
 ) -> None:
     transcript.append([said("before"), said("word " * 20_000), said("after")])
-    middle = orc.list_memories(session_id="s")[2]
+    middle = orc.memories.list(session_id="s")[2]
     orc.retract(middle.memory_id, reason="private")
     assert texts(transcript) == ["before", "after"]
     assert transcript.pop() is not None
@@ -173,7 +173,7 @@ def test_a_part_that_was_taken_back_takes_its_entry_with_it(
 
 def test_a_corrected_turn_is_still_what_was_said(transcript: Transcript, orc: Orchestrator) -> None:
     transcript.append([said("I live in Bonn.")])
-    [turn] = orc.list_memories(session_id="s")
+    [turn] = orc.memories.list(session_id="s")
     orc.correct(turn.memory_id, "I live in Berlin.", reason="slip of the tongue")
     assert texts(transcript) == ["I live in Bonn."]
     assert transcript.clear() == 1
@@ -193,8 +193,8 @@ def test_facts_come_from_what_was_said_alone(orc: Orchestrator) -> None:
             ),
         ]
     )
-    orc.consolidate("s")
-    facts = [one.content for one in orc.list_memories(kinds=(MemoryKind.FACT,))]
+    orc.jobs.consolidate("s")
+    facts = [one.content for one in orc.memories.list(kinds=(MemoryKind.FACT,))]
     assert [each.split(" (")[0] for each in facts] == ["Anna: “I live in Berlin.”"]
     shown = orc.recall("Who lives in Paris, Rome or Oslo?").items
     assert not [one for one in shown if "Paris" in one.memory.content]
@@ -211,7 +211,7 @@ def test_a_reader_who_would_not_see_it_does_not_store_it(service: MemoryService)
     orc = service.orchestrator("orc-1", viewer=viewer)
     transcript = Transcript(orc, "s", scope="project", scope_id="p", sensitivity="Restricted")
     transcript.append([said("secret")])
-    [turn] = orc.list_memories()
+    [turn] = orc.memories.list()
     assert (turn.scope, turn.scope_id, turn.agent_id) == (Scope.PROJECT, "p", "agent-7")
     assert Transcript(service.orchestrator("orc-1"), "s").entries() == []
 
@@ -240,7 +240,7 @@ def test_an_export_carries_the_session_and_an_audit_finds_nothing(
     )
     transcript.append([ConversationEntry("popped")])
     transcript.pop()
-    service.import_lines("copy", io.BytesIO(b"".join(orc.export_lines())))
+    service.import_lines("copy", io.BytesIO(b"".join(orc.exchange.export_lines())))
     copy = service.orchestrator("copy")
     assert Transcript(copy, "s").entries() == transcript.entries()
     Transcript(copy, "s").clear()

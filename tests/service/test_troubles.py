@@ -22,7 +22,7 @@ def backed_up(service: MemoryService, tmp_path: Path) -> Path:
     handle = service.orchestrator(NAME)
     handle.remember("The lamp is green.")
     target = tmp_path / "copies" / "one.db"
-    handle.backup(target)
+    handle.exchange.backup(target)
     handle.remember("The lamp is red.")
     return target
 
@@ -33,7 +33,7 @@ def put_back(service: MemoryService, file: Path) -> None:
 
 
 def contents(service: MemoryService) -> list[str]:
-    return [each.content for each in service.orchestrator(NAME).list_memories()]
+    return [each.content for each in service.orchestrator(NAME).memories.list()]
 
 
 def lines(service: MemoryService) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ def test_it_asks_the_model_once_and_counts_as_no_access(tmp_path: Path) -> None:
     ) as service:
         orc = service.orchestrator("o", create=True)
         told = orc.remember("Get the harbour ready.")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         asked_before = len(embedding.calls)
         with MemoryHooks(service, "o", deadline_ms=PATIENT_MS) as hooks:
             assert hooks.prepare(PATIENT_MS) == ()

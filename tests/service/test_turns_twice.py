@@ -13,8 +13,8 @@ def say(orc: Orchestrator, text: str, **fields: str) -> str:
 def test_the_same_turn_is_stored_once(orc: Orchestrator) -> None:
     first = say(orc, "The lamps hang in the hall.")
     assert say(orc, "The lamps hang in the hall.") == first
-    assert len(orc.list_memories()) == 1
-    [session] = orc.sessions()
+    assert len(orc.memories.list()) == 1
+    [session] = orc.sessions.list()
     assert session.turns == 1
 
 
@@ -42,7 +42,7 @@ def test_a_file_that_was_cut_off_can_be_handed_over_again(orc: Orchestrator) -> 
     orc.save_episodes(turns[:13])
     outcomes = [each.outcome for each in orc.save_episodes([*turns, turns[3]])]
     assert outcomes == ["duplicate"] * 13 + ["stored"] * 7 + ["duplicate"]
-    [session] = orc.sessions()
+    [session] = orc.sessions.list()
     assert session.turns == 20
 
 

@@ -123,7 +123,7 @@ def test_a_memory_of_the_first_schema_is_upgraded_with_all_that_it_holds(
         orc = service.orchestrator(NAME)
         assert orc.verify().ok
         # What was not consolidated waits for it, as a session that is over.
-        first = {one.session_id: one for one in orc.sessions(pending=True)}
+        first = {one.session_id: one for one in orc.sessions.list(pending=True)}
         assert list(first) == ["first"]
         assert first["first"].completed_at == first["first"].last_seen_at
         service.forget(NAME)
@@ -137,8 +137,8 @@ def test_a_memory_of_the_first_schema_is_upgraded_with_all_that_it_holds(
         found = orc.recall("Where does Anna Weber live?").items
         assert "Anna Weber lives in Porto." in [each.memory.content for each in found]
         orc.save_episode("Another turn.", session_id="first", source_role="user")
-        assert next(one for one in orc.sessions() if one.session_id == "first").pending == 3
-        assert orc.run("consolidation").state.value == "done"
+        assert next(one for one in orc.sessions.list() if one.session_id == "first").pending == 3
+        assert orc.jobs.run("consolidation").state.value == "done"
         assert orc.verify().ok
 
 
@@ -149,7 +149,7 @@ def test_vectors_are_rounded_and_know_who_may_see_them(tmp_path: Path) -> None:
         orc = service.orchestrator(NAME, create=True)
         ids = [orc.remember(f"Note {number}.") for number in range(8)]
         orc.retract(ids[5], reason="wrong")
-        orc.embed_pending()
+        orc.maintenance.embed_pending()
         path = service.paths(NAME).database
         service.forget(NAME)
         with provision.alone(path) as connection:
@@ -229,7 +229,7 @@ def migrating_config(connection: Snapshot) -> Config:
 
 def test_vectors_of_an_earlier_export_are_rounded(tmp_path: Path) -> None:
     with filled(tmp_path / "one") as (service, opened, _):
-        service.orchestrator(NAME).embed_pending()
+        service.orchestrator(NAME).maintenance.embed_pending()
         service.forget(NAME)
         without_states(opened.paths.database)
         with service.opened(NAME) as opened:
@@ -327,19 +327,21 @@ def test_existing_rates_follow_the_origin_and_what_was_stays(tmp_path: Path) -> 
         assert {name for name, rate in rates.items() if rate} == {"inferred", "bot", "model"}
         assert {rate for rate in rates.values() if rate} == {0.1}
         assert orc.verify().ok
-        values = orc.history(ids["typed"]).values
+        values = orc.history.get(ids["typed"]).values
         assert [each.decay_rate for each in values] == [0.1, 0.0]
         assert orc.get(ids["typed"]).updated_at == orc.get(ids["inferred"]).updated_at
         then = orc.recall("lamp", as_of=later.now_ms() - MS_PER_DAY)
         facts = [each.memory for each in then.items if each.memory.kind == "fact"]
         assert {each.decay_rate for each in facts} == {0.1}
-        assert orc.replay(orc.receipts().receipts[-1].receipt_id, query="lamp").same_digest
+        assert orc.receipts.replay(
+            orc.receipts.list().receipts[-1].receipt_id, query="lamp"
+        ).same_digest
         with service.opened(NAME) as opened, opened.database.read() as connection:
             told = connection.exec_driver_sql(
                 "SELECT actor, subject, details FROM audit_log WHERE action = 'rates'"
             ).fetchall()
         assert told == [("migration", None, '{"memories":8}')]
-        lines = b"".join(orc.export_lines())
+        lines = b"".join(orc.exchange.export_lines())
     with working(tmp_path / "copy", clock=later) as service:
         service.import_lines(NAME, io.BytesIO(lines))
         copy = service.orchestrator(NAME)

@@ -145,7 +145,7 @@ def test_contradictions_rejected_files_and_failed_jobs_are_posted_and_signed(
         raise ProviderError("no model")
 
     monkeypatch.setattr(jobs, "_work", fail)
-    run = world.orc.run("decay")
+    run = world.orc.jobs.run("decay")
     world.work()
     found, rejected, failed = world.receiver.bodies
     assert [each["type"] for each in (found, rejected, failed)] == [
@@ -155,7 +155,7 @@ def test_contradictions_rejected_files_and_failed_jobs_are_posted_and_signed(
     ]
     assert {found["data"]["from_id"], found["data"]["to_id"]} == {one, other}
     assert rejected["data"]["reason"] == "json_truncated"
-    assert world.orc.ingest_file(rejected["data"]["sha256"]).status == "rejected"
+    assert world.orc.ingestion.get(rejected["data"]["sha256"]).status == "rejected"
     assert failed["data"] == {
         "orchestrator": "orc-1",
         "run_id": run.run_id,
@@ -184,7 +184,7 @@ def test_what_is_not_taken_comes_again_with_the_same_id_and_later(world: World) 
     assert first["webhook-id"] == second["webhook-id"]
     assert int(second["webhook-timestamp"]) > int(first["webhook-timestamp"])
     assert second["webhook-signature"] == signed(second, body, OLD)
-    assert world.orc.event_failures() == []
+    assert world.orc.events.failures() == []
 
 
 def test_after_six_attempts_it_is_put_aside_and_sent_again_when_asked(
@@ -195,7 +195,7 @@ def test_after_six_attempts_it_is_put_aside_and_sent_again_when_asked(
     for _ in range(ATTEMPTS):
         world.work(700_000)
     assert len(world.receiver.got) == ATTEMPTS
-    [failure] = world.orc.event_failures()
+    [failure] = world.orc.events.failures()
     assert (failure.subscriber, failure.error_code) == (SUBSCRIBER, "webhook.failed")
     # What follows is not held up.
     world.receiver.status = 200
@@ -203,7 +203,7 @@ def test_after_six_attempts_it_is_put_aside_and_sent_again_when_asked(
     world.work(1_000)
     assert len(world.receiver.got) == ATTEMPTS + 1
     assert world.worker.retry("orc-1", SUBSCRIBER) == 1
-    assert world.orc.event_failures() == []
+    assert world.orc.events.failures() == []
     assert world.receiver.got[-1][0]["webhook-id"] == world.receiver.got[0][0]["webhook-id"]
 
 
@@ -252,7 +252,7 @@ def test_a_command_posts_a_signed_test(
     world.receiver.status = 401
     assert main([*root, "webhook", "test", "orc-1"]) == 1
     assert "the receiver answered 401" in capsys.readouterr().err
-    assert world.orc.event_failures() == []
+    assert world.orc.events.failures() == []
 
 
 def test_a_redirect_is_not_followed(world: World, receive: Callable[[], Receiver]) -> None:
@@ -263,7 +263,7 @@ def test_a_redirect_is_not_followed(world: World, receive: Callable[[], Receiver
         world.work(700_000)
     assert len(world.receiver.got) == ATTEMPTS
     assert elsewhere.got == []
-    assert len(world.orc.event_failures()) == 1
+    assert len(world.orc.events.failures()) == 1
 
 
 def test_secrets_are_changed_without_a_restart(world: World) -> None:
@@ -293,7 +293,7 @@ def test_without_good_secrets_nothing_is_sent(world: World, damage: str) -> None
     for _ in range(ATTEMPTS):
         world.work(700_000)
     assert world.receiver.got == []
-    [failure] = world.orc.event_failures()
+    [failure] = world.orc.events.failures()
     assert failure.error_code in ("webhook.failed", "config.invalid")
 
 

@@ -58,7 +58,7 @@ def talk(orc: Orchestrator, session_id: str, *texts: str) -> None:
 
 
 def facts(orc: Orchestrator) -> list[str]:
-    found = orc.list_memories(kinds=[MemoryKind.FACT])
+    found = orc.memories.list(kinds=[MemoryKind.FACT])
     return [each.content for each in found]
 
 
@@ -101,8 +101,8 @@ def test_the_night_does_what_is_left(
     }
     assert {each.trigger for each in runs} == {"schedule"}
     assert any("SQLite" in each for each in facts(orc))
-    assert orc.pending_embeddings() == 0
-    plans = {each.job: each for each in orc.job_plans()}
+    assert orc.maintenance.pending_embeddings() == 0
+    plans = {each.job: each for each in orc.jobs.plans()}
     assert all(each.overdue_since is None for each in plans.values())
 
 
@@ -123,17 +123,17 @@ def test_on_sunday_the_week_is_looked_back_at(
     worker.once()
     [run] = [each for each in runs if each.job is JobName.REFLECTION]
     assert (run.state, run.due_at) == (JobState.DONE, parse_time("2026-11-22T03:00:00Z"))
-    [reflection] = orc.list_memories(kinds=[MemoryKind.REFLECTION])
+    [reflection] = orc.memories.list(kinds=[MemoryKind.REFLECTION])
     assert "weekly" in reflection.tags
 
 
 def test_one_session_by_hand_though_it_goes_on(orc: Orchestrator) -> None:
     talk(orc, "s-1", "We decided to use SQLite for the archive.")
-    run = orc.run("consolidation", session_id="s-1")
+    run = orc.jobs.run("consolidation", session_id="s-1")
     assert (run.state, run.counts["facts"]) == (JobState.DONE, 1)
-    again = orc.run("consolidation", session_id="s-1")
+    again = orc.jobs.run("consolidation", session_id="s-1")
     assert (again.state, again.reason) == (JobState.SKIPPED, "session s-1: unchanged")
-    assert [each.job for each in orc.maintain()] == [
+    assert [each.job for each in orc.jobs.maintain()] == [
         JobName.CONSOLIDATION,
         JobName.DECAY,
         JobName.REFLECTION,
@@ -141,7 +141,7 @@ def test_one_session_by_hand_though_it_goes_on(orc: Orchestrator) -> None:
 
 
 def pending(orc: Orchestrator) -> set[str]:
-    return {each.session_id for each in orc.sessions(pending=True)}
+    return {each.session_id for each in orc.sessions.list(pending=True)}
 
 
 def test_being_asked_to_stop_counts_as_no_attempt(
@@ -161,8 +161,8 @@ def test_being_asked_to_stop_counts_as_no_attempt(
             patched.setattr(jobs, "_one_session", stops)
             worker.once()
             worker.close()
-            assert orc.jobs(limit=1)[0].error_code == STOPPED
-            assert orc.event_failures() == []
+            assert orc.jobs.list(limit=1)[0].error_code == STOPPED
+            assert orc.events.failures() == []
             assert service.health(orc.name)["degraded"] == []
     worker = Worker(service)
     worker.once()
@@ -224,10 +224,10 @@ def test_what_was_put_aside_is_dropped_when_its_session_is_done(
     talk(orc, "s-1", "We decided to use SQLite for the archive.")
     put_aside(orc, service, "s-1")
     worker.once()
-    assert len(orc.event_failures()) == 1
-    orc.run("consolidation", session_id="s-1")
+    assert len(orc.events.failures()) == 1
+    orc.jobs.run("consolidation", session_id="s-1")
     worker.once()
-    assert orc.event_failures() == []
+    assert orc.events.failures() == []
     assert service.health(orc.name)["degraded"] == []
 
 
@@ -239,7 +239,7 @@ def test_what_was_put_aside_can_be_tried_again(
     put_aside(orc, service, "s-1")
     assert worker.retry(orc.name) == 1
     assert [each.trigger for each in runs] == ["event"]
-    assert (pending(orc), orc.event_failures()) == (set(), [])
+    assert (pending(orc), orc.events.failures()) == (set(), [])
 
 
 def test_due_jobs_come_first_and_many_sessions_keep_nobody_waiting(
@@ -273,7 +273,7 @@ def test_what_ends_while_the_worker_looks_elsewhere_is_not_missed(
         told = real(*given)
         if not runs:
             # By another process, after the last look at what there is to do.
-            orc.end_session("s-1")
+            orc.sessions.end("s-1")
         return told
 
     with patch.object(worker, "_again", again):
@@ -289,7 +289,7 @@ def test_who_has_nothing_to_do_is_not_looked_at_again(tmp_path: Path, clock: Fix
     ) as crowded:
         for name in ("a", "b", "c"):
             talk(crowded.orchestrator(name, create=True), "s-1", "Good evening.")
-            crowded.orchestrator(name).end_session("s-1")
+            crowded.orchestrator(name).sessions.end("s-1")
         worker = Worker(crowded)
         for _ in range(3):
             worker.once()

@@ -37,7 +37,7 @@ def overdue(service: MemoryService, name: str) -> None:
 
 
 def runs(service: MemoryService, name: str) -> Sequence[JobRun]:
-    return service.orchestrator(name).jobs()
+    return service.orchestrator(name).jobs.list()
 
 
 def test_each_due_job_runs_once_though_two_workers_see_it(

@@ -55,7 +55,7 @@ def test_a_hidden_memory_is_changed_by_nobody_and_sounds_like_a_missing_one(
         change, stranger, "fact_" + "0" * 26, own
     )
     assert owner.trace(secret) == before
-    assert owner.stats()["memories"]["kind"] == {"fact": 2}
+    assert owner.maintenance.stats()["memories"]["kind"] == {"fact": 2}
 
 
 def test_a_contradiction_with_a_hidden_side_is_not_there(
@@ -65,11 +65,11 @@ def test_a_contradiction_with_a_hidden_side_is_not_there(
     edge = owner.relate(secret, "Contradicts", own)
     for name in (edge, "edge_missing"):
         with pytest.raises(NotFound, match=f"no edge '{name}'"):
-            stranger.resolve(name, winner=own, reason="x")
+            stranger.contradictions.resolve(name, winner=own, reason="x")
         with pytest.raises(NotFound, match=f"no edge '{name}'"):
-            stranger.reopen(name, reason="x")
+            stranger.contradictions.reopen(name, reason="x")
     assert owner.get(secret).status is MemoryStatus.ACTIVE
-    owner.resolve(edge, winner=own, reason="looked")
+    owner.contradictions.resolve(edge, winner=own, reason="looked")
     assert owner.get(secret).status is MemoryStatus.SUPERSEDED
 
 
@@ -96,6 +96,6 @@ def test_what_two_agents_say_in_the_same_words_is_seen_by_both(service: MemorySe
 def test_a_status_is_one_of_three_and_no_sql(owner: Orchestrator, stranger: Orchestrator) -> None:
     owner.remember(SECRET, sensitivity="Restricted")
     with pytest.raises(InvalidInput, match="active, superseded, retracted"):
-        stranger.list_memories(statuses=["active') OR ('1'='1"])  # type: ignore[list-item]
+        stranger.memories.list(statuses=["active') OR ('1'='1"])  # type: ignore[list-item]
     with pytest.raises(InvalidInput, match="Preference"):
-        stranger.list_memories(types=["Nope"])  # type: ignore[list-item]
+        stranger.memories.list(types=["Nope"])  # type: ignore[list-item]

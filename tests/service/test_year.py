@@ -24,11 +24,11 @@ def a_year(orc: Orchestrator, clock: FixedClock) -> None:
     for month in range(12):
         clock.advance(days=365 / 12)
         for job in ("enrichment", "consolidation", "decay", "reflection"):
-            assert orc.run(job).state.value in ("done", "skipped"), (month, job)
+            assert orc.jobs.run(job).state.value in ("done", "skipped"), (month, job)
 
 
 def gone(orc: Orchestrator) -> list[Memory]:
-    return list(orc.list_memories(statuses=[MemoryStatus.RETRACTED], limit=1_000))
+    return list(orc.memories.list(statuses=[MemoryStatus.RETRACTED], limit=1_000))
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ def test_nothing_that_was_stated_leaves_by_time(
     orc = service.orchestrator("orc-1", create=True)
     fill(orc)
     for job in ("enrichment", "consolidation"):
-        orc.run(job, now=clock.now_ms() + 24 * 3_600_000)
-    before = {each.memory_id: each for each in orc.list_memories(limit=1_000)}
+        orc.jobs.run(job, now=clock.now_ms() + 24 * 3_600_000)
+    before = {each.memory_id: each for each in orc.memories.list(limit=1_000)}
     origins = {one: year.origin_of(orc.trace(one)) for one in before}
     assert expected <= set(origins.values())
-    assert orc.expiring(days=36_000, limit=1_000).total == sum(
+    assert orc.memories.expiring(days=36_000, limit=1_000).total == sum(
         origin == "a machine inferred" for origin in origins.values()
     )
     a_year(orc, clock)
@@ -73,24 +73,26 @@ def test_an_allergy_stays_and_an_unused_inference_goes(
     inferred: dict[str, Any] = {"source": {"captured_by": "extractor"}}
     important = orc.remember("Ben seems allergic to nuts.", importance=100, **inferred)
     used, confirmed, unused, *_ = (
-        str(orc.propose_fact(each, confidence=0.8).memory_id) for each in year.FINDINGS
+        str(orc.agents.propose_fact(each, confidence=0.8).memory_id) for each in year.FINDINGS
     )
     orc.confirm(confirmed)
-    foretold = {each.memory.memory_id: each.expires_at for each in orc.expiring(days=365).items}
+    foretold = {
+        each.memory.memory_id: each.expires_at for each in orc.memories.expiring(days=365).items
+    }
     assert {used, unused} <= foretold.keys()
     assert not {allergy, important, confirmed} & foretold.keys()
     for day in range(365):
         clock.advance(days=1)
         if day % 20 == 0:
-            assert used in orc.get_context("When is the build slow?").memory_ids
-        orc.run("decay")
+            assert used in orc.context("When is the build slow?").memory_ids
+        orc.jobs.run("decay")
     kept = (allergy, important, confirmed, used)
     assert [orc.get(each).status for each in kept] == [ACTIVE] * 4
     last = orc.trace(unused).status_history[-1]
     assert (last.status, last.reason) == (MemoryStatus.RETRACTED, "decayed")
     assert 0 <= last.since - foretold[unused] < 24 * 3_600_000
     before = gone(orc)
-    assert orc.run("decay").counts["retired"] == 0
+    assert orc.jobs.run("decay").counts["retired"] == 0
     assert gone(orc) == before
 
 

@@ -12,13 +12,13 @@ from memgraph.errors import DatabaseCorrupt
 
 
 def _receipts(orc: Orchestrator) -> object:
-    return orc.receipts(), orc.recall("lamp")
+    return orc.receipts.list(), orc.recall("lamp")
 
 
 CASES: dict[str, tuple[str, Callable[[Orchestrator], object]]] = {
-    "job": ("UPDATE job_runs SET job = 'decoy'", lambda orc: orc.jobs()),
-    "state": ("UPDATE job_runs SET state = 'dome'", lambda orc: orc.jobs()),
-    "counts": ("UPDATE job_runs SET counts = '{'", lambda orc: orc.jobs()),
+    "job": ("UPDATE job_runs SET job = 'decoy'", lambda orc: orc.jobs.list()),
+    "state": ("UPDATE job_runs SET state = 'dome'", lambda orc: orc.jobs.list()),
+    "counts": ("UPDATE job_runs SET counts = '{'", lambda orc: orc.jobs.list()),
     "time": ("UPDATE memories SET created_at = 'soon'", lambda orc: orc.recall("lamp")),
     "viewer": ("UPDATE recalls SET viewer = '{}'", _receipts),
     "request": ("UPDATE recalls SET request = '['", _receipts),
@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str, Callable[[Orchestrator], object]]] = {
 def test_a_changed_value_is_damage(service: MemoryService, orc: Orchestrator, case: str) -> None:
     change, read = CASES[case]
     orc.remember("The lamp is green.")
-    orc.run("decay")
+    orc.jobs.run("decay")
     read(orc)
     path = service.paths("orc-1").database
     service.forget("orc-1")

@@ -317,7 +317,7 @@ def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator(NAME)
         assert [orc.get(item) for item in remaining] == before
-        assert len(orc.subgraph(remaining).edges) == 1
+        assert len(orc.graph.subgraph(remaining).edges) == 1
         assert orc.verify().findings == []
 
 

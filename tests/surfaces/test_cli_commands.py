@@ -195,8 +195,8 @@ def proposed(cli: CommandLine) -> str:
             orc = service.orchestrator("orc-1")
             orc.remember("Mrs. Vitalia Borges signed the lease.")
             orc.remember("Mrs. Vitka sends her regards about the lease.")
-            orc.run("enrichment")
-            [proposal] = orc.entity_proposals()
+            orc.jobs.run("enrichment")
+            [proposal] = orc.entities.proposals()
     finally:
         server.close()
     return proposal.proposal_id

@@ -102,7 +102,7 @@ def test_what_was_put_aside_is_tried_again(cli: CommandLine) -> None:
                 " '{\"session_id\":\"s\"}', 1, 'storage.busy')"
             )
         assert cli.json("sessions", "orc-1", "--retry") == {"retried": 1, "left": 0}
-        assert service.orchestrator("orc-1").event_failures() == []
+        assert service.orchestrator("orc-1").events.failures() == []
     assert sessions(cli, "--pending") == {}
     assert cli.json("sessions", "orc-1", "--retry") == {"retried": 0, "left": 0}
 

@@ -22,7 +22,7 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
         turn = {"source_role": "user", "content": "I keep bees behind the house in Leeds."}
         orc.save_episodes({**turn, "session_id": f"s-{at}"} for at in range(SESSIONS))
         for at in range(SESSIONS):
-            orc.end_session(f"s-{at}")
+            orc.sessions.end(f"s-{at}")
     command = [*START, "run", "consolidation", "orc-1", "--json"]
     with subprocess.Popen(
         command,
@@ -49,5 +49,5 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
 
 def _at_work(root: Path) -> bool:
     with MemoryService(root, environ={}, background=False) as service:
-        runs = service.orchestrator("orc-1").jobs(limit=1)
+        runs = service.orchestrator("orc-1").jobs.list(limit=1)
     return bool(runs) and runs[0].state == "running"

@@ -62,7 +62,9 @@ def test_the_way_from_a_listing_to_a_promotion_needs_no_other_ids(cli: CommandLi
     with MemoryService(cli.root, background=False) as service:
         viewer = Viewer(session_ids=frozenset({"t1"}))
         item = (
-            service.orchestrator("orc-1", viewer=viewer).task("t1").add_reasoning("Cool it.", "p")
+            service.orchestrator("orc-1", viewer=viewer)
+            .stores.task("t1")
+            .add_reasoning("Cool it.", "p")
         )
     (told,) = cli.json("tier", "orc-1", "--task", "t1")["items"]
     assert told["context_item_id"] == item.context_item_id != told["memory_id"]

@@ -112,7 +112,7 @@ def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
         memory = orc.get(answer.json()["memory_id"])
-        receipt = orc.receipt(bundle["receipt_id"])
+        receipt = orc.receipts.get(bundle["receipt_id"])
     assert bundle["items"]
     assert [each.memory_id for each in receipt.items] == [
         each["memory"]["memory_id"] for each in bundle["items"]

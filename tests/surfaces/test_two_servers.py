@@ -57,7 +57,7 @@ def test_both_write_one_finds_what_the_other_wrote_and_a_retry_at_the_other_is_n
         assert one.end() == two.end() == 0
     with MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        assert orc.stats()["memories"]["status"] == {"active": 4 * WRITES}
+        assert orc.maintenance.stats()["memories"]["status"] == {"active": 4 * WRITES}
         ids = {each for written_by_one in made for each in written_by_one}
         assert len(ids) == 4 * WRITES
         assert {orc.get(each).memory_id for each in ids} == ids

@@ -83,15 +83,15 @@ class ContextAssembler(ContextBuilder):
 
     def task_store(self, task_id: str) -> TaskMemoryStore:
         """Return the store of a task."""
-        return self._handle(session_ids=frozenset({task_id})).task(task_id)
+        return self._handle(session_ids=frozenset({task_id})).stores.task(task_id)
 
     def project_store(self, project_id: str) -> ProjectMemoryStore:
         """Return the store of a project."""
-        return self._handle(project_ids=frozenset({project_id})).project(project_id)
+        return self._handle(project_ids=frozenset({project_id})).stores.project(project_id)
 
     def global_store(self) -> GlobalMemoryStore:
         """Return the store of the global tier."""
-        return self._handle().everywhere(self._callback)
+        return self._handle().stores.global_tier(self._callback)
 
     def promote(
         self,
@@ -104,7 +104,7 @@ class ContextAssembler(ContextBuilder):
     ) -> str | None:
         """Promote a task's memory to its project, or a project's to the global tier.
 
-        See ``Orchestrator.promote``, which it raises and returns as.
+        See ``Orchestrator.contexts.promote``, which it raises and returns as.
 
         Args:
             task_id, project_id: where the memory is, and where it goes.
@@ -113,7 +113,7 @@ class ContextAssembler(ContextBuilder):
             session_ids=frozenset() if task_id is None else frozenset({task_id}),
             project_ids=frozenset() if project_id is None else frozenset({project_id}),
         )
-        return handle.promote(
+        return handle.contexts.promote(
             memory_id,
             to,
             project_id if to == Tier.PROJECT else None,

@@ -49,7 +49,7 @@ def search_memory(
 
     Turns that only repeat the question, and the labels of tool calls, are left out.
     """
-    bundle = handle.recall_shown(
+    bundle = handle.agents.recall_shown(
         lambda bundle: bundle.items[: len(_told(bundle)["memories"])],
         query,
         answers=limit,
@@ -77,7 +77,7 @@ def remember_fact(
     Relations to other facts are in ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
     ``pending`` when more may be found.
     """
-    done = handle.propose_fact(
+    done = handle.agents.propose_fact(
         content,
         confidence=confidence,
         entity_names=entity_names,
@@ -97,27 +97,27 @@ def correct_fact(
 
     A more trusted fact is not replaced: the two contradict each other then.
     """
-    made = handle.propose_correction(memory_id, new_content, session_id=session_id)
+    made = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
     replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
     return {"memory_id": made, "replaced": memory_id if replaced else None}
 
 
 def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
     """Protect a fact from expiry: ``{"memory_id": …, "protected": true}``."""
-    handle.confirm_proposed(memory_id)
+    handle.agents.confirm_proposed(memory_id)
     return {"memory_id": memory_id, "protected": True}
 
 
 def memory_stats(handle: Orchestrator) -> dict[str, Any]:
     """Return counts of the visible memories, the latest one, and the last consolidation."""
-    latest = handle.list_memories(limit=1)
+    latest = handle.memories.list(limit=1)
     done = [
         each.ended_at
-        for each in handle.jobs(limit=200)
+        for each in handle.jobs.list(limit=200)
         if each.job is JobName.CONSOLIDATION and each.state is JobState.DONE and each.ended_at
     ]
     return {
-        "memories": handle.visible_counts(),
+        "memories": handle.memories.counts(),
         "latest_at": iso(latest[0].created_at) if latest else None,
         "last_consolidation_at": iso(done[0]) if done else None,
     }
@@ -125,7 +125,7 @@ def memory_stats(handle: Orchestrator) -> dict[str, Any]:
 
 def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
     """Return an entity's profile, memories that name it, and entities named beside it."""
-    found = handle.get_entity_info(name)
+    found = handle.entities.get(name)
     head = {
         "entity_id": found.entity_id,
         "name": cut(found.canonical_name),
@@ -138,7 +138,7 @@ def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
         "could_also_mean": _names([each.canonical_name for each in found.candidates[:5]]),
     }
     told = fitting(head, "memories", [remembered(each) for each in found.memories])
-    handle.note_handed_out([each["text"] for each in told["memories"]])
+    handle.agents.note_handed_out([each["text"] for each in told["memories"]])
     return told
 
 
@@ -148,9 +148,9 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
     Raises:
         Conflict: it ran within ``PAUSE_MS``, whoever requested it.
     """
-    if handle.maintained_since(PAUSE_MS):
+    if handle.agents.maintained_since(PAUSE_MS):
         raise Conflict("it ran a short time ago")
-    runs = handle.maintain()
+    runs = handle.jobs.maintain()
     return {
         "runs": [
             {
@@ -214,7 +214,7 @@ def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
     """Add cut lines to the receipt of a recall, which holds whole texts."""
     shortened = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
     if shortened:
-        handle.note_handed_out(shortened)
+        handle.agents.note_handed_out(shortened)
 
 
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def relate_memories(
     reason: str | None = None,
 ) -> dict[str, Any]:
     """Join two memories: ``{"outcome": "stored" | "duplicate", "edge_id": …}``."""
-    done = handle.propose_relation(from_id, edge_type, to_id, reason=reason)
+    done = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
     return {"outcome": done.outcome, "edge_id": done.edge_id}
 
 
@@ -255,7 +255,7 @@ def list_contradictions(
     handle: Orchestrator, resolved: bool = False, limit: int = 10, after: str | None = None
 ) -> dict[str, Any]:
     """Contradictions with both sides, the newest first; ``next_after`` asks for the next page."""
-    page = handle.contradictions(resolved=resolved, limit=limit, after=after)
+    page = handle.contradictions.list(resolved=resolved, limit=limit, after=after)
     items = [_contradiction(each) for each in page.items]
     told = fitting({"next_after": page.next_after}, "contradictions", items)
     if told["left_out"]:
@@ -337,4 +337,4 @@ def _place(memory: Memory, source: StoredSource) -> str:
 
 
 def _note(handle: Orchestrator, told: list[dict[str, Any]]) -> None:
-    handle.note_handed_out([each["text"] for each in told])
+    handle.agents.note_handed_out([each["text"] for each in told])

@@ -182,7 +182,7 @@ class _Turns:
 
     def _known(self, message: str) -> str:
         try:
-            return self.orc.get_context(message, exclude_session_id=self.session_id, kinds=()).text
+            return self.orc.context(message, exclude_session_id=self.session_id, kinds=()).text
         except MemgraphError as error:
             _log.warning("no memories for this message: %s", error.code)
             return ""

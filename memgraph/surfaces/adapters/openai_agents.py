@@ -182,7 +182,7 @@ def memory_instructions(
         asked = _last_words(context.turn_input)
         try:
             block = await asyncio.to_thread(
-                lambda: orchestrator.get_context(asked, limit=limit, exclude_session_id=session_id)
+                lambda: orchestrator.context(asked, limit=limit, exclude_session_id=session_id)
             )
         except MemgraphError as error:
             _log.warning("no memory in the instructions: %s (%s)", error.message, error.code)

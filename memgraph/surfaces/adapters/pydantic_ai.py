@@ -153,7 +153,7 @@ def memory_instructions(
     Args:
         session_id: the conversation, whose own turns are left out; None: the ``conversation_id``
             of the run.
-        limit, format, include_insight: see ``Orchestrator.get_context``.
+        limit, format, include_insight: see ``Orchestrator.context``.
     """
     blocks: dict[_Asked, str] = {}
 
@@ -174,7 +174,7 @@ def memory_instructions(
     def ask(asked: _Asked) -> str:
         _, conversation, prompt = asked
         try:
-            found = orchestrator.get_context(
+            found = orchestrator.context(
                 prompt,
                 limit=limit,
                 format=format,

@@ -25,18 +25,18 @@ def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]
         ``{"embedded": n, "pending": n}`` and, when it stopped early, its ``code``.
     """
     provider = orchestrator.settings.memory.embedding.provider
-    orchestrator.compare_pending(limit=MAX_COMPARED)
+    orchestrator.maintenance.compare_pending(limit=MAX_COMPARED)
     told: dict[str, Any] = {"embedded": 0, "pending": 0}
     if provider == "none":
         return told
-    waiting = orchestrator.pending_embeddings()
+    waiting = orchestrator.maintenance.pending_embeddings()
     if waiting and provider in LOCAL_PROVIDERS:
         with progress("embedding", min(waiting, MAX_EMBEDDED)) as advance:
-            drained = orchestrator.embed_pending(limit=MAX_EMBEDDED, progress=advance)
+            drained = orchestrator.maintenance.embed_pending(limit=MAX_EMBEDDED, progress=advance)
         told["embedded"] = drained.ready
         if drained.error_code is not None:
             told["code"] = drained.error_code
-        waiting = orchestrator.pending_embeddings()
+        waiting = orchestrator.maintenance.pending_embeddings()
     told["pending"] = waiting
     if waiting and not quiet:
         note(_what_waits(orchestrator.name, told))

@@ -116,7 +116,7 @@ def _bulletin(handle: Orchestrator, _last: str) -> ResourceText:
 
 def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
     found = handle.trace(memory_id)
-    handle.note_handed_out([found.memory.content])
+    handle.agents.note_handed_out([found.memory.content])
     told = found.memory.model_dump(mode="json")
     return ResourceText(
         as_json(seen({**told, "source": short_citation(found.memory, found.source)}))
@@ -124,7 +124,7 @@ def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
 
 
 def _manifest(handle: Orchestrator, sha256: str) -> ResourceText:
-    return ResourceText(as_json(seen(handle.manifest(sha256))))
+    return ResourceText(as_json(seen(handle.ingestion.manifest(sha256))))
 
 
 RESOURCES: Final[Mapping[str, Resource]] = {

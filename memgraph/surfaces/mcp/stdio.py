@@ -39,7 +39,7 @@ def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None
     door = DirectAccess(handle, root, scope=scope)
 
     def failed(_context: Context, error: Exception) -> None:
-        handle.log_event("mcp.bug", **bug_fields(error))
+        handle.ingestion.log_event("mcp.bug", **bug_fields(error))
 
     try:
         with _interruptible():

@@ -139,16 +139,16 @@ class Tool:
 
 def stats(handle: Orchestrator) -> dict[str, Any]:
     """Return counts of what the caller sees, without hidden memories."""
-    latest = handle.list_memories(limit=1)
+    latest = handle.memories.list(limit=1)
     return {
-        "memories": handle.visible_counts(),
+        "memories": handle.memories.counts(),
         "latest_at": iso(latest[0].created_at) if latest else None,
     }
 
 
 def context(handle: Orchestrator, message: str, limit: int | None = None) -> dict[str, Any]:
     """Return the block of memories to put before a message, always fenced."""
-    block = handle.get_context(message, limit=limit, format=BlockFormat.FENCED)
+    block = handle.context(message, limit=limit, format=BlockFormat.FENCED)
     return {
         "text": block.text,
         "memory_ids": list(block.memory_ids),

@@ -77,11 +77,11 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
     notes = {note.seq: note for note in case.journal}
     for memory_id in ids:
         notes |= {note.seq: note for note in orc.trace(memory_id).journal}
-    seals = orc.journal_seals(notes)
+    seals = orc.maintenance.journal_seals(notes)
     receipts: dict[str, list[Any]] = {}
     for memory_id in ids:
-        hand_outs = orc.impact(memory_id, max_nodes=PACKED).own_hand_outs[:PACKED]
-        receipts[memory_id] = [asdict(orc.receipt(each.receipt_id)) for each in hand_outs]
+        hand_outs = orc.graph.impact(memory_id, max_nodes=PACKED).own_hand_outs[:PACKED]
+        receipts[memory_id] = [asdict(orc.receipts.get(each.receipt_id)) for each in hand_outs]
     seal = sealed(visit, orc)
     head = None if seal.head is None else asdict(seal.head)
     files = {

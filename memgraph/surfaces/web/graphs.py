@@ -198,7 +198,7 @@ def lines_of(visit: Visit, *memory_ids: str) -> Mapping[str, SourceLines]:
     if not visit.may(Permission.AUDIT):
         return {}
     orc = visit.enter(Permission.AUDIT)
-    return {each: orc.source_lines(each) for each in memory_ids}
+    return {each: orc.sources.lines(each) for each in memory_ids}
 
 
 WIDTH: Final = 1_000.0

@@ -103,10 +103,10 @@ WAYS: dict[str, Way] = {
     "save_episodes": lambda orc, place, text: batch(
         orc.save_episodes([{"content": text, **said(place)}])
     ),
-    "publish a person's": lambda orc, place, text: orc.publish(
+    "publish a person's": lambda orc, place, text: orc.events.publish(
         UserTurn(content=text, **said(place))
     ),
-    "publish an agent's": lambda orc, place, text: orc.publish(
+    "publish an agent's": lambda orc, place, text: orc.events.publish(
         AgentTurn(content=text, **said(place))
     ),
     "correct": correct,
@@ -187,11 +187,11 @@ CHANGES: list[Callable[[Orchestrator, str, str], object]] = [
     lambda orc, seen, other: orc.confirm(other),
     lambda orc, seen, other: orc.retract(other, reason="a test"),
     lambda orc, seen, other: orc.restore(other, reason="a test"),
-    lambda orc, seen, other: orc.promote(other, "global", confirmation_callback=CONFIRM),
-    lambda orc, seen, other: orc.promote(other, "project", "p1"),
+    lambda orc, seen, other: orc.contexts.promote(other, "global", confirmation_callback=CONFIRM),
+    lambda orc, seen, other: orc.contexts.promote(other, "project", "p1"),
     lambda orc, seen, other: orc.remember("from it", derived_from=[other]),
-    lambda orc, seen, other: orc.propose_correction(other, "otherwise"),
-    lambda orc, seen, other: orc.confirm_proposed(other),
+    lambda orc, seen, other: orc.agents.propose_correction(other, "otherwise"),
+    lambda orc, seen, other: orc.agents.confirm_proposed(other),
 ]
 
 
@@ -215,10 +215,10 @@ def test_what_the_key_does_not_see_it_does_not_change(
 @pytest.mark.parametrize(
     "opening",
     [
-        lambda orc: orc.task("s2"),
-        lambda orc: orc.project("p2"),
-        lambda orc: orc.propose_fact("Tea is hot.", scope="project", scope_id="p2"),
-        lambda orc: orc.propose_fact("Tea is cold.", scope="session", scope_id="s2"),
+        lambda orc: orc.stores.task("s2"),
+        lambda orc: orc.stores.project("p2"),
+        lambda orc: orc.agents.propose_fact("Tea is hot.", scope="project", scope_id="p2"),
+        lambda orc: orc.agents.propose_fact("Tea is cold.", scope="session", scope_id="s2"),
     ],
 )
 def test_a_place_that_is_not_granted_is_not_opened(
@@ -235,9 +235,9 @@ def test_a_task_is_promoted_to_a_project_that_is_granted_alone(gate: Gate) -> No
     noted = orc.remember("The oven is slow.", scope="session", scope_id="s1")
     before = everything(gate)
     with pytest.raises(AccessDenied):
-        orc.promote(noted, "project", "p2")
+        orc.contexts.promote(noted, "project", "p2")
     assert everything(gate) == before
-    promoted = orc.promote(noted, "project", "p1")
+    promoted = orc.contexts.promote(noted, "project", "p1")
     assert promoted is not None
     assert orc.get(promoted).scope_id == "p1"
 
@@ -249,11 +249,11 @@ def test_what_a_store_or_a_model_keeps_is_seen_by_the_key(
     """Both choose a sensitivity of their own."""
     orc = handle_of(gate, project_ids=("p1",), clearance=clearance, agent_id="x")
     number = list(Sensitivity).index(clearance)
-    orc.project("p1").add_decision(f"Bread number {number} rises in the warm.")
-    proposed = orc.propose_fact(
+    orc.stores.project("p1").add_decision(f"Bread number {number} rises in the warm.")
+    proposed = orc.agents.propose_fact(
         f"The shop number {number} sells bread.", scope="project", scope_id="p1"
     )
-    for each in orc.list_memories(limit=1000):
+    for each in orc.memories.list(limit=1000):
         facts = ScopeFacts(each.scope, each.scope_id, each.sensitivity, each.agent_id)
         assert visible(orc.viewer, facts).allowed
     assert orc.get(proposed.memory_id).scope_id == "p1"
@@ -291,13 +291,13 @@ def test_a_conversation_that_begins_ends_those_alone_of_which_the_key_sees_a_tur
     host.save_episode("Elsewhere.", session_id="elsewhere", source_role="user", **place)
     host.save_episode("Go on.", session_id="shared", source_role="user", **place)
     with pytest.raises(NotFound):
-        orc.end_session("elsewhere")
+        orc.sessions.end("elsewhere")
     orc.save_episode("And now?", session_id="second", source_role="user")
-    still_open = {each.session_id for each in host.sessions() if each.completed_at is None}
+    still_open = {each.session_id for each in host.sessions.list() if each.completed_at is None}
     assert {"elsewhere", "second"} <= still_open
     assert not {"first", "shared"} & still_open
     host.save_episode("All over.", session_id="last", source_role="user")
-    still_open = {each.session_id for each in host.sessions() if each.completed_at is None}
+    still_open = {each.session_id for each in host.sessions.list() if each.completed_at is None}
     assert still_open == {"last"}
 
 

@@ -170,9 +170,9 @@ def test_a_hidden_memory_is_missed_as_one_that_is_not_there_and_both_are_journal
 @pytest.mark.parametrize(
     ("asking", "field"),
     [
-        (lambda orc: orc.task("t9"), "task"),
+        (lambda orc: orc.stores.task("t9"), "task"),
         (lambda orc: orc.recall("x", project_ids=["p9"]), "project_ids"),
-        (lambda orc: orc.get_context("x", agent_id="y"), "agent_id"),
+        (lambda orc: orc.context("x", agent_id="y"), "agent_id"),
         (lambda orc: orc.remember("x", source={"source_path": "/etc/passwd"}), "source_path"),
         (lambda orc: orc.remember("x", sensitivity="Restricted"), "write"),
     ],
@@ -246,11 +246,11 @@ def test_what_a_request_may_not_name_an_auditor_finds_by_its_name(gate: Gate) ->
 
 MISSES: list[Callable[[Orchestrator, str], object]] = [
     lambda orc, asked: orc.trace(asked),
-    lambda orc, asked: orc.receipt(asked),
-    lambda orc, asked: orc.get_entity_info(asked),
-    lambda orc, asked: orc.end_session(asked),
-    lambda orc, asked: orc.resolve(asked, winner=asked, reason="a test"),
-    lambda orc, asked: orc.ingest_file(asked),
+    lambda orc, asked: orc.receipts.get(asked),
+    lambda orc, asked: orc.entities.get(asked),
+    lambda orc, asked: orc.sessions.end(asked),
+    lambda orc, asked: orc.contradictions.resolve(asked, winner=asked, reason="a test"),
+    lambda orc, asked: orc.ingestion.get(asked),
     lambda orc, asked: orc.remember("from it", derived_from=[asked]),
 ]
 
@@ -343,7 +343,7 @@ def test_a_key_that_is_refused_too_often_waits_before_anything_is_looked_at(
         assert isinstance(error, RateLimited)
         assert error.details == {"retry_after_s": 60}
     assert len(told(gate, "orc-2")) == 2
-    assert gate.enter(other, "orc-1", READ).stats()["memories"]
+    assert gate.enter(other, "orc-1", READ).maintenance.stats()["memories"]
     clock.advance(ms=60_000)
     assert gate.enter(one, "orc-1", READ).name == "orc-1"
 

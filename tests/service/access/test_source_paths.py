@@ -74,7 +74,7 @@ WAYS: dict[str, Way] = {
     "save_episodes": lambda orc, path: outcome(
         orc.save_episodes([{"content": "x", **TALK, **from_file(path)}])
     ),
-    "publish": lambda orc, path: orc.publish(
+    "publish": lambda orc, path: orc.events.publish(
         UserTurn(**{"content": "x", **TALK, **from_file(path)})
     ),
     "correct": lambda orc, path: orc.correct(
@@ -110,7 +110,7 @@ def test_every_way_refuses_another_file_and_tells_of_it_without_its_name(
     path = "/etc/passwd-of-nobody"
     with pytest.raises(AccessDenied):
         WAYS[way](orc, path)
-    assert [each.content for each in orc.list_memories() if each.content == "x"] == []
+    assert [each.content for each in orc.memories.list() if each.content == "x"] == []
     [entry] = told(service)
     assert (entry["field"], entry["code"]) == ("source_path", "access.denied")
     assert entry["asked_sha256"] == hashlib.sha256(path.encode()).hexdigest()
@@ -169,7 +169,7 @@ def test_whatever_lies_outside_is_refused_alike_whether_it_is_there_or_not(
     assert len(named) == 1
     assert len(set(answers.values())) == 1
     assert len(told(service)) == len(given)
-    assert orc.list_memories() == []
+    assert orc.memories.list() == []
 
 
 def test_a_loop_of_links_is_what_it_is(
@@ -204,7 +204,7 @@ def test_a_dropped_file_is_a_source_by_its_real_path_too(tmp_path: Path, clock: 
         orc = service.orchestrator("orc-1", create=True)
         (orc.paths.ingest / "notes.md").write_text("# Notes\n\nWe bake at night.\n", "utf-8")
         IngestPipeline(orc).run()
-        dropped = orc.list_memories()
+        dropped = orc.memories.list()
         kept = str(orc.paths.processed / "notes.md")
         named = orc.remember("It says so.", **from_file(kept))
         ids = [*(each.memory_id for each in dropped), named]

@@ -33,7 +33,7 @@ def sources(block: str) -> list[str]:
 
 @pytest.mark.parametrize("form", BlockFormat)
 def test_a_block_before_a_message(orc: Orchestrator, path: str, form: BlockFormat) -> None:
-    block = orc.get_context(ASKED, format=form)
+    block = orc.context(ASKED, format=form)
     assert len(block.memory_ids) == 2
     assert sources(block.text) == ([SHOWN] * 2 if form is BlockFormat.FENCED else [])
     assert_tells_no_place(block.text, path)

@@ -120,7 +120,7 @@ def test_no_forgetting_of_one_touches_another(
     before = all_of("ben")
     if "itemIds" in request_:
         owner = service.orchestrator(NAME, viewer=EVERYTHING)
-        request_["itemIds"] = [each.memory_id for each in owner.list_memories(limit=1_000)]
+        request_["itemIds"] = [each.memory_id for each in owner.memories.list(limit=1_000)]
     try:
         ana.call("forget", request_)
     except InvalidInput:

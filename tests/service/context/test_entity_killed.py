@@ -45,14 +45,14 @@ def test_a_killed_store_leaves_all_of_a_batch_or_nothing(tmp_path: Path) -> None
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
         orc = service.orchestrator(ORC)
         found: Counter[tuple[str, int]] = Counter()
-        page = orc.list_memories(limit=1_000)
+        page = orc.memories.list(limit=1_000)
         while page:
             for each in page:
                 assert each.status is MemoryStatus.ACTIVE
                 match = re.fullmatch(r"Item \d+ of batch (\d+) by (p\d)\.", each.content)
                 assert match is not None
                 found[match[2], int(match[1])] += 1
-            page = orc.list_memories(limit=1_000, before=page[-1].memory_id)
+            page = orc.memories.list(limit=1_000, before=page[-1].memory_id)
         assert set(found.values()) == {ITEMS}
         assert stored <= set(found) <= begun
         assert orc.verify().ok
@@ -63,4 +63,4 @@ def test_a_killed_store_leaves_all_of_a_batch_or_nothing(tmp_path: Path) -> None
             ids = ana.store([{**known, "content": each} for each in texts(who, batch)]).stored_ids
             assert len(set(ids)) == ITEMS
         assert len(ana.list_items(limit=1_000)) == min(len(begun) * ITEMS, 1_000)
-        assert orc.stats()["memories"]["status"] == {"active": len(begun) * ITEMS}
+        assert orc.maintenance.stats()["memories"]["status"] == {"active": len(begun) * ITEMS}

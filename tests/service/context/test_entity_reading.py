@@ -138,7 +138,7 @@ def test_nothing_of_one_agent_reaches_another(
     granted = service.orchestrator(
         NAME, viewer=Viewer(agent_id="ben", session_ids=frozenset("s"), project_ids=frozenset("p"))
     )
-    assert "Ana" not in granted.get_context("canary", limit=100, kinds=()).text
+    assert "Ana" not in granted.context("canary", limit=100, kinds=()).text
     assert "Ana" not in granted.bulletin().bulletin.text
     assert "Ben's canary sings." in granted.bulletin().bulletin.text
 
@@ -160,13 +160,13 @@ def test_facts_made_of_an_agents_turns_are_its_own(
     orc.save_episode("We meet at noon on Mondays.", session_id="s", source_role="user")
     said = "I moved to Lisbon in May and I work at a canary farm."
     ana.store([item(said, tier="EpisodicMemory", sessionId="s")])
-    orc.end_session("s")
-    orc.consolidate("s")
-    made = [each for each in orc.list_memories(kinds=[MemoryKind.FACT]) if "Lisbon" in each.content]
+    orc.sessions.end("s")
+    orc.jobs.consolidate("s")
+    made = [each for each in orc.memories.list(kinds=[MemoryKind.FACT]) if "Lisbon" in each.content]
     assert made
     assert {each.agent_id for each in made} == {"ana"}
     assert {each.memory_item_id for each in ana.retrieve("Lisbon", "SemanticMemory")} >= {
         each.memory_id for each in made
     }
     assert ben.retrieve("Lisbon") == ben.list_items() == ()
-    assert "Lisbon" not in orc.get_context("Who moved to Lisbon?", agent_id="ben", kinds=()).text
+    assert "Lisbon" not in orc.context("Who moved to Lisbon?", agent_id="ben", kinds=()).text

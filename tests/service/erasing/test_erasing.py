@@ -36,7 +36,7 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     copied(orc)
     assert left_now(orc), "the world says nothing"
     shown = snapshots(service, orc)
-    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert set(report.memory_ids) == {world.secret, world.alone}
     assert report.derived == 1
@@ -65,9 +65,9 @@ def test_without_what_signs_nothing_is_erased(
 ) -> None:
     secret = orc.remember(SECRET)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
-    assert orc.erase(memory_id=secret, reason=WHY).dry_run
+    assert orc.erasure.erase(memory_id=secret, reason=WHY).dry_run
     with pytest.raises(ExtraMissing, match=r"pip install 'memgraph-memory\[signing\]'"):
-        orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert orc.get(secret).content == SECRET
 
 
@@ -81,9 +81,9 @@ def test_bulletins_that_go_are_named_whatever_they_say(
     orc.bulletin()
     shown = snapshots(service, orc)
     assert set(silent) < set(shown)
-    looked = orc.erase(memory_id=secret, reason=WHY)
+    looked = orc.erasure.erase(memory_id=secret, reason=WHY)
     assert snapshots(service, orc) == shown
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     for each in (looked, report):
         assert (each.files_redacted, each.files_removed) == ((), shown)
     assert list(orc.paths.bulletins.iterdir()) == []
@@ -91,7 +91,7 @@ def test_bulletins_that_go_are_named_whatever_they_say(
 
 
 def left_now(orc: Orchestrator) -> bool:
-    orc.stats()
+    orc.maintenance.stats()
     return any(
         b"zwieback" in each.read_bytes() for each in orc.paths.logs.iterdir() if each.is_file()
     )
@@ -99,7 +99,7 @@ def left_now(orc: Orchestrator) -> bool:
 
 def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> None:
     world = filled(orc)
-    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     erased = orc.get(world.secret)
     assert (erased.content, erased.summary, erased.tags, erased.attributes) == ("", "", (), {})
     assert erased.status is MemoryStatus.RETRACTED
@@ -109,7 +109,7 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
     found = [each.memory.memory_id for each in orc.recall("zwieback tin").items]
     assert found == [world.shared]
     with pytest.raises(Conflict, match=f"already erased by {report.erasure_id}"):
-        orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     kept = (orc.paths.memory / "erasures" / f"{report.erasure_id}.json").read_text()
     assert read_report(kept) == report
 
@@ -121,10 +121,10 @@ def test_what_is_erased_is_listed_and_counted_as_that_alone(
     orc.retract(taken, reason="wrong")
     before = clock.now_ms()
     clock.advance(days=1)
-    orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
 
     def listed(*statuses: MemoryStatus, as_of: int | None = None) -> list[str]:
-        found = orc.list_memories(statuses=statuses, as_of=as_of)
+        found = orc.memories.list(statuses=statuses, as_of=as_of)
         return [each.memory_id for each in found]
 
     everything = [other, taken, secret]
@@ -142,13 +142,13 @@ def test_what_is_erased_is_listed_and_counted_as_that_alone(
         "erased",
     ]
     counted = {"active": 1, "erased": 1, "retracted": 1}
-    assert orc.visible_counts()["status"] == counted
-    assert orc.stats()["memories"]["status"] == counted
+    assert orc.memories.counts()["status"] == counted
+    assert orc.maintenance.stats()["memories"]["status"] == counted
 
 
 def test_the_same_text_may_be_stored_again(orc: Orchestrator) -> None:
     secret = orc.remember(SECRET)
-    orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     again = orc.remember(SECRET)
     assert again != secret
     assert orc.get(again).content == SECRET
@@ -157,15 +157,15 @@ def test_the_same_text_may_be_stored_again(orc: Orchestrator) -> None:
 
 def test_an_entity_goes_with_all_that_names_it(service: MemoryService, orc: Orchestrator) -> None:
     world = filled(orc)
-    found = [each for each in orc.entities() if "Xaverskyan" in each.canonical_name]
+    found = [each for each in orc.entities.list() if "Xaverskyan" in each.canonical_name]
     assert found
     with pytest.raises(InvalidInput, match="repeats"):
-        orc.erase(entity=found[0].entity_id, reason=f"about {NAME}", dry_run=False)
-    report = orc.erase(entity=found[0].entity_id, reason=WHY, dry_run=False)
+        orc.erasure.erase(entity=found[0].entity_id, reason=f"about {NAME}", dry_run=False)
+    report = orc.erasure.erase(entity=found[0].entity_id, reason=WHY, dry_run=False)
     assert {world.secret, world.alone} <= set(report.memory_ids)
     assert report.unfinished == ()
     assert report.target == found[0].entity_id
-    assert not [each for each in orc.entities() if "Xaverskyan" in each.canonical_name]
+    assert not [each for each in orc.entities.list() if "Xaverskyan" in each.canonical_name]
     assert orc.verify().totals == {}
     assert NAME not in report.model_dump_json()
     assert left(service, orc.paths.directory, ("Xaverskyan", "xaverskyan")) == []
@@ -177,7 +177,7 @@ def test_a_session_goes_with_what_was_drawn_from_it(
     turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
     fact = orc.remember(f"{NAME} owns a vault", derived_from=[turn])
     other = orc.save_episode(OTHER, session_id="s-2", source_role="user")
-    report = orc.erase(session_id="s-1", reason=WHY, dry_run=False)
+    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert set(report.memory_ids) == {turn, fact}
     assert report.unfinished == ()
     assert orc.get(other).content == OTHER
@@ -188,17 +188,17 @@ def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- Fact: {OTHER}\n")
-    [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
-    [kept] = [each for each in orc.list_memories() if "deployment" in each.content]
-    report = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
+    [mine] = [each for each in orc.memories.list() if "zwieback" in each.content]
+    [kept] = [each for each in orc.memories.list() if "deployment" in each.content]
+    report = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert "memory/ingest/processed/notes.md" in report.files_redacted
     lines = (orc.paths.processed / "notes.md").read_text(encoding="utf-8").split("\n")
     assert len(lines) == 5
     assert OTHER in lines[3]
-    told = orc.source_lines(kept.memory_id)
+    told = orc.sources.lines(kept.memory_id)
     assert (told.state, [each.text for each in told.lines]) == ("kept", [lines[3]])
-    assert orc.source_lines(mine.memory_id).state == "erased"
+    assert orc.sources.lines(mine.memory_id).state == "erased"
     assert orc.verify().totals == {}
     assert left(service, orc.paths.directory) == []
 
@@ -206,7 +206,7 @@ def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
 def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator) -> None:
     dropped(orc, "secret.md", f"# On {NAME}\n\nIntroduction of zwieback lore.\n\n- {LINE}\n")
     path = orc.paths.processed / "secret.md"
-    report = orc.erase(path=str(path), reason=WHY, dry_run=False)
+    report = orc.erasure.erase(path=str(path), reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert "memory/ingest/processed/secret.md" in report.files_removed
     assert not path.exists()
@@ -217,7 +217,7 @@ def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator
 def test_what_another_source_says_stays(orc: Orchestrator) -> None:
     mine = orc.remember(SECRET)
     same = orc.remember(f"He said: {SECRET}")
-    report = orc.erase(memory_id=mine, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=mine, reason=WHY, dry_run=False)
     assert [(each.memory_id, each.why) for each in report.kept] == [(same, "says_it")]
     assert report.residue.shared > 0
     assert report.unfinished == ()
@@ -227,7 +227,7 @@ def test_what_another_source_says_stays(orc: Orchestrator) -> None:
 def test_who_says_nothing_else_rehearses_and_nothing_is_written(orc: Orchestrator) -> None:
     world = filled(orc)
     before = orc.verify().checked["journal_entries"]
-    report = orc.erase(memory_id=world.secret, reason=WHY)
+    report = orc.erasure.erase(memory_id=world.secret, reason=WHY)
     assert report.dry_run
     assert not report.complete
     assert report.preview is not None
@@ -241,7 +241,7 @@ def test_who_says_nothing_else_rehearses_and_nothing_is_written(orc: Orchestrato
 
 
 def test_a_report_that_was_touched_is_told(orc: Orchestrator) -> None:
-    report = orc.erase(memory_id=orc.remember(SECRET), reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=orc.remember(SECRET), reason=WHY, dry_run=False)
     text = report.model_dump_json()
     assert check_signature(read_report(text))
     forged = json.loads(text) | {"memory_ids": []}
@@ -252,24 +252,24 @@ def test_a_report_that_was_touched_is_told(orc: Orchestrator) -> None:
 
 def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
     with pytest.raises(NotFound):
-        orc.erase(memory_id="fact_x", reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id="fact_x", reason=WHY, dry_run=False)
     with pytest.raises(NotFound):
-        orc.erase(entity="Nobody", reason=WHY, dry_run=False)
+        orc.erasure.erase(entity="Nobody", reason=WHY, dry_run=False)
     with pytest.raises(NotFound):
-        orc.erase(session_id="none", reason=WHY, dry_run=False)
+        orc.erasure.erase(session_id="none", reason=WHY, dry_run=False)
     with pytest.raises(InvalidInput):
-        orc.erase(reason=WHY, dry_run=False)
+        orc.erasure.erase(reason=WHY, dry_run=False)
     with pytest.raises(InvalidInput):
-        orc.erase(memory_id="a", session_id="b", reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id="a", session_id="b", reason=WHY, dry_run=False)
 
 
 def test_what_is_exported_after_it_is_imported_as_it_is(
     service: MemoryService, orc: Orchestrator, tmp_path: Path
 ) -> None:
     world = filled(orc)
-    orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+    orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     lines = tmp_path / "export.jsonl"
-    orc.export(lines)
+    orc.exchange.export(lines)
     assert b"zwieback" not in lines.read_bytes()
     with lines.open("rb") as source:
         service.import_lines("orc-2", source)

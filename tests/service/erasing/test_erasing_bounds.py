@@ -41,22 +41,22 @@ def holding(orc: Orchestrator, text: str) -> list[str]:
 
 def test_a_short_code_is_looked_for_and_a_short_phrase_is_told(orc: Orchestrator) -> None:
     code, phrase = orc.remember("PIN is 9437"), orc.remember("so be it")
-    orc.log_event("said", text="the PIN is 9437, so be it")
-    first = orc.erase(memory_id=code, reason=WHY, dry_run=False)
+    orc.ingestion.log_event("said", text="the PIN is 9437, so be it")
+    first = orc.erasure.erase(memory_id=code, reason=WHY, dry_run=False)
     assert (first.residue.strings, first.residue.too_short) == (1, 0)
     assert holding(orc, "9437") == []
-    second = orc.erase(memory_id=phrase, reason=WHY, dry_run=False)
+    second = orc.erasure.erase(memory_id=phrase, reason=WHY, dry_run=False)
     assert (second.residue.strings, second.residue.too_short) == (0, 1)
 
 
 def test_a_day_that_was_named_is_not_taken_from_everything_else(orc: Orchestrator) -> None:
-    orc.log_event("said", text="nothing of it")
+    orc.ingestion.log_event("said", text="nothing of it")
     stamp = json.loads(orc.paths.log_file.read_text().splitlines()[-1])["time"]
     date = stamp[:10]
     due = orc.remember("The bill is due soon", attributes={"due": date})
     secret = orc.remember(f"The spare key was hidden on {date} under the pot")
-    assert date in [each.canonical_name for each in orc.entities()]
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    assert date in [each.canonical_name for each in orc.entities.list()]
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.files_redacted == ()
     assert orc.get(due).attributes == {"due": date}
@@ -70,8 +70,8 @@ def test_lines_are_those_that_were_read(orc: Orchestrator, encoding: str, end: s
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     (orc.paths.ingest / "notes.md").write_bytes(text.encode(encoding))
     IngestPipeline(orc, settle_seconds=0).run()
-    [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
-    report = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
+    [mine] = [each for each in orc.memories.list() if "zwieback" in each.content]
+    report = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     left = (orc.paths.processed / "notes.md").read_bytes().decode(encoding)
     assert len(left) == len(text.removeprefix(start if encoding == "utf-16" else ""))
@@ -92,7 +92,7 @@ def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
         return plan
 
     with patch.object(erase, "make_plan", planned):
-        report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+        report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert set(report.memory_ids) == {secret, *late}
     assert report.unfinished == ()
     assert list(orc.paths.erasing.iterdir()) == []
@@ -101,7 +101,7 @@ def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
 
 def test_nothing_is_derived_from_what_is_erased(orc: Orchestrator) -> None:
     secret, other = orc.remember(SECRET), orc.remember(STAYS)
-    orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     with pytest.raises(NotFound, match="erased"):
         orc.remember("So he hides it well", derived_from=[other, secret])
     assert orc.remember("So it is in the evening", derived_from=[other])
@@ -121,12 +121,12 @@ def test_another_writes_between_the_steps_and_nothing_is_read_any_more(
         with pytest.raises(NotFound):
             orc.remember("So it is counted", derived_from=ids[-1:])
         found = [each.memory_id for each in orc.recall("zwieback of Quendolin").items]
-        seen.append((len(set(found) & set(ids)), len(orc.list_memories())))
+        seen.append((len(set(found) & set(ids)), len(orc.memories.list())))
 
     for name in ("BLANKED", "SWEPT"):
         monkeypatch.setattr(rows, name, 2)
     monkeypatch.setattr(rows, "time", SimpleNamespace(sleep=between))
-    report = orc.erase(session_id="s-1", reason=WHY, dry_run=False)
+    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert set(report.memory_ids) == set(ids)
     assert report.unfinished == ()
     assert len(seen) > 5
@@ -153,7 +153,7 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
         return make(connection, changes)
 
     with patch.object(erasure, "apply", changed):
-        report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+        report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert late
     assert report.unfinished == ()
     assert holding(orc, "Quendolin") == []
@@ -171,7 +171,7 @@ def test_a_link_that_waits_for_what_is_erased_goes(
             " (?1, ?2, 'RelatedTo', 1, 1.0, 0), (?1, 'deployment', 'RelatedTo', 1, 1.0, 0)",
             (other, name),
         )
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.rows["ingest_pending_links"] == 1
     with service.opened(orc.name) as opened, opened.database.read() as connection:
@@ -184,10 +184,12 @@ def test_what_came_since_a_first_try_is_told_and_stays(orc: Orchestrator) -> Non
     waits = orc.paths.ingest / "waits.md"
     waits.parent.mkdir(parents=True, exist_ok=True)
     waits.write_text(SECRET, encoding="utf-8")
-    assert orc.erase(memory_id=secret, reason=WHY, dry_run=False).unfinished == ("residue.found",)
+    assert orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False).unfinished == (
+        "residue.found",
+    )
     again = orc.remember(f"He says it once more: {SECRET}")
     waits.unlink()
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert [(each.memory_id, each.why) for each in report.kept] == [(again, "says_it")]
 
@@ -199,11 +201,11 @@ def test_an_erasure_by_name_goes_on_by_name_and_health_tells_of_it(
     waits = orc.paths.ingest / "waits.md"
     waits.parent.mkdir(parents=True, exist_ok=True)
     waits.write_text(SECRET, encoding="utf-8")
-    first = orc.erase(entity=NAME, reason=WHY, dry_run=False)
+    first = orc.erasure.erase(entity=NAME, reason=WHY, dry_run=False)
     assert first.unfinished == ("residue.found",)
     assert "erasure.unfinished" in service.health(orc.name)["degraded"]
     waits.unlink()
-    again = orc.erase(entity=NAME, reason=WHY, dry_run=False)
+    again = orc.erasure.erase(entity=NAME, reason=WHY, dry_run=False)
     assert (again.erasure_id, again.unfinished) == (first.erasure_id, ())
     assert "erasure.unfinished" not in service.health(orc.name)["degraded"]
 
@@ -211,7 +213,7 @@ def test_an_erasure_by_name_goes_on_by_name_and_health_tells_of_it(
 def test_who_acted_under_the_name_is_told_and_in_nobodys_way(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True, actor=NAME)
     orc.remember(f"Mrs. {NAME} likes tea")
-    report = orc.erase(entity=NAME, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(entity=NAME, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.residue.shared == 1
 
@@ -219,13 +221,13 @@ def test_who_acted_under_the_name_is_told_and_in_nobodys_way(service: MemoryServ
 def test_a_path_is_named_as_elsewhere(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
     for name in ("notes.md", str(orc.paths.ingest / "notes.md"), f"{orc.paths.processed}/"):
-        assert orc.erase(path=name, reason=WHY, dry_run=True).memory_ids
+        assert orc.erasure.erase(path=name, reason=WHY, dry_run=True).memory_ids
 
 
 def test_a_reason_without_the_label_of_a_line_is_found(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
-    orc.log_event("said", text=f"somebody told: {LINE.removeprefix('Fact: ')}")
-    orc.erase(path="notes.md", reason=WHY, dry_run=False)
+    orc.ingestion.log_event("said", text=f"somebody told: {LINE.removeprefix('Fact: ')}")
+    orc.erasure.erase(path="notes.md", reason=WHY, dry_run=False)
     assert holding(orc, "zwieback") == []
 
 
@@ -238,7 +240,7 @@ def test_a_turn_host_shows_no_bulletin_of_before(tmp_path: Path) -> None:
         secret = orc.remember("The oven of Quendolin is hot.", type="Decision")
         assert "Quendolin" in hooks.on_message("What now?", conversation_id="c").bulletin
         with MemoryService(tmp_path, environ={}, background=False) as other:
-            other.orchestrator("orc-1").erase(memory_id=secret, reason=WHY, dry_run=False)
+            other.orchestrator("orc-1").erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
         service.forget("orc-1")
         path = service.paths("orc-1").database
         path.write_bytes(b"no database at all" * 1_000)
@@ -259,10 +261,10 @@ def test_a_file_that_cannot_be_read_is_told(orc: Orchestrator) -> None:
         return pieces(path, overlap, aside=aside)
 
     with patch.object(folder, "pieces", refused):
-        report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+        report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ("file.refused",)
     assert report.residue.unread == ("memory/ingest/processed/kept.md",)
-    assert orc.erase(memory_id=secret, reason=WHY, dry_run=False).unfinished == ()
+    assert orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False).unfinished == ()
 
 
 def test_many_are_retracted_at_once_as_one_by_one(orc: Orchestrator) -> None:
@@ -273,9 +275,9 @@ def test_many_are_retracted_at_once_as_one_by_one(orc: Orchestrator) -> None:
         for number in range(5)
     ]
     orc.retract(turns[0], reason="wrong")
-    orc.erase(session_id="s-1", reason=WHY, dry_run=False)
+    orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     for each in turns:
-        periods = orc.history(each).periods
+        periods = orc.history.get(each).periods
         assert [one.status for one in periods] == ["active", "retracted"]
         assert periods[0].until == periods[1].since
         assert orc.get(each).valid_until is not None

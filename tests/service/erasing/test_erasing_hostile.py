@@ -40,7 +40,7 @@ def embedding(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
 def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryService) -> None:
     orc = embedding.orchestrator("orc-1", create=True)
     secret, other = orc.remember(SECRET), orc.remember(OTHER)
-    orc.embed_pending()
+    orc.maintenance.embed_pending()
     with embedding.opened("orc-1") as opened, opened.database.read() as connection:
         rows = connection.exec_driver_sql(
             "SELECT e.vector FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
@@ -48,12 +48,12 @@ def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryServic
             (secret, other),
         ).all()
     gone, kept = (bytes(vector) for (vector,) in rows)
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert orc.verify().totals == {}
-    assert orc.embedding_states() == {"pending": 0, "ready": 1, "failed": 1}
-    assert orc.retry_embeddings() == 1
-    assert orc.embed_pending().ready == 0
+    assert orc.maintenance.embedding_states() == {"pending": 0, "ready": 1, "failed": 1}
+    assert orc.maintenance.retry_embeddings() == 1
+    assert orc.maintenance.embed_pending().ready == 0
     embedding.close()
     data = orc.paths.database.read_bytes()
     assert kept[:64] in data
@@ -78,7 +78,7 @@ def test_numbers_that_cursors_stand_on_stay_when_the_file_is_written_anew(
         connection.execute("INSERT INTO scrap VALUES (?)", (SECRET * 2_000,))
         connection.execute("DROP TABLE scrap")
         connection.execute("PRAGMA secure_delete = FAST")
-    report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.vacuumed
     assert report.unfinished == ()
     with service.opened("orc-1") as opened, opened.database.read() as connection:
@@ -91,12 +91,12 @@ def test_a_file_that_waits_is_left_alone_and_told(orc: Orchestrator) -> None:
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     waits = orc.paths.ingest / "waits.md"
     waits.write_text(SECRET, encoding="utf-8")
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ("residue.found",)
     assert report.residue.places == ("memory/ingest/waits.md",)
     assert waits.read_text(encoding="utf-8") == SECRET
     waits.unlink()
-    again = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    again = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert (again.erasure_id, again.unfinished) == (report.erasure_id, ())
 
 
@@ -108,7 +108,7 @@ def test_links_lead_nowhere(tmp_path: Path, orc: Orchestrator) -> None:
     orc.paths.processed.mkdir(parents=True, exist_ok=True)
     (orc.paths.processed / "link.md").symlink_to(outside)
     (orc.paths.processed / "twice.md").hardlink_to(twice)
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert "file.refused" in report.unfinished
     assert report.residue.places == ("memory/ingest/processed/twice.md",)
     assert outside.read_text(encoding="utf-8") == SECRET
@@ -117,9 +117,9 @@ def test_links_lead_nowhere(tmp_path: Path, orc: Orchestrator) -> None:
 
 def test_manifests_and_logs_stay_what_they_are(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# {NAME}'s zwieback notes\n\n- {LINE}\n- Fact: {OTHER}\n")
-    orc.log_event("said", text=f"{NAME} said: {LINE}")
-    [mine] = [each for each in orc.list_memories() if "attic" in each.content]
-    report = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
+    orc.ingestion.log_event("said", text=f"{NAME} said: {LINE}")
+    [mine] = [each for each in orc.memories.list() if "attic" in each.content]
+    report = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert "memory/logs/memory.log" in report.files_redacted
     manifest = json.loads((orc.paths.processed / "notes.md.manifest.json").read_text())
     assert manifest["memories"] == {"stored": 2}
@@ -136,7 +136,7 @@ def test_words_of_the_store_itself_are_no_strings_to_look_for(orc: Orchestrator)
     }
     secret = orc.remember("conversation", attributes=attributes, tags=["source_type"])
     orc.recall("conversation")
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.residue.strings == 0
     assert orc.verify().totals == {}
@@ -145,15 +145,15 @@ def test_words_of_the_store_itself_are_no_strings_to_look_for(orc: Orchestrator)
 def test_a_key_that_others_may_read_signs_nothing(
     service: MemoryService, orc: Orchestrator
 ) -> None:
-    orc.erase(memory_id=orc.remember(SECRET), reason=WHY, dry_run=False)
+    orc.erasure.erase(memory_id=orc.remember(SECRET), reason=WHY, dry_run=False)
     key = service.root / SIGNING_KEY_NAME
     assert key.stat().st_mode & 0o077 == 0
     key.chmod(0o644)
     secret = orc.remember(OTHER)
     with pytest.raises(InvalidConfig, match="chmod 600"):
-        orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     key.chmod(0o600)
-    assert check_signature(orc.erase(memory_id=secret, reason=WHY, dry_run=False))
+    assert check_signature(orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False))
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
     kept = orc.paths.processed / "kept.txt"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(text.encode(encoding))
-    report = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
     assert report.unfinished == ()
     left = kept.read_bytes().decode(encoding)
     assert left.startswith(stays)
@@ -198,7 +198,7 @@ def test_marks_of_emphasis_hide_nothing(orc: Orchestrator) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     text = secret.replace("412 tools", "**412\n`tools`**")
     kept.write_text(f"The saw runs. {text}\n", encoding="utf-8")
-    report = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
     assert report.files_redacted == ("memory/ingest/processed/kept.md",)
     left = kept.read_text(encoding="utf-8")
     assert not [each for each in ("412", "tools", "Quendolin") if each in left]
@@ -225,8 +225,8 @@ def test_a_file_that_writes_it_otherwise_hides_nothing(
     text = secret.replace(plain, written)
     assert text != secret
     kept.write_text(f"The saw runs. {text} And so on.\n", encoding="utf-8")
-    looked = orc.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=True)
-    report = orc.erase(memory_id=looked.memory_ids[0], reason=WHY, dry_run=False)
+    looked = orc.erasure.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=True)
+    report = orc.erasure.erase(memory_id=looked.memory_ids[0], reason=WHY, dry_run=False)
     assert report.files_redacted == looked.files_redacted
     assert report.files_redacted == ("memory/ingest/processed/kept.md",)
     assert report.unfinished == ()
@@ -241,7 +241,7 @@ def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
     waits = orc.paths.ingest / "waits.txt"
     waits.parent.mkdir(parents=True, exist_ok=True)
     waits.write_text("It owns 412\ntools, and most of them were donated.", encoding="utf-8")
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ("residue.found",)
     assert report.residue.places == ("memory/ingest/waits.txt",)
 
@@ -249,7 +249,7 @@ def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
 def test_the_same_words_in_other_lines_stay_with_who_says_them(orc: Orchestrator) -> None:
     secret = orc.remember("It owns 412 tools, and most of them were donated.")
     other = orc.remember("Somebody told: It owns 412\ntools, and most of them were donated.")
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert [(each.memory_id, each.why) for each in report.kept] == [(other, "says_it")]
     assert report.unfinished == ()
 
@@ -259,7 +259,7 @@ def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) ->
         orc.save_episode(
             f"{said}, says Quendolin.", session_id="s-1", sequence=number, source_role="Quendolin"
         )
-    report = orc.erase(session_id="s-1", reason=WHY, dry_run=False)
+    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert {orc.get(each).source_role for each in report.memory_ids} == {None}
 
@@ -267,37 +267,39 @@ def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) ->
 def test_the_name_of_who_says_what_stays_is_shared(orc: Orchestrator) -> None:
     secret = orc.remember("Quendolin likes tea")
     turn = orc.save_episode("The oven is hot.", session_id="s-1", source_role="Quendolin")
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert orc.get(turn).source_role == "Quendolin"
 
 
 def test_a_conversation_is_what_sources_list_as_one(orc: Orchestrator) -> None:
     turn = orc.save_episode("The oven is hot.", session_id="tuesday", source_role="user")
-    [listed] = [each.name for each in orc.sources(kind="conversation").items]
-    assert orc.erase(conversation_id=listed, reason=WHY, dry_run=False).memory_ids == (turn,)
+    [listed] = [each.name for each in orc.sources.list(kind="conversation").items]
+    assert orc.erasure.erase(conversation_id=listed, reason=WHY, dry_run=False).memory_ids == (
+        turn,
+    )
 
 
 def test_what_is_not_there_is_named(orc: Orchestrator) -> None:
     with pytest.raises(NotFound, match="no memory 'nope'"):
-        orc.erase(memory_id="nope", reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id="nope", reason=WHY, dry_run=False)
     with pytest.raises(NotFound, match="no memory of the run 'nope'"):
-        orc.erase(workflow_run_id="nope", reason=WHY, dry_run=False)
+        orc.erasure.erase(workflow_run_id="nope", reason=WHY, dry_run=False)
 
 
 def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- Fact: {OTHER}\n")
-    [mine] = [each for each in orc.list_memories() if "zwieback" in each.content]
+    [mine] = [each for each in orc.memories.list() if "zwieback" in each.content]
     drawn = orc.remember("So it lies up there", derived_from=[mine.memory_id])
-    orc.log_event("said", text=f"somebody told: {LINE}")
+    orc.ingestion.log_event("said", text=f"somebody told: {LINE}")
     waits = orc.paths.ingest / "waits.md"
     waits.write_text(LINE, encoding="utf-8")
-    looked = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=True)
+    looked = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=True)
     assert looked.preview is not None
     assert looked.preview.derived_ids == (drawn,)
     assert looked.preview.waiting == ("memory/ingest/waits.md",)
     waits.unlink()
-    done = orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
+    done = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert set(looked.files_redacted) >= {"memory/ingest/processed/notes.md"}
     assert sorted(done.files_redacted) == sorted(looked.files_redacted)
     assert done.files_removed == looked.files_removed
@@ -312,8 +314,8 @@ def test_what_stands_in_another_case_is_told_and_not_touched(orc: Orchestrator) 
     text = f"# NOTES\n\n{said.upper()}\n\nOf {said}.\n\n- {wrapped}\n"
     kept.write_text(text, encoding="utf-8")
     name = "memory/ingest/processed/minutes.md"
-    looked = orc.erase(memory_id=secret, reason=WHY)
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    looked = orc.erasure.erase(memory_id=secret, reason=WHY)
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     for each in (looked, report):
         assert each.files_redacted == (name,)
         assert [(one.file, one.count) for one in each.residue.other_case] == [(name, 2)]
@@ -327,7 +329,7 @@ def test_what_stands_in_another_case_is_told_and_not_touched(orc: Orchestrator) 
 
 def test_a_short_name_in_another_case_is_not_told(orc: Orchestrator) -> None:
     secret = orc.remember("Will Rose knows the way")
-    orc.log_event("said", text="there will rose bushes be, and the way")
-    report = orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+    orc.ingestion.log_event("said", text="there will rose bushes be, and the way")
+    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.residue.other_case == ()
     assert check_signature(report)

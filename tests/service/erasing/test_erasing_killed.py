@@ -32,7 +32,7 @@ def test_what_was_killed_is_finished_by_the_next(tmp_path: Path, place: str) -> 
     assert killed(root, world.secret, place) == -signal.SIGKILL
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert report.unfinished == ()
         assert set(report.memory_ids) == {world.secret, world.alone}
         assert len(report.tombstones) == 2
@@ -51,7 +51,7 @@ def test_the_next_erasure_of_something_else_finishes_it_too(tmp_path: Path) -> N
     assert killed(root, world.secret, "rows") == -signal.SIGKILL
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        report = orc.erase(memory_id=world.other, reason=WHY, dry_run=False)
+        report = orc.erasure.erase(memory_id=world.other, reason=WHY, dry_run=False)
         assert report.memory_ids == (world.other, world.shared)
         assert len(list((orc.paths.memory / "erasures").iterdir())) == 2
         assert left(service, orc.paths.directory) == []
@@ -72,13 +72,13 @@ def test_a_reader_in_the_way_is_told_and_waited_for_next_time(
         reader = sqlite.connect(str(orc.paths.database), isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM memories").fetchone()
-        report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert "database.in_use" in report.unfinished
         assert not report.complete
         assert list((orc.paths.memory / "erasing").iterdir())
         reader.execute("COMMIT")
         reader.close()
-        again = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        again = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert again.unfinished == ()
         assert again.erasure_id == report.erasure_id
         assert again.tombstones == report.tombstones
@@ -106,7 +106,9 @@ def test_others_write_while_it_waits_for_a_reader(orc: Orchestrator) -> None:
 
     with ThreadPoolExecutor(1) as other:
         written = other.submit(write_then_end_the_reader)
-        report = orc.erase(memory_id=world.secret, reason=WHY, dry_run=False, progress=progress)
+        report = orc.erasure.erase(
+            memory_id=world.secret, reason=WHY, dry_run=False, progress=progress
+        )
         written.result()
     # With the lock held all along neither would end before the other gives up.
     assert report.unfinished == ()
@@ -122,7 +124,7 @@ def test_what_another_process_still_had_in_hand_is_not_written_back(tmp_path: Pa
             late = two.orchestrator("orc-1")
             late.bulletin()
             late.recall("vault")
-            orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+            orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
             # Closing writes what it kept in memory: snapshots, receipts, lines.
         assert left(one, root) == []
 

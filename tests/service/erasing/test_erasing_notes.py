@@ -34,8 +34,8 @@ def test_the_reason_of_a_decision_goes_with_either_side(
     service: MemoryService, orc: Orchestrator, note: str, winner_goes: bool
 ) -> None:
     one, two, edge = rivals(orc)
-    orc.resolve(edge, winner=one, reason=note)
-    report = orc.erase(memory_id=one if winner_goes else two, reason=WHY, dry_run=False)
+    orc.contradictions.resolve(edge, winner=one, reason=note)
+    report = orc.erasure.erase(memory_id=one if winner_goes else two, reason=WHY, dry_run=False)
     assert report.complete
     assert orc.verify().totals == {}
     assert left(service, orc.paths.directory, CANARY) == []
@@ -45,10 +45,10 @@ def test_the_reason_of_a_decision_that_was_reopened_goes(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     one, two, edge = rivals(orc)
-    orc.resolve(edge, winner=one, reason="first come")
-    orc.reopen(edge, reason=NOTE)
-    orc.dismiss(edge, reason=NOTE)
-    assert orc.erase(memory_id=one, reason=WHY, dry_run=False).complete
+    orc.contradictions.resolve(edge, winner=one, reason="first come")
+    orc.contradictions.reopen(edge, reason=NOTE)
+    orc.contradictions.dismiss(edge, reason=NOTE)
+    assert orc.erasure.erase(memory_id=one, reason=WHY, dry_run=False).complete
     assert orc.verify().totals == {}
     assert left(service, orc.paths.directory, CANARY) == []
     del two
@@ -57,20 +57,20 @@ def test_the_reason_of_a_decision_that_was_reopened_goes(
 def test_words_that_are_said_of_other_decisions_stay_there(orc: Orchestrator) -> None:
     common = "the later statement is the right one"
     one, two, edge = rivals(orc)
-    orc.resolve(edge, winner=one, reason=common)
+    orc.contradictions.resolve(edge, winner=one, reason=common)
     three, four = orc.remember("The lamp is red"), orc.remember("Every wall is blue")
     other = orc.relate(three, EdgeType.CONTRADICTS, four)
-    orc.resolve(other, winner=three, reason=common)
-    orc.erase(memory_id=one, reason=WHY, dry_run=False)
-    assert common in repr(orc.history(four))
-    assert common not in repr(orc.history(two))
+    orc.contradictions.resolve(other, winner=three, reason=common)
+    orc.erasure.erase(memory_id=one, reason=WHY, dry_run=False)
+    assert common in repr(orc.history.get(four))
+    assert common not in repr(orc.history.get(two))
     assert orc.verify().totals == {}
 
 
 def test_a_reason_may_be_given_again_for_the_erasure(orc: Orchestrator) -> None:
     one = orc.remember("The gate opens at six")
     orc.retract(one, reason=WHY)
-    assert orc.erase(memory_id=one, reason=WHY, dry_run=False).complete
+    assert orc.erasure.erase(memory_id=one, reason=WHY, dry_run=False).complete
 
 
 WRITTEN = {
@@ -150,10 +150,10 @@ def test_no_canary_is_left_wherever_it_was_written(
         written(used, say)  # type: ignore[arg-type]  # it is one but for its class
         written_about_entities(used, say)  # type: ignore[arg-type]
         assert used.names >= WRITTEN.keys()
-        erased = orc.list_memories(statuses=[*MemoryStatus], limit=200)
+        erased = orc.memories.list(statuses=[*MemoryStatus], limit=200)
         for each in erased:
             if orc.get(each.memory_id).content:
-                report = orc.erase(memory_id=each.memory_id, reason=WHY, dry_run=False)
+                report = orc.erasure.erase(memory_id=each.memory_id, reason=WHY, dry_run=False)
                 assert report.complete, report.unfinished
         assert orc.verify().totals == {}
         assert len(canaries) > 24
@@ -189,12 +189,12 @@ def written_about_entities(orc: Orchestrator, say: Callable[[str], str]) -> None
         "Eva Lind has met Ida Falk in Bergen.",
     ):
         orc.remember(text)
-    orc.run("enrichment")
-    orc.merge_entities("Eva Lind", "Ida Falk", reason=say("a merge"))
-    orc.split_entity("Eva Lind", names=["Ida Falk"], reason=say("a split"))
-    orc.protect_entity("Eva Lind", reason=say("a protection"))
-    [proposal] = orc.entity_proposals()
-    orc.decide_entity_proposal(proposal.proposal_id, accept=True, reason=say("an alias"))
+    orc.jobs.run("enrichment")
+    orc.entities.merge("Eva Lind", "Ida Falk", reason=say("a merge"))
+    orc.entities.split("Eva Lind", names=["Ida Falk"], reason=say("a split"))
+    orc.entities.protect("Eva Lind", reason=say("a protection"))
+    [proposal] = orc.entities.proposals()
+    orc.entities.decide(proposal.proposal_id, accept=True, reason=say("an alias"))
 
 
 def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
@@ -211,31 +211,33 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
         item_id=say("an item id"),
         source=talk,
     )
-    two, three = fact("another"), orc.store(say("a stored one")).memory_id
+    two, three = fact("another"), orc.memories.store(say("a stored one")).memory_id
     assert three is not None
     orc.save_episode(say("a turn"), session_id="monday", source_role="user")
-    orc.end_session("monday")
+    orc.sessions.end("monday")
     orc.relate(one, EdgeType.RELATED_TO, two, reason=say("a relation"))
-    orc.propose_relation(two, EdgeType.RELATED_TO, three, reason=say("a proposed relation"))
+    orc.agents.propose_relation(two, EdgeType.RELATED_TO, three, reason=say("a proposed relation"))
     edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=say("a contradiction"))
-    orc.resolve(edge, winner=one, reason=say("a decision"))
-    orc.reopen(edge, reason=say("a reopening"))
-    orc.dismiss(edge, reason=say("a dismissal"))
+    orc.contradictions.resolve(edge, winner=one, reason=say("a decision"))
+    orc.contradictions.reopen(edge, reason=say("a reopening"))
+    orc.contradictions.dismiss(edge, reason=say("a dismissal"))
     corrected = orc.correct(three, say("a correction"), reason=say("why it was corrected"))
     orc.retract(corrected, reason=say("a retraction"))
     orc.restore(corrected, reason=say("a restoration"))
-    orc.forget([two], reason=say("forgetting"))
+    orc.memories.forget([two], reason=say("forgetting"))
     orc.restore(two, reason=say("remembering"))
-    orc.retract_source(conversation_id="talk", reason=say("a source"), dry_run=False)
-    orc.restore_source(conversation_id="talk", reason=say("a source again"), dry_run=False)
-    proposed = orc.propose_fact(say("a proposal"), confidence=0.8, entity_names=[say("a name")])
+    orc.sources.retract(conversation_id="talk", reason=say("a source"), dry_run=False)
+    orc.sources.restore(conversation_id="talk", reason=say("a source again"), dry_run=False)
+    proposed = orc.agents.propose_fact(
+        say("a proposal"), confidence=0.8, entity_names=[say("a name")]
+    )
     assert proposed.memory_id is not None
-    orc.propose_correction(proposed.memory_id, say("a proposed correction"))
+    orc.agents.propose_correction(proposed.memory_id, say("a proposed correction"))
     of_project = orc.remember(say("a project"), scope="project", scope_id="web")
-    orc.promote(of_project, "global", reason=say("a promotion"))
+    orc.contexts.promote(of_project, "global", reason=say("a promotion"))
     orc.recall(say("a query"))
     orc.recall(f"{say('a query that finds')} in a memory stands")
-    orc.get_context(f"{say('a prompt that finds')} in a memory stands")
-    orc.relevant(f"{say('another prompt')} in a memory stands")
-    orc.recall_shown(lambda bundle: bundle.items, say("a question of an agent"))
+    orc.context(f"{say('a prompt that finds')} in a memory stands")
+    orc.contexts.relevant(f"{say('another prompt')} in a memory stands")
+    orc.agents.recall_shown(lambda bundle: bundle.items, say("a question of an agent"))
     orc.bulletin()

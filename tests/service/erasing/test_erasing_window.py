@@ -57,7 +57,7 @@ def world(orc: Orchestrator, clock: FixedClock) -> World:
     before = clock.now_ms()
     clock.advance(days=1)
     with patch.object(rows, "_blank", stop), pytest.raises(Stopped):
-        orc.erase(memory_id=secret, reason=WHY, dry_run=False)
+        orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     return World(orc, secret, alone, shared, rival, before, given.receipt_id)
 
 
@@ -66,11 +66,11 @@ ASKED: tuple[Callable[[World], object], ...] = (
     lambda w: w.orc.get(w.secret, as_of=w.before),
     lambda w: w.orc.trace(w.alone),
     lambda w: w.orc.trace(w.secret, as_of=w.before),
-    lambda w: w.orc.history(w.secret),
-    lambda w: w.orc.source_lines(w.secret),
-    lambda w: w.orc.grounds(w.alone),
-    lambda w: w.orc.impact(w.secret),
-    lambda w: w.orc.receipt(w.receipt),
+    lambda w: w.orc.history.get(w.secret),
+    lambda w: w.orc.sources.lines(w.secret),
+    lambda w: w.orc.graph.grounds(w.alone),
+    lambda w: w.orc.graph.impact(w.secret),
+    lambda w: w.orc.receipts.get(w.receipt),
     lambda w: w.orc.restore(w.secret, reason="was right"),
     lambda w: w.orc.confirm(w.secret),
     lambda w: w.orc.correct(w.secret, "Nothing at all", reason="was wrong"),
@@ -78,17 +78,17 @@ ASKED: tuple[Callable[[World], object], ...] = (
     lambda w: w.orc.remember("So it is", derived_from=[w.secret]),
 )
 SHOWN: tuple[Callable[[World], object], ...] = (
-    lambda w: w.orc.list_memories(statuses=STORED_STATUSES),
-    lambda w: w.orc.list_memories(statuses=STORED_STATUSES, as_of=w.before),
+    lambda w: w.orc.memories.list(statuses=STORED_STATUSES),
+    lambda w: w.orc.memories.list(statuses=STORED_STATUSES, as_of=w.before),
     lambda w: w.orc.recall("attic"),
     lambda w: w.orc.recall("attic", as_of=w.before),
     lambda w: w.orc.bulletin(),
     lambda w: w.orc.bulletin(as_of=w.before),
-    lambda w: w.orc.subgraph([w.rival, w.shared], hops=2, retracted=True),
+    lambda w: w.orc.graph.subgraph([w.rival, w.shared], hops=2, retracted=True),
     lambda w: w.orc.trace(w.shared),
-    lambda w: w.orc.grounds(w.shared, lines=9),
-    lambda w: w.orc.contradictions(),
-    lambda w: w.orc.diff(w.before - 1),
+    lambda w: w.orc.graph.grounds(w.shared, lines=9),
+    lambda w: w.orc.contradictions.list(),
+    lambda w: w.orc.history.diff(w.before - 1),
 )
 
 
@@ -107,11 +107,11 @@ def test_what_is_shown_of_others_says_nothing_of_it(world: World) -> None:
 
 def test_it_is_exported_when_it_is_erased(world: World, tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="not finished"):
-        world.orc.export(tmp_path / "early.jsonl")
+        world.orc.exchange.export(tmp_path / "early.jsonl")
     assert world.orc.verify().totals == {}
-    report = world.orc.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+    report = world.orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
-    world.orc.export(tmp_path / "late.jsonl")
+    world.orc.exchange.export(tmp_path / "late.jsonl")
     assert "zwieback" not in (tmp_path / "late.jsonl").read_text(encoding="utf-8")
     assert world.orc.get(world.secret).content == ""
     with pytest.raises(Conflict, match="erased"):
@@ -120,9 +120,9 @@ def test_it_is_exported_when_it_is_erased(world: World, tmp_path: Path) -> None:
 
 def test_a_source_does_not_bring_it_back_meanwhile(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- The oven was cleaned in May.\n")
-    mine = next(each for each in orc.list_memories() if "zwieback" in each.content)
-    orc.retract_source(path="notes.md", reason="forged", dry_run=False)
+    mine = next(each for each in orc.memories.list() if "zwieback" in each.content)
+    orc.sources.retract(path="notes.md", reason="forged", dry_run=False)
     with patch.object(rows, "_blank", stop), pytest.raises(Stopped):
-        orc.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
-    assert orc.restore_source(path="notes.md", reason="genuine", dry_run=False).restored >= 1
-    assert [each for each in orc.list_memories() if "zwieback" in each.content] == []
+        orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
+    assert orc.sources.restore(path="notes.md", reason="genuine", dry_run=False).restored >= 1
+    assert [each for each in orc.memories.list() if "zwieback" in each.content] == []

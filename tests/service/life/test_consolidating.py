@@ -33,12 +33,12 @@ def say(orc: Orchestrator, session: str, *lines: str, **fields: Any) -> list[str
 
 
 def run(orc: Orchestrator, session: str, **options: Any) -> SessionReport:
-    [report] = orc.consolidate(session, **({"extractor": Lines()} | options))
+    [report] = orc.jobs.consolidate(session, **({"extractor": Lines()} | options))
     return report
 
 
 def facts(orc: Orchestrator) -> dict[str, Memory]:
-    found = orc.list_memories(kinds=[MemoryKind.FACT], limit=1000)
+    found = orc.memories.list(kinds=[MemoryKind.FACT], limit=1000)
     return {each.content: each for each in found}
 
 
@@ -155,7 +155,7 @@ def test_nothing_crosses_a_scope_an_agent_or_a_sensitivity(orc: Orchestrator) ->
     report = run(seer, "s-1", extractor=extractor)
     assert [each.outcome for each in report.facts] == ["stored"] * 4
     assert len(extractor.pages) == 4
-    found = seer.list_memories(kinds=[MemoryKind.FACT], limit=10)
+    found = seer.memories.list(kinds=[MemoryKind.FACT], limit=10)
     places = {(each.scope, each.scope_id, each.agent_id, each.sensitivity) for each in found}
     assert len(places) == 4
 
@@ -169,7 +169,7 @@ def test_a_conversation_that_may_not_be_seen_is_not_there(orc: Orchestrator) -> 
     say(seer, "s-1", BERLIN)
     report = run(orc, "s-1")
     assert [each.content for each in report.facts] == [BERLIN]
-    assert {each.content for each in seer.list_memories(kinds=["fact"])} == {TEA, BERLIN}
+    assert {each.content for each in seer.memories.list(kinds=["fact"])} == {TEA, BERLIN}
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_proposed_resolution_is_applied_where_the_rules_see_it_too(orc: Orches
 
 
 def test_a_resolution_for_a_less_trusted_conversation_stays_open(orc: Orchestrator) -> None:
-    orc.trust("conversation", "s-2", "low", reason="anybody talks there")
+    orc.sources.trust("conversation", "s-2", "low", reason="anybody talks there")
     say(orc, "s-1", BUILD)
     run(orc, "s-1")
     old = facts(orc)[BUILD].memory_id
@@ -275,7 +275,7 @@ def test_a_resolution_for_a_less_trusted_conversation_stays_open(orc: Orchestrat
     assert [each.code for each in report.rejected] == ["source.less_trusted"]
     assert report.resolved == ()
     assert orc.get(old).status == "active"
-    [case] = orc.contradictions().items
+    [case] = orc.contradictions.list().items
     assert {case.first.memory_id, case.second.memory_id} == {old, facts(orc)[SLOWER].memory_id}
     assert {each.edge_type for each in report.edges} == {EdgeType.CONTRADICTS}
     assert orc.verify().ok
@@ -283,11 +283,11 @@ def test_a_resolution_for_a_less_trusted_conversation_stays_open(orc: Orchestrat
 
 def test_a_conversation_that_is_full_gives_no_facts_and_is_done(orc: Orchestrator) -> None:
     say(orc, "s-1", BUILD, TEA)
-    orc.trust("conversation", "s-1", "low", max_memories=3, reason="enough of it")
+    orc.sources.trust("conversation", "s-1", "low", max_memories=3, reason="enough of it")
     report = run(orc, "s-1")
     assert [each.code for each in report.rejected] == ["source.quota_reached"]
     assert len(facts(orc)) == 1
-    assert orc.sessions(pending=True) == []
+    assert orc.sessions.list(pending=True) == []
     assert orc.verify().ok
 
 
@@ -319,7 +319,7 @@ def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
 
     report = run(orc, "s-1", extractor=Lines(tell))
     assert [each.memory_id for each in report.facts if each.content == TEA] == told_by_user
-    assert len(orc.list_memories(kinds=["fact"])) == 2
+    assert len(orc.memories.list(kinds=["fact"])) == 2
 
 
 def test_a_turn_retracted_meanwhile_leaves_no_fact(orc: Orchestrator) -> None:
@@ -387,7 +387,7 @@ def test_two_runs_at_once_come_to_the_facts_of_one(orc: Orchestrator, tmp_path: 
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, range(2)))
-    found = orc.list_memories(kinds=[MemoryKind.FACT], limit=100)
+    found = orc.memories.list(kinds=[MemoryKind.FACT], limit=100)
     assert sorted(each.content for each in found) == sorted(lines[:9])
     assert len(told(orc, "consolidate")) == 4 * 3
     with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
@@ -424,7 +424,7 @@ def test_a_session_that_a_model_fails_at_holds_up_no_other(
     assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
     assert report.counts["sessions"] == 1
     assert set(facts(orc)) == {BERLIN}
-    [waiting] = orc.sessions(pending=True)
+    [waiting] = orc.sessions.list(pending=True)
     assert waiting.session_id == "s-1"
 
 
@@ -497,7 +497,7 @@ def test_events_tell_of_it(orc: Orchestrator, service: MemoryService) -> None:
 
 def test_by_rules(orc: Orchestrator) -> None:
     say(orc, "s-1", "I live in Berlin with my two cats.", "Hi!", source_role="Ann")
-    [report] = orc.consolidate("s-1")
+    [report] = orc.jobs.consolidate("s-1")
     assert report.extractor == "rules"
     [one] = report.facts
     assert "Ann" in one.content

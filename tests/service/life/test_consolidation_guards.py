@@ -29,12 +29,12 @@ def say(orc: Orchestrator, session: str, *lines: str, **fields: Any) -> list[str
 
 
 def run(orc: Orchestrator, session: str, **options: Any) -> SessionReport:
-    [report] = orc.consolidate(session, **({"extractor": Lines()} | options))
+    [report] = orc.jobs.consolidate(session, **({"extractor": Lines()} | options))
     return report
 
 
 def held(orc: Orchestrator) -> dict[str, str]:
-    found = orc.list_memories(kinds=[MemoryKind.FACT], limit=100)
+    found = orc.memories.list(kinds=[MemoryKind.FACT], limit=100)
     return {each.content: each.memory_id for each in found}
 
 
@@ -204,7 +204,7 @@ def test_rules_tell_how_many_facts_they_left_out(orc: Orchestrator) -> None:
     things = "walnuts lobster gluten milk soy sesame mustard celery lupin eggs fish pollen dust"
     lines = [f"I am allergic to {each}." for each in things.split()]
     say(orc, "s-1", *lines, source_role="Ann")
-    [report] = orc.consolidate("s-1")
+    [report] = orc.jobs.consolidate("s-1")
     assert len(report.facts) == 12
     [left] = report.rejected
     assert (left.code, left.count) == ("fact.too_many", len(lines) - 12)

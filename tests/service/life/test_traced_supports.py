@@ -10,9 +10,9 @@ def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
         orc.save_episode(
             "I prefer green tea in the morning.", session_id=f"talk-{number}", source_role="user"
         )
-        orc.end_session(f"talk-{number}")
-        orc.consolidate(f"talk-{number}")
-    [fact] = orc.list_memories(kinds=[MemoryKind.FACT])
+        orc.sessions.end(f"talk-{number}")
+        orc.jobs.consolidate(f"talk-{number}")
+    [fact] = orc.memories.list(kinds=[MemoryKind.FACT])
     traced = orc.trace(fact.memory_id)
     assert traced.source.conversation_id == "talk-0"
     assert {each.source.conversation_id for each in traced.supports} == {"talk-1", "talk-2"}

@@ -40,7 +40,7 @@ def say(orc: Orchestrator, session: str, text: str, role: str, told_as: str = ""
 def say_now(orc: Orchestrator, session: str, text: str, role: str, told_as: str = "") -> str:
     given = {"content": text, "session_id": session, "source_role": role}
     if told_as:
-        return orc.publish(UserTurn(**given) if told_as == "person" else AgentTurn(**given))
+        return orc.events.publish(UserTurn(**given) if told_as == "person" else AgentTurn(**given))
     return orc.save_episode(**given)
 
 
@@ -50,7 +50,7 @@ def run(orc: Orchestrator, session: str, extractor: Extractor | None = None, **o
 
 
 def held(orc: Orchestrator) -> dict[str, Memory]:
-    return {each.content: each for each in orc.list_memories(kinds=[MemoryKind.FACT], limit=99)}
+    return {each.content: each for each in orc.memories.list(kinds=[MemoryKind.FACT], limit=99)}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_only_who_is_a_person_strengthens(
 
 def test_a_name_alone_says_facts_of_its_own(orc: Orchestrator) -> None:
     say(orc, "s-1", "I live in Berlin with my two cats.", "Mira")
-    [report] = orc.consolidate("s-1")
+    [report] = orc.jobs.consolidate("s-1")
     [fact] = report.facts
     assert fact.content.startswith("Mira: “I live in Berlin with my two cats.” (")
 
@@ -100,16 +100,16 @@ def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> N
 def test_another_name_says_the_same_of_itself(orc: Orchestrator) -> None:
     for session, role in (("s-1", "Mira"), ("s-2", "Robin")):
         say(orc, session, "I live in Berlin with my two cats.", role)
-        [report] = orc.consolidate(session)
+        [report] = orc.jobs.consolidate(session)
         assert [each.content.split(":")[0] for each in report.facts] == [role]
     assert len(held(orc)) == 2
 
 
 def test_a_change_without_a_common_word_is_found_by_who_says_it(orc: Orchestrator) -> None:
     say(orc, "s-1", "I live in Oslo.", "Mira")
-    orc.consolidate("s-1")
+    orc.jobs.consolidate("s-1")
     say(orc, "s-2", "I moved to Bergen in May.", "Mira")
-    [report] = orc.consolidate("s-2")
+    [report] = orc.jobs.consolidate("s-2")
     assert [each.edge_type for each in report.edges] == [EdgeType.UPDATES]
 
 

@@ -251,7 +251,7 @@ def test_a_step_that_is_told_again_leaves_its_notes_once(tmp_path: Path) -> None
         notes: dict[str, Any] = {"reasoning": "I think.", "tool_outputs": {"scale": {"kg": 2}}}
 
         def kept() -> list[str]:
-            found = service.orchestrator("a", viewer=ALL).list_memories(limit=100)
+            found = service.orchestrator("a", viewer=ALL).memories.list(limit=100)
             return sorted(each.content for each in found)
 
         for _ in range(2):
@@ -297,7 +297,7 @@ def test_notes_that_cannot_be_kept_take_no_decision_with_them(tmp_path: Path) ->
             "tool_outputs/lone",
             "tool_outputs/",
         ]
-        found = service.orchestrator("a", viewer=ALL).list_memories(limit=100)
+        found = service.orchestrator("a", viewer=ALL).memories.list(limit=100)
         assert len(found) == 3
         for wrong in ({"reasoning": 3}, {"tool_outputs": ["x"]}):
             with pytest.raises(InvalidInput):
@@ -316,7 +316,7 @@ def test_a_transcript_is_kept_in_order_and_once(tmp_path: Path) -> None:
         assert len(written.memory_ids) == 61
         again = hooks.on_transcript(turns[:60], conversation_id="c")
         assert again.memory_ids == written.memory_ids[:60]
-        found = service.orchestrator("a").list_memories(session_id="c", limit=100)
+        found = service.orchestrator("a").memories.list(session_id="c", limit=100)
         assert [each.content for each in reversed(found)] == [
             *(f"turn {n}" for n in range(60)),
             "last",
@@ -346,7 +346,7 @@ def test_another_orchestrator_gets_nothing_and_it_is_told(tmp_path: Path) -> Non
             assert [one.code for one in each.warnings] == ["access.denied"]
             assert "secret of a" not in each.model_dump_json()
         for name in ("a", "b"):
-            assert len(service.orchestrator(name).list_memories()) == (name == "a")
+            assert len(service.orchestrator(name).memories.list()) == (name == "a")
         with service.opened("b") as opened:
             opened.denials.flush()
             with opened.database.read() as connection:
@@ -438,7 +438,7 @@ def test_findings_of_one_project_are_not_written_into_another(tmp_path: Path) ->
         with pytest.raises(InvalidInput, match="another project"):
             hooks.record_findings(["It sings."], evidence=evidence, project_id="shop")
         assert hooks.record_findings(["It sings."], evidence=evidence).acknowledged
-        found = orc.list_memories(limit=10)
+        found = orc.memories.list(limit=10)
         assert {each.scope_id for each in found} == {"web"}
 
 

@@ -42,7 +42,7 @@ def hooks(orc: Orchestrator) -> Iterator[MemoryHooks]:
 
 
 def stored(orc: Orchestrator) -> Any:
-    return orc.stats()["memories"]
+    return orc.maintenance.stats()["memories"]
 
 
 WRONG: dict[str, Callable[[Any], Any]] = {

@@ -44,10 +44,10 @@ def serving(root: Path, **config: object) -> Iterator[MemoryService]:
 def episodes(service: MemoryService) -> list[Memory]:
     """All turns, the first one first."""
     orc, found = service.orchestrator(ORC), list[Memory]()
-    page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000)
+    page = orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1_000)
     while page:
         found += page
-        page = orc.list_memories(kinds=[MemoryKind.EPISODE], limit=1_000, before=page[-1].memory_id)
+        page = orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1_000, before=page[-1].memory_id)
     return sorted(found, key=lambda each: each.sequence or 0)
 
 

@@ -78,11 +78,11 @@ def test_an_item_is_a_memory_with_its_history(
     assert item is not None
     assert item.value == {"drinks": "coffee"}
     assert (item.updated_at - item.created_at).total_seconds() == 0.005
-    newer, older = orc.list_memories(statuses=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
+    newer, older = orc.memories.list(statuses=(MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED))
     assert (newer.status, older.status) == (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED)
     assert "coffee" in newer.content
     assert "tea" in older.content
-    [edge] = orc.subgraph([newer.memory_id]).edges
+    [edge] = orc.graph.subgraph([newer.memory_id]).edges
     assert (edge.from_id, edge.edge_type, edge.to_id) == (
         newer.memory_id,
         EdgeType.UPDATES,
@@ -113,7 +113,7 @@ def test_the_same_value_again_is_no_new_version(
     store.put(USER, "other", {"x": 1})
     clock.advance(ms=5)
     store.put(USER, "k", {"x": 1})
-    assert len(orc.list_memories(statuses=())) == 2
+    assert len(orc.memories.list(statuses=())) == 2
     # It was put last, so it comes first.
     assert keys(store.search(USER)) == ["k", "other"]
     assert orc.verify().ok
@@ -150,7 +150,7 @@ def test_a_value_is_whole_or_refused(orc: Orchestrator, store: MemgraphStore) ->
             store.batch([PutOp(USER, "first", {"x": 1}), PutOp(USER, "k", wrong)])
     assert value(store) == large
     assert store.get(USER, "first") is None
-    assert len(orc.list_memories(statuses=())) == 1
+    assert len(orc.memories.list(statuses=())) == 1
 
 
 def test_no_prefix_runs_into_another(store: MemgraphStore) -> None:
@@ -297,7 +297,7 @@ def test_a_reader_does_not_set_an_end_to_what_was_put_meanwhile(
 ) -> None:
     store, writer = MemgraphStore(orc), MemgraphStore(orc)
     store.put(USER, "k", {"x": "heron"}, ttl=10)
-    [before] = orc.list_memories()
+    [before] = orc.memories.list()
     refresh = NamespaceHandle._refresh
 
     def late(self: NamespaceHandle, opened: Any, items: Any) -> None:
@@ -320,10 +320,10 @@ def test_what_an_item_won_against_stays_hidden_and_is_not_lost(service: MemorySe
     above = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.CONFIDENTIAL))
     store = MemgraphStore(orc)
     store.put(USER, "k", {"x": "heron"}, ttl=10)
-    [item] = orc.list_memories()
+    [item] = orc.memories.list()
     hidden = above.remember("No heron.", sensitivity=Sensitivity.CONFIDENTIAL)
     edge = above.relate(item.memory_id, EdgeType.CONTRADICTS, hidden)
-    above.resolve(edge, winner=item.memory_id, reason="seen")
+    above.contradictions.resolve(edge, winner=item.memory_id, reason="seen")
     for found in (store.get(USER, "k"), *store.search(USER), *store.search(USER, query="heron")):
         assert found is not None
         assert found.value == {"x": "heron"}
@@ -337,7 +337,7 @@ def test_of_two_that_share_a_name_every_reader_is_shown_the_later_one(
     orc: Orchestrator, store: MemgraphStore, clock: FixedClock
 ) -> None:
     store.put(USER, "k", {"x": "old heron"})
-    [old] = orc.list_memories()
+    [old] = orc.memories.list()
     store.delete(USER, "k")
     store.put(USER, "k", {"x": "new heron"}, ttl=10)
     store.put(USER, "other", {"x": "lemon"})
@@ -362,11 +362,11 @@ def test_statements_with_the_tags_of_an_item_are_statements(
 ) -> None:
     """Documents and models choose their tags: they neither break a store nor hide by them."""
     store.put(USER, "k", {"x": "heron"})
-    [item] = orc.list_memories()
+    [item] = orc.memories.list()
     told = orc.remember("The heron is grey.", tags=item.tags)
     assert keys(store.search(USER, query="heron grey")) == ["k"]
     assert keys(store.search(USER)) == ["k"]
-    assert told in [each.memory_id for each in orc.list_memories()]
+    assert told in [each.memory_id for each in orc.memories.list()]
 
 
 def test_an_expired_item_begins_anew(
@@ -380,7 +380,7 @@ def test_an_expired_item_begins_anew(
     assert item.created_at == item.updated_at
     clock.advance(days=400)
     assert value(store) == {"x": 1}
-    active = orc.list_memories()
+    active = orc.memories.list()
     assert len(active) == 1
     assert active[0].valid_until is None
 
@@ -406,11 +406,11 @@ def test_a_time_to_live_by_default_and_its_bounds(orc: Orchestrator, clock: Fixe
 def test_what_a_search_hands_out_is_in_a_receipt(orc: Orchestrator, store: MemgraphStore) -> None:
     store.put(USER, "k", {"x": "heron"})
     store.put(USER, "other", {"x": "lemon"})
-    [memory] = [each for each in orc.list_memories() if "heron" in each.content]
+    [memory] = [each for each in orc.memories.list() if "heron" in each.content]
     for _ in range(16):
         store.search(USER, query="heron", limit=1)
     assert orc.get(memory.memory_id).access_count == 16
-    [lemon] = [each for each in orc.list_memories() if "lemon" in each.content]
+    [lemon] = [each for each in orc.memories.list() if "lemon" in each.content]
     assert lemon.access_count == 0
 
 
@@ -465,13 +465,13 @@ def test_items_are_memories_and_no_statements(orc: Orchestrator, store: Memgraph
     assert item.memory.decay_rate == 0.0
     # Said in a conversation it is a fact of its own, whatever becomes of the item.
     orc.save_episode("Ann works in Turin.", session_id="s1", source_role="user")
-    orc.end_session("s1")
-    orc.consolidate()
+    orc.sessions.end("s1")
+    orc.jobs.consolidate()
     store.delete(USER, "k")
-    facts = orc.list_memories(kinds=(MemoryKind.FACT,))
+    facts = orc.memories.list(kinds=(MemoryKind.FACT,))
     assert len(facts) == 1
     assert "Turin" in facts[0].content
-    assert orc.contradictions().items == ()
+    assert orc.contradictions.list().items == ()
 
 
 def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,8 +522,8 @@ def test_threads_put_one_key_and_one_version_stands(
         each.start()
     for each in threads:
         each.join()
-    assert len(orc.list_memories(limit=100)) == 1
-    assert len(orc.list_memories(statuses=(), limit=100)) == 30
+    assert len(orc.memories.list(limit=100)) == 1
+    assert len(orc.memories.list(statuses=(), limit=100)) == 30
     assert orc.verify().ok
 
 
@@ -535,7 +535,7 @@ def test_processes_share_a_store(
     assert [each.wait() for each in workers] == [0, 0]
     assert len(store.search(USER, limit=100)) == 2 * store_workers.PUTS + 1
     assert value(store, key="shared")["at"] == store_workers.PUTS - 1
-    everything = orc.list_memories(statuses=(), limit=100)
+    everything = orc.memories.list(statuses=(), limit=100)
     shared = [each for each in everything if each.item_id == "store/users.alice..shared"]
     assert len(shared) == 2 * store_workers.PUTS + 1
     assert [each.status for each in shared].count(MemoryStatus.ACTIVE) == 1
@@ -586,7 +586,7 @@ def test_many_items_that_say_the_same_are_not_read_for_one_more(
     assert max(map(len, asked)) <= 2
     # The same text without a name is a memory of its own.
     assert orc.remember('{"done": false}') != orc.remember('{"done": false}', item_id="mine")
-    assert len(orc.list_memories(limit=100)) == 53
+    assert len(orc.memories.list(limit=100)) == 53
 
 
 def test_a_store_neither_fills_nor_empties_a_tier(service: MemoryService) -> None:
@@ -606,12 +606,12 @@ def test_what_a_model_remembers_is_not_held_against_an_item(
     orc: Orchestrator, store: MemgraphStore
 ) -> None:
     store.put(USER, "home", {"said": "Ann lives in Turin."}, index=["said"])
-    told = orc.propose_fact("Ann lives in Rome.")
-    assert orc.subgraph([told.memory_id]).edges == ()
+    told = orc.agents.propose_fact("Ann lives in Rome.")
+    assert orc.graph.subgraph([told.memory_id]).edges == ()
     # Of two statements one is held against the other.
-    orc.propose_fact("The standup is at 9 o'clock.")
-    told = orc.propose_fact("The standup is at 10 o'clock.")
-    [edge] = orc.subgraph([told.memory_id]).edges
+    orc.agents.propose_fact("The standup is at 9 o'clock.")
+    told = orc.agents.propose_fact("The standup is at 10 o'clock.")
+    [edge] = orc.graph.subgraph([told.memory_id]).edges
     assert edge.edge_type is EdgeType.UPDATES
 
 
@@ -623,13 +623,13 @@ def test_a_reflection_is_not_made_of_items(
     clock.advance(days=2)
     with service.opened("orc-1") as opened:
         reflecting.reflect(opened, now_ms=clock.now_ms(), actor="test")
-    assert orc.latest_reflection() is None
+    assert orc.memories.latest_reflection() is None
     for at in range(30):
         orc.remember(f"Ann paid invoice {at} of the heron fund.")
     clock.advance(days=2)
     with service.opened("orc-1") as opened:
         reflecting.reflect(opened, now_ms=clock.now_ms(), actor="test")
-    assert orc.latest_reflection() is not None
+    assert orc.memories.latest_reflection() is not None
 
 
 def test_an_export_brings_a_store_along(
@@ -638,7 +638,7 @@ def test_an_export_brings_a_store_along(
     store.put(USER, "k", {"x": "a  b\nc", "y": [1, {"z": None}]})
     store.put(USER, "path", {"x": "a  b", "y": 1}, index=["x"])
     store.put(USER, "k", {"x": "a b\nc", "y": [1, {"z": None}]})
-    service.import_lines("orc-2", BytesIO(b"".join(orc.export_lines())))
+    service.import_lines("orc-2", BytesIO(b"".join(orc.exchange.export_lines())))
     other = service.orchestrator("orc-2")
     copied = MemgraphStore(other)
     for key in ("k", "path"):

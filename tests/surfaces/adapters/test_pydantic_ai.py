@@ -168,7 +168,7 @@ def test_what_is_not_allowed_is_not_there(service: MemoryService, orc: Orchestra
     refused = Script("remember_fact", {"content": TOLD})
     run(refused, "heron", toolsets=[memory_toolset(orc, read_only=True)])
     assert "remember_fact" in str(refused.answers[0])
-    assert orc.list_memories() == []
+    assert orc.memories.list() == []
     seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     run(script, "heron", toolsets=[memory_toolset(seeing)])
     assert "Boris" in str(script.answers[-1])
@@ -218,7 +218,7 @@ def test_the_conversation_is_the_source_and_its_own_turns_are_left_out(
         instructions=memory_instructions(orc),
     )
     finish(agent, "heron", conversation_id="c1")
-    [fact] = orc.list_memories(kinds=(MemoryKind.FACT,))
+    [fact] = orc.memories.list(kinds=(MemoryKind.FACT,))
     assert orc.trace(fact.memory_id).source.conversation_id == "c1"
     assert "ill" not in script.instructions[0]
 
@@ -231,7 +231,7 @@ def test_messages_are_stored_once(orc: Orchestrator) -> None:
     second = finish(agent, "And now?", message_history=first.all_messages())
     outcomes = save_messages(orc, second.all_messages(), session_id="s1")
     assert [each.outcome for each in outcomes] == ["duplicate", "duplicate", "stored", "stored"]
-    turns = orc.list_memories(session_id="s1")[::-1]
+    turns = orc.memories.list(session_id="s1")[::-1]
     assert [(each.source_role, each.content) for each in turns] == [
         ("user", f"{TOLD}\nNice, is it?"),
         ("assistant", "Noted."),
@@ -247,7 +247,7 @@ def test_messages_of_no_conversation_need_one(orc: Orchestrator) -> None:
     ]
     with pytest.raises(InvalidInput, match="session_id"):
         save_messages(orc, lone)
-    assert orc.list_memories() == []
+    assert orc.memories.list() == []
     assert len(save_messages(orc, lone, session_id="s1")) == 2
 
 

@@ -41,7 +41,7 @@ def orc(tmp_path: Any) -> Iterator[Orchestrator]:
 
 
 def turns(orc: Orchestrator) -> list[tuple[str | None, str]]:
-    found = orc.list_memories(kinds=[MemoryKind.EPISODE])
+    found = orc.memories.list(kinds=[MemoryKind.EPISODE])
     return [(each.source_role, each.content) for each in reversed(found)]
 
 
@@ -69,7 +69,7 @@ def test_a_chat_is_shown_what_is_known_and_kept(model: ModelServer, orc: Orchest
     assert user["content"].endswith(QUESTION)
     assert ASKED[1]["content"] == QUESTION
     assert turns(orc) == [("user", QUESTION), ("assistant", "To walnuts.")]
-    assert {each.session_id for each in orc.list_memories(kinds=[MemoryKind.EPISODE])} == {"monday"}
+    assert {each.session_id for each in orc.memories.list(kinds=[MemoryKind.EPISODE])} == {"monday"}
 
 
 def test_results_of_tools_and_parts_of_a_message_are_no_turns(

@@ -58,7 +58,7 @@ def test_a_question_for_nothing_is_refused(client: httpx.Client) -> None:
 def test_the_graph_is_walked(served: Served, client: httpx.Client, world: World) -> None:
     answer = client.post(f"{BASE}/subgraph", json={"ids": [world.one], "hops": 1})
     found = Subgraph.model_validate_json(answer.content)
-    assert found == served.orchestrator().subgraph([world.one], hops=1)
+    assert found == served.orchestrator().graph.subgraph([world.one], hops=1)
     assert {each.memory_id for each in found.nodes} == {world.one, world.other}
     assert client.post(f"{BASE}/subgraph", json={"ids": [world.one], "hops": 9}).status_code == 422
     traced = client.get(f"{BASE}/memories/{world.one}/trace")

@@ -64,7 +64,7 @@ def test_the_authors_and_an_operators_word_replaces(served: Served) -> None:
 
 
 def test_the_word_of_a_source_of_high_trust_replaces(served: Served) -> None:
-    served.orchestrator().trust("conversation", "desk", tier="high", reason="the help desk")
+    served.orchestrator().sources.trust("conversation", "desk", tier="high", reason="the help desk")
     with (
         served.client(served.key(**LIMITED)) as author,
         served.client(served.key(**LIMITED)) as desk,
@@ -101,7 +101,7 @@ def test_what_another_key_says_later_contradicts_and_replaces_nothing(served: Se
 
 
 def test_what_a_source_of_high_trust_says_later_replaces(served: Served) -> None:
-    served.orchestrator().trust("conversation", "desk", tier="high", reason="the help desk")
+    served.orchestrator().sources.trust("conversation", "desk", tier="high", reason="the help desk")
     with served.client(served.key(**LIMITED)) as author, served.client(served.key()) as desk:
         old = outcome_of(author, "The office is on the third floor.")["memory_id"]
         told = {"source": {"conversation_id": "desk"}}

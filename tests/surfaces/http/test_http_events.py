@@ -111,7 +111,7 @@ def test_a_contradiction_is_told_where_both_sides_are_seen(served: Served) -> No
 def part_of(served: Served, edge_id: str) -> dict[str, Any]:
     [found] = [
         each
-        for each in served.service.orchestrator("orc-1", viewer=WHOLE).contradictions().items
+        for each in served.service.orchestrator("orc-1", viewer=WHOLE).contradictions.list().items
         if each.edge.edge_id == edge_id
     ]
     edge = found.edge.model_dump(mode="json")
@@ -147,7 +147,7 @@ def test_ended_jobs_are_told_to_admins_alone(served: Served) -> None:
     ):
         told, untold = Stream(one), Stream(two)
         assert told.part() == untold.part() == ("", {})
-        ran = served.orchestrator().run("decay")
+        ran = served.orchestrator().jobs.run("decay")
         edge_id = contradict(served, "Tea is at four.", "Tea is at five.")
         topic, data = told.next()
         # Contradictions of a look come before runs of it.

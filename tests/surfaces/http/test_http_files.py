@@ -141,7 +141,7 @@ def test_what_is_sent_is_stored_within_the_bounds_of_the_sender(sent: Served) ->
         work_off(sent)
         found = client.get(f"{FILES}/{told['sha256']}").json()
     orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
-    stored = orc.list_memories(statuses=STORED_STATUSES)
+    stored = orc.memories.list(statuses=STORED_STATUSES)
     assert [each.content for each in stored] == ["The canteen is on the ground floor."]
     outcomes = [each["outcome"] for each in found["manifest"]["items"]["memories"]]
     assert outcomes == ["stored", "rejected", "rejected"]
@@ -156,8 +156,8 @@ def test_bounds_hold_for_whoever_takes_the_file(sent: Served, tmp_path: Path) ->
     (zone / "dropped.json").write_bytes(data + b"\n")
     work_off(sent)
     orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
-    assert len(orc.list_memories()) == 1
-    sent_one, dropped = (orc.ingested(sha256(each)) for each in (data, data + b"\n"))
+    assert len(orc.memories.list()) == 1
+    sent_one, dropped = (orc.ingestion.known(sha256(each)) for each in (data, data + b"\n"))
     assert sent_one is not None
     assert dropped is not None
     assert sent_one[1]["by"].startswith("key:")
@@ -187,8 +187,8 @@ def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
         assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "rejected"
         work_off(sent)
     orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
-    assert list(orc.list_memories()) == []
-    taken = orc.ingested(sha256(data))
+    assert list(orc.memories.list()) == []
+    taken = orc.ingestion.known(sha256(data))
     assert taken is not None
     assert taken[1]["by"].startswith("key:")
     assert left_behind(sent) == [
@@ -211,7 +211,7 @@ def test_bounds_hold_for_what_was_held(sent: Served, monkeypatch: pytest.MonkeyP
         assert uploads.uploads.waiting(zone, sha256(data)) is not None
         orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
         pipeline.IngestPipeline(orc, retry=True).run()
-        assert list(orc.list_memories()) == []
+        assert list(orc.memories.list()) == []
         assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "processed"
 
 

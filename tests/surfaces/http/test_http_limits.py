@@ -294,7 +294,7 @@ class Gateway:
             assert self.open.wait(PATIENCE_S)
             return whole(orc, **given)
 
-        monkeypatch.setattr(Orchestrator, "contradictions", held)
+        monkeypatch.setattr(Orchestrator.contradictions, "list", held)
 
 
 def test_more_than_can_wait_are_refused_at_once(
@@ -348,4 +348,4 @@ def test_what_nobody_waits_for_is_not_begun(
         gateway.open.set()
         stored = client.post(MEMORIES, json={"content": "in time"})
         assert stored.status_code == 201, "behind the one that waited"
-        assert [each.content for each in served.orchestrator().list_memories()] == ["in time"]
+        assert [each.content for each in served.orchestrator().memories.list()] == ["in time"]

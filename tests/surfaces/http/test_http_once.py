@@ -48,7 +48,7 @@ def say(client: httpx.Client, key: str | None, text: str = "hello", **more: Any)
 
 
 def said(served: Served) -> int:
-    return len(served.orchestrator().list_memories(limit=1_000))
+    return len(served.orchestrator().memories.list(limit=1_000))
 
 
 def test_the_same_request_is_done_once(turns: Served, teller: httpx.Client) -> None:
@@ -173,7 +173,7 @@ def test_a_batch_of_a_thousand_is_done_once(turns: Served, teller: httpx.Client)
     headers = {"idempotency-key": "k"}
     answers = [teller.post(f"{EPISODES}/batch", json=body, headers=headers) for _ in range(2)]
     assert answers[0].content == answers[1].content
-    assert len(turns.orchestrator().list_memories(limit=1_000)) == 1_000
+    assert len(turns.orchestrator().memories.list(limit=1_000)) == 1_000
     with turns.service.opened("orc-1") as opened, opened.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM memories").scalar() == 1_000
 
@@ -220,7 +220,7 @@ def test_what_writes_no_memory_is_done_once_too(turns: Served, teller: httpx.Cli
     answers = [teller.post(path, json={}, headers=headers) for _ in range(2)]
     assert [each.status_code for each in answers] == [200, 200]
     assert answers[0].content == answers[1].content
-    assert len(turns.orchestrator().jobs()) == 1
+    assert len(turns.orchestrator().jobs.list()) == 1
 
 
 def test_a_job_of_another_time_is_done_once_now(turns: Served, teller: httpx.Client) -> None:
@@ -230,7 +230,7 @@ def test_a_job_of_another_time_is_done_once_now(turns: Served, teller: httpx.Cli
     path = f"{BASE}/jobs/consolidation/run"
     answers = [teller.post(path, json=body, headers=headers) for _ in range(2)]
     assert answers[0].content == answers[1].content
-    assert len(turns.orchestrator().jobs()) == 1
+    assert len(turns.orchestrator().jobs.list()) == 1
 
 
 def test_an_answer_that_another_server_is_about_to_write_is_waited_for(
@@ -269,7 +269,7 @@ def test_ended_between_write_and_answer_it_tells_what_was_written(
     monkeypatch.setattr(once, "_PATIENCE_MS", 0)
     with serving(left, keyless=True) as served, served.client() as client:
         answers = [say(client, "k") for _ in range(2)]
-        [stored] = served.orchestrator().list_memories()
+        [stored] = served.orchestrator().memories.list()
         assert stored.memory_id == written
         for each in answers:
             assert (each.status_code, each.json()["code"]) == (409, "request.answer_lost")

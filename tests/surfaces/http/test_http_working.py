@@ -108,7 +108,7 @@ def test_a_copy_is_what_the_library_gives_and_leaves_no_file(
 ) -> None:
     exported = client.get(f"{BASE}/export")
     assert exported.headers["content-type"].startswith("application/x-ndjson")
-    lines = list(served.orchestrator().export_lines())
+    lines = list(served.orchestrator().exchange.export_lines())
     # The first line has the time, the last the number of all.
     assert exported.content.splitlines(keepends=True)[1:] == lines[1:]
     copy = tmp_path / "copy.db"
@@ -138,7 +138,7 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> queue.SimpleQueue[bool]:
             file.truncate(64_000_000)
 
     monkeypatch.setattr(CopyLimiter, "copied", told)
-    monkeypatch.setattr(Orchestrator, "export", large)
+    monkeypatch.setattr(Orchestrator.exchange, "export", large)
     return ended
 
 
@@ -285,11 +285,11 @@ def test_a_bad_turn_is_rejected_by_itself(client: httpx.Client) -> None:
 def test_why_a_run_failed_is_told_without_where_the_root_lies(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = served.orchestrator().run("decay")
+    ran = served.orchestrator().jobs.run("decay")
     file = served.service.paths("orc-1").database
     failed = ran.model_copy(update={"reason": f"{file} is damaged"})
-    monkeypatch.setattr(Orchestrator, "jobs", lambda *_, **__: [failed])
-    monkeypatch.setattr(Orchestrator, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(Orchestrator.jobs, "list", lambda *_, **__: [failed])
+    monkeypatch.setattr(Orchestrator.jobs, "run", lambda *_, **__: failed)
     listed, told = client.get(f"{BASE}/jobs"), client.post(f"{BASE}/jobs/decay/run")
     for answer in (listed, told):
         (run,) = answer.json()["runs"]
@@ -302,7 +302,7 @@ def test_whom_a_side_reached_is_named_to_who_may_audit(served: Served) -> None:
     old, new = (put(orc, f"The office is in {city}.") for city in ("Lisbon", "Porto"))
     edge = orc.relate(new, "Contradicts", old)
     receipt = orc.recall("office").receipt_id
-    assert len(orc.receipt(receipt).items) == 2
+    assert len(orc.receipts.get(receipt).items) == 2
     for permissions, named in (({"read"}, []), ({"read", "audit"}, [receipt])):
         with served.client(served.key(permissions=permissions)) as client:
             told = client.get(f"/v1/orchestrators/cases/contradictions/{edge}").json()

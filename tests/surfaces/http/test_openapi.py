@@ -55,7 +55,7 @@ def offered(orc: Orchestrator) -> str:
 
 PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "restore": lambda orc, known: orc.retract(known["memory_id"], reason="it was wrong"),
-    "reopen_contradiction": lambda orc, known: orc.resolve(
+    "reopen_contradiction": lambda orc, known: orc.contradictions.resolve(
         known["edge_id"], winner=known["winner"], reason="asked"
     ),
     "source_info": lambda orc, known: orc.save_episode(
@@ -64,12 +64,12 @@ PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "trust_source": lambda orc, known: offered(orc),
     "distrust_source": lambda orc, known: (
         offered(orc),
-        orc.trust("path", "mail", "low", reason="asked"),
+        orc.sources.trust("path", "mail", "low", reason="asked"),
     ),
     "retract_source": lambda orc, known: offered(orc),
     "restore_source": lambda orc, known: (
         offered(orc),
-        orc.retract_source(path="mail/offer.md", reason="asked", dry_run=False),
+        orc.sources.retract(path="mail/offer.md", reason="asked", dry_run=False),
     ),
     "erase": lambda orc, known: orc.save_episode(
         "When do you open?", session_id="session-7", source_role="user"
@@ -125,10 +125,10 @@ def lasting(orc: Orchestrator) -> dict[str, Any]:
     """Names of what no operation ends."""
     orc.remember("Anna Berg has met Axel Holm in Oslo.")
     orc.remember("Eva Lind has met Ida Falk in Bergen.")
-    orc.run("enrichment")
-    orc.merge_entities("Eva Lind", "Ida Falk", reason="the same person")
+    orc.jobs.run("enrichment")
+    orc.entities.merge("Eva Lind", "Ida Falk", reason="the same person")
     orc.save_episode("Good morning.", session_id="talk", source_role="user")
-    orc.ingest_document(Document(sha256="f" * 64, path="notes.md", memories=()))
+    orc.ingestion.store(Document(sha256="f" * 64, path="notes.md", memories=()))
     people = {
         "into": "Anna Berg",
         "other": "Axel Holm",
@@ -137,7 +137,7 @@ def lasting(orc: Orchestrator) -> dict[str, Any]:
     }
     places = {"orchestrator": orc.name, "sha256": "f" * 64, "session_id": "talk"}
     orc.bulletin()
-    [listed] = orc.bulletins().bulletins
+    [listed] = orc.receipts.bulletins().bulletins
     [replayed] = examples.REPLAY.values()
     receipt_id = orc.recall(replayed["value"]["query"]).receipt_id
     return people | places | {"receipt_id": receipt_id, "bulletin_id": listed.bulletin_id}

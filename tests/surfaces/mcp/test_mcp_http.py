@@ -73,7 +73,7 @@ def post(
 
 def denials(service: MemoryService, name: str, actor: str) -> list[dict[str, Any]]:
     """What the journal of an orchestrator says was denied to somebody."""
-    lines = [json.loads(each) for each in service.orchestrator(name).export_lines()]
+    lines = [json.loads(each) for each in service.orchestrator(name).exchange.export_lines()]
     return [each for each in lines if each.get("action") == "deny" and each.get("actor") == actor]
 
 

@@ -114,7 +114,9 @@ def test_both_sides_of_a_contradiction_are_told_with_their_sources(
     assert [each["memory_id"] for each in told["sides"]] == [second, first]
     assert {each["source"] for each in told["sides"]} == {"manual"}
     assert agent.call("trace", memory_id=first)["contradicted_by"] == [second]
-    served.orchestrator(fresh).resolve(joined["edge_id"], winner=first, reason="Asked.")
+    served.orchestrator(fresh).contradictions.resolve(
+        joined["edge_id"], winner=first, reason="Asked."
+    )
     assert agent.call("contradictions")["contradictions"] == []
     assert len(agent.call("contradictions", resolved=True)["contradictions"]) == 1
 

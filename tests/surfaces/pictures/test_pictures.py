@@ -44,7 +44,7 @@ def graph(orc: Orchestrator) -> Subgraph:
     gone = orc.remember("The shop closes at six.")
     orc.relate(hostile, "CausedBy", other, reason=HOSTILE[:40])
     orc.relate(other, "Updates", gone)
-    return orc.subgraph([hostile], hops=2)
+    return orc.graph.subgraph([hostile], hops=2)
 
 
 class Elements(HTMLParser):
@@ -93,7 +93,7 @@ def test_an_empty_graph_says_so(graph: Subgraph) -> None:
 def test_what_was_derived_is_joined_to_its_ground(orc: Orchestrator) -> None:
     ground = orc.remember("The oven is slow.")
     derived = orc.remember("The bread is late.", derived_from=[ground])
-    found = orc.subgraph([ground, derived])
+    found = orc.graph.subgraph([ground, derived])
     assert found.edges == ()
     [told] = [each.rows for each in listings(found) if each.caption == "Edges"]
     assert told == [(derived, "DerivedFrom", ground, "")]
@@ -108,10 +108,10 @@ def test_the_legend_tells_open_contradictions_from_decided_ones(orc: Orchestrato
     )
     orc.relate(one, "Contradicts", other)
     edge = orc.relate(other, "Contradicts", third)
-    before = legend_of(orc.subgraph([one], hops=2))
+    before = legend_of(orc.graph.subgraph([one], hops=2))
     assert [text for text, *_ in before] == ["Fact", "Contradicts, open"]
-    orc.dismiss(edge, reason="asked")
-    after = legend_of(orc.subgraph([one], hops=2))
+    orc.contradictions.dismiss(edge, reason="asked")
+    after = legend_of(orc.graph.subgraph([one], hops=2))
     assert [text for text, *_ in after] == ["Fact", "Contradicts, decided", "Contradicts, open"]
     styles = dict(after)
     assert styles["Contradicts, decided"] != styles["Contradicts, open"]
@@ -238,12 +238,12 @@ def test_values_are_held_from_a_change_or_an_access_to_the_next_one(
     clock.advance(days=2)
     orc.confirm(memory_id)
     clock.advance(days=2)
-    found = orc.impact(memory_id)
+    found = orc.graph.impact(memory_id)
     assert accesses_of(found) == [start + 2 * DAY]
     # Who asks how it was then makes no access.
     assert orc.recall("shop closes", as_of=clock.now_ms()).ids == (memory_id,)
-    assert accesses_of(orc.impact(memory_id)) == [start + 2 * DAY]
-    history = orc.history(memory_id)
+    assert accesses_of(orc.graph.impact(memory_id)) == [start + 2 * DAY]
+    history = orc.history.get(memory_id)
     assert history.at == clock.now_ms()
     held = held_of(history, accesses_of(found))
     ends = [(each.since - start, each.until - start, each.confidence) for each in held]

@@ -146,13 +146,13 @@ def test_an_answer_is_explained_by_what_the_viewer_may_see_and_not_by_the_consol
 ) -> None:
     orc.remember("The kiln is fired on Thursday evenings.")
     browser.page(f"{HOME}memories?q=kiln")
-    explained = orc.explain_answer("The kiln is fired on Thursday evenings.")
+    explained = orc.receipts.explain("The kiln is fired on Thursday evenings.")
     assert (explained.receipts, explained.receipts_read) == ((), 0)
     orc.recall("When is the kiln fired?")
-    explained = orc.explain_answer("The kiln is fired on Thursday evenings.")
+    explained = orc.receipts.explain("The kiln is fired on Thursday evenings.")
     assert [each.sentences for each in explained.receipts] == [(0,)]
     assert explained.sentences[0].share == 1.0
-    assert orc.explain_answer("It is cold.", until=NOW - MS_PER_DAY).receipts_read == 0
+    assert orc.receipts.explain("It is cold.", until=NOW - MS_PER_DAY).receipts_read == 0
 
 
 def test_two_memories_are_compared_word_by_word(browser: Browser, orc: Orchestrator) -> None:
@@ -172,7 +172,7 @@ def test_many_are_decided_for_one_reason_and_what_fails_is_told(
         older = orc.remember(f"Ferry {quay} sails at noon.")
         newer = orc.remember(f"Ferry {quay} sails at nine.")
         pairs.append((older, newer, orc.relate(newer, "Contradicts", older)))
-    orc.dismiss(pairs[2][2], reason="both")
+    orc.contradictions.dismiss(pairs[2][2], reason="both")
     token = token_of(browser.page(f"{HOME}contradictions"))
     edges = [edge for _, _, edge in pairs]
     fields = {"csrf_token": token, "reason": "the timetable", "decision": "newer"}
@@ -195,13 +195,13 @@ def test_the_seal_says_that_the_chain_was_checked(
     browser: Browser, orc: Orchestrator, served: Served
 ) -> None:
     orc.remember("The press is blue.")
-    entries = orc.journal_state().seq
+    entries = orc.maintenance.journal_state().seq
     seal = json.loads(browser.page(f"{HOME}seal"))
     assert seal == {"ok": True, "text": f"Chain verified, {entries:,} entries, 10:30"}
     orc.remember("The press is red.")
     later = json.loads(browser.page(f"{HOME}seal"))
     assert later["ok"] is True
-    assert f"{orc.journal_state().seq:,} entries" in later["text"]
+    assert f"{orc.maintenance.journal_state().seq:,} entries" in later["text"]
     with Browser(served, served.key(permissions=READING)) as reader:
         assert reader.open(f"{HOME}seal").status_code == 403
 
@@ -240,6 +240,6 @@ def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> Non
     orc.recall("When does the shop close?")
     orc.settle()
     clock.advance(days=9)
-    activity = orc.activity(steps=4)
+    activity = orc.memories.activity(steps=4)
     assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
     assert activity["series"]["stored"] == [1, 0, 1, 0]

@@ -259,7 +259,7 @@ def test_as_of_a_time_no_later_bulletin_was_handed_out(
         clock.advance(days=1)
         orc.bulletin()
         times.append(clock.now_ms())
-    newest_first = [each.bulletin_id for each in orc.bulletins().bulletins]
+    newest_first = [each.bulletin_id for each in orc.receipts.bulletins().bulletins]
     clock.advance(days=1)
 
     def listed(as_of: int) -> list[str]:
@@ -309,7 +309,7 @@ def test_a_file_is_taken_with_a_token_and_by_who_may_write(
 def test_jobs_are_shown_to_an_admin_and_health_to_every_reader(
     browser: Browser, orc: Orchestrator, served: Served
 ) -> None:
-    orc.run("decay")
+    orc.jobs.run("decay")
     page = harmless(browser.page(f"{HOME}jobs"))
     assert {"decay", "done", "ready"} <= {each.strip() for each in page.text.split("\n")}
     with Browser(served, served.key(permissions=READING)) as reader:
@@ -321,7 +321,7 @@ def test_jobs_are_shown_to_an_admin_and_health_to_every_reader(
 def test_the_page_of_an_erased_memory_says_so(browser: Browser, orc: Orchestrator) -> None:
     gone = orc.remember("The press of Quendolin is blue.")
     assert "erased" not in browser.page(f"{HOME}memories/{gone}")
-    orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+    orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
     page = browser.page(f"{HOME}memories/{gone}")
     assert ">erased</span>" in page
     assert "Quendolin" not in page
@@ -331,7 +331,7 @@ def test_what_is_erased_has_one_name_on_every_page(browser: Browser, orc: Orches
     gone = orc.remember("The press of Quendolin is blue.")
     taken = orc.remember("The press of Ada is red.")
     orc.retract(taken, reason="wrong")
-    orc.erase(memory_id=gone, reason="asked for", dry_run=False)
+    orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
     overview = browser.page(HOME)
     for name in ("erased", "retracted"):
         assert f"<dt>{name}</dt><dd>1</dd>" in overview

@@ -88,7 +88,7 @@ def test_only_so_many_are_measured_at_a_time(
             busy.append(other.post(PAGE, token=token))
             return audit(orc, **fields)
 
-        monkeypatch.setattr(Orchestrator, "audit", meanwhile)
+        monkeypatch.setattr(Orchestrator.audit, "measure", meanwhile)
         assert browser.send(PAGE, page=PAGE).status_code == 200
     [refused] = busy
     assert refused.status_code == 503

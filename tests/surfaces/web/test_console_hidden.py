@@ -57,7 +57,7 @@ class Walked:
 
     def contradictions(self) -> set[str]:
         whole = self.served.service.orchestrator("orc-1", viewer=EVERYTHING)
-        pages = [whole.contradictions(limit=500, resolved=one) for one in (False, True)]
+        pages = [whole.contradictions.list(limit=500, resolved=one) for one in (False, True)]
         return {item.edge.edge_id for page in pages for item in page.items}
 
 
@@ -80,7 +80,7 @@ def walked(
             orc = served.service.orchestrator("orc-1", viewer=one)
             receipts.append(orc.recall(QUERY, top_n=200).receipt_id)
             orc.bulletin()
-            bulletins.append(orc.bulletins(limit=1).bulletins[0].bulletin_id)
+            bulletins.append(orc.receipts.bulletins(limit=1).bulletins[0].bulletin_id)
         with Browser(served, secret) as browser:
             yield Walked(
                 served,
@@ -193,17 +193,17 @@ def test_an_answer_is_explained_by_nothing_hidden(walked: Walked) -> None:
 
 def test_counts_and_charts_count_nothing_hidden(walked: Walked) -> None:
     own = walked.served.service.orchestrator("orc-1", viewer=walked.viewer)
-    counted = own.visible_counts()
-    assert sum(count for *_, count in own.facets()) == sum(counted["status"].values())
-    assert sum(own.activity()["series"]["stored"]) == sum(counted["status"].values())
+    counted = own.memories.counts()
+    assert sum(count for *_, count in own.memories.facets()) == sum(counted["status"].values())
+    assert sum(own.memories.activity()["series"]["stored"]) == sum(counted["status"].values())
     seen = set(walked.own)
-    assert set(own.connected(limit=2_000)) <= seen
+    assert set(own.graph.connected(limit=2_000)) <= seen
 
 
 def test_what_joins_hidden_memories_is_not_told(walked: Walked) -> None:
     here = walked.served.service.orchestrator("orc-1", viewer=EVERYTHING)
     own = set(walked.own)
-    everything = here.subgraph([*walked.own, *walked.hidden], max_nodes=2_000, retracted=True)
+    everything = here.graph.subgraph([*walked.own, *walked.hidden], max_nodes=2_000, retracted=True)
     seen = {each.edge_id for each in everything.edges if {each.from_id, each.to_id} <= own}
     assert seen
     assert seen < {each.edge_id for each in everything.edges}

@@ -44,8 +44,8 @@ def quarrels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Quarrels]:
             clock.advance(days=1)
             against.append(orc.remember(f"The ferry sails from quay {number}."))
             edges.append(orc.relate(one, "Contradicts", against[-1]))
-        orc.dismiss(edges[0], reason="another ferry")
-        orc.resolve(edges[1], winner=one, reason="seen there")
+        orc.contradictions.dismiss(edges[0], reason="another ferry")
+        orc.contradictions.resolve(edges[1], winner=one, reason="seen there")
         yield Quarrels(served, orc, tuple(edges), tuple(against))
 
 

@@ -43,7 +43,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         orc.paths.ingest.mkdir(parents=True, exist_ok=True)
         (orc.paths.ingest / "leaflet.md").write_text(LEAFLET, encoding="utf-8")
         IngestPipeline(orc, settle_seconds=0.0).run()
-        [read] = [each.memory_id for each in orc.list_memories() if "20:00" in each.content]
+        [read] = [each.memory_id for each in orc.memories.list() if "20:00" in each.content]
         clock.advance(days=1)
         said = orc.remember("The shop closes at 22:00 on Thursdays.")
         edge = orc.relate(said, "Contradicts", read, reason="two hours")
@@ -67,7 +67,7 @@ def test_what_a_text_hides_is_told_beside_it(browser: Browser, shop: Shop) -> No
 
 def test_a_receipt_of_what_was_not_scored_tells_no_score(browser: Browser, shop: Shop) -> None:
     shop.orc.bulletin()
-    [receipt] = shop.orc.receipts(purpose="bulletin").receipts
+    [receipt] = shop.orc.receipts.list(purpose="bulletin").receipts
     page = browser.page(f"{HOME}receipts/{receipt.receipt_id}")
     assert "0.0000" not in page
     recalled = shop.orc.recall("When does the shop close?")
@@ -75,7 +75,7 @@ def test_a_receipt_of_what_was_not_scored_tells_no_score(browser: Browser, shop:
 
 
 def test_a_file_shows_what_its_memories_say(browser: Browser, shop: Shop) -> None:
-    [one] = shop.orc.ingest_files().items
+    [one] = shop.orc.ingestion.list().items
     page = harmless(browser.page(f"{HOME}ingest/{one.sha256}"))
     assert "The shop closes at 20:00 on Thursdays." in page.text
     assert f"{HOME}memories/{shop.read}" in page.values("href")
@@ -103,19 +103,19 @@ def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
     assert shop.case in browser.page(f"{HOME}contradictions?state=decided")
     browser.send(shop.case, page=shop.case, decision="reopen", reason="too early")
     assert shop.orc.get(shop.read).status == "active"
-    journal = [each.action for each in shop.orc.case(shop.edge).journal]
+    journal = [each.action for each in shop.orc.contradictions.get(shop.edge).journal]
     assert journal[-2:] == ["resolve", "reopen"]
 
 
 def test_a_pair_that_is_no_contradiction_is_dismissed(browser: Browser, shop: Shop) -> None:
     browser.send(shop.case, page=shop.case, decision="dismiss", reason="two shops")
     assert "both hold" in browser.page(shop.case)
-    assert shop.orc.case(shop.edge).state == "dismissed"
+    assert shop.orc.contradictions.get(shop.edge).state == "dismissed"
     assert "dismissed" in browser.page(f"{HOME}contradictions?state=decided")
 
 
 def test_no_side_is_chosen_for_who_decides(browser: Browser, shop: Shop) -> None:
-    suggestion = shop.orc.case(shop.edge).suggestion
+    suggestion = shop.orc.contradictions.get(shop.edge).suggestion
     assert suggestion is not None
     assert suggestion.winner_id == shop.said
     page = harmless(browser.page(shop.case))
@@ -139,7 +139,7 @@ def test_what_cannot_be_decided_changes_nothing(
     answer = browser.send(shop.case, page=shop.case, **fields)
     assert answer.status_code == status
     harmless(answer.text)
-    assert shop.orc.case(shop.edge).state == "open"
+    assert shop.orc.contradictions.get(shop.edge).state == "open"
 
 
 def test_what_failed_leads_back_with_the_menu_at_hand(browser: Browser, shop: Shop) -> None:
@@ -194,7 +194,7 @@ def test_a_case_leaves_as_a_file_that_loads_nothing(browser: Browser, shop: Shop
 def test_the_past_is_shown_as_it_was(shop: Shop) -> None:
     before = iso(shop.clock.now_ms())
     shop.clock.advance(days=2)
-    shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
+    shop.orc.contradictions.resolve(shop.edge, winner=shop.said, reason="asked there")
     with Browser(shop.served, shop.served.key()) as browser:
         address = f"{HOME}memories/{shop.read}"
         assert "asked there" in browser.page(shop.case)
@@ -218,7 +218,7 @@ def test_a_memory_is_found_and_the_search_is_no_access(browser: Browser, shop: S
     assert f"{HOME}memories/{shop.read}" in Seen(found).values("href")
     shop.served.service.write_down()
     assert shop.orc.get(shop.read).access_count == 0
-    assert shop.orc.receipts().receipts[0].actor != "user"
+    assert shop.orc.receipts.list().receipts[0].actor != "user"
 
 
 def test_memories_are_listed_a_page_at_a_time_and_filtered(browser: Browser, shop: Shop) -> None:
@@ -275,7 +275,7 @@ def test_the_way_to_a_ground_reads_as_a_sentence(
 
 
 def test_changes_between_two_times(browser: Browser, shop: Shop) -> None:
-    shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
+    shop.orc.contradictions.resolve(shop.edge, winner=shop.said, reason="asked there")
     week = harmless(browser.page(f"{HOME}diff"))
     assert "asked there" in week.text
     assert shop.case in week.values("href")
@@ -290,7 +290,7 @@ def test_changes_between_two_times(browser: Browser, shop: Shop) -> None:
 def test_confidence_and_status_over_time_are_drawn(browser: Browser, shop: Shop) -> None:
     held = shop.orc.get(shop.read).confidence
     shop.clock.advance(ms=1_000)
-    shop.orc.resolve(shop.edge, winner=shop.said, reason="asked there")
+    shop.orc.contradictions.resolve(shop.edge, winner=shop.said, reason="asked there")
     seen = harmless(browser.page(f"{HOME}memories/{shop.read}"))
     paths = [value for tag, name, value in seen.attributes if (tag, name) == ("path", "d")]
     assert any(each.startswith("M0 ") and "V70.0" in each for each in paths), paths
@@ -360,7 +360,7 @@ def test_a_bug_is_told_in_a_page_and_not_what_it_is(
     def broken(*_arguments: object, **_fields: object) -> None:
         raise RuntimeError("a secret text")
 
-    monkeypatch.setattr(Orchestrator, "stale", broken)
+    monkeypatch.setattr(Orchestrator.graph, "stale", broken)
     answer = browser.open(f"{HOME}stale")
     assert answer.status_code == 500
     assert "a secret text" not in answer.text
@@ -402,7 +402,7 @@ def test_what_a_permission_does_not_give_is_neither_shown_nor_done(shop: Shop) -
         assert refused.status_code == 403
         assert browser.open(f"{HOME}receipts").status_code == 403
     assert denials(shop) == 2
-    assert shop.orc.case(shop.edge).state == "open"
+    assert shop.orc.contradictions.get(shop.edge).state == "open"
 
 
 def test_another_orchestrator_is_as_one_that_is_not_there(shop: Shop) -> None:

@@ -32,12 +32,12 @@ def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
     lost = orc.remember("The landlord asks for 800.", source={"conversation_id": "forum"})
     edge = orc.relate(won, "Contradicts", lost)
     orc.remember("800 is due.", derived_from=[lost])
-    orc.resolve(edge, winner=won, reason="bank statement")
+    orc.contradictions.resolve(edge, winner=won, reason="bank statement")
     decided = iso(clock.now_ms())[:10]
     clock.advance(days=2)
-    orc.retract_source(conversation_id="forum", reason="forged", dry_run=False)
+    orc.sources.retract(conversation_id="forum", reason="forged", dry_run=False)
     clock.advance(days=2)
-    orc.restore_source(conversation_id="forum", reason="genuine", dry_run=False)
+    orc.sources.restore(conversation_id="forum", reason="genuine", dry_run=False)
     with Browser(served, served.key()) as browser:
         text = " ".join(harmless(browser.page(f"{HOME}stale")).text.split())
         graph = " ".join(harmless(browser.page(f"{HOME}graph")).text.split())

@@ -89,7 +89,7 @@ def _poisoned(served: Served, kind: int) -> Poisoned:
         f"# Notes\n\n- The gate of {text('line')} is open.\n"
     )
     IngestPipeline(orc, settle_seconds=0.0).run()
-    [file_memory] = [each.memory_id for each in orc.list_memories() if "canaryline" in each.content]
+    [file_memory] = [each.memory_id for each in orc.memories.list() if "canaryline" in each.content]
     bundle = orc.recall(f"canarycontent {text('query')}")
     secret = served.key(name=text("principal"))
     return Poisoned(served, secret, one, edge, file_memory, bundle.receipt_id)

@@ -36,7 +36,7 @@ def audit(
     `memgraph verify` checks whether the database itself is intact.
     """
     with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as told:
-        found = handle.audit(fail_on=fail_on or (), examples=examples, progress=told)
+        found = handle.audit.measure(fail_on=fail_on or (), examples=examples, progress=told)
     return CommandResult(as_json(found), lambda screen: _show(screen, found), _error(found))
 
 

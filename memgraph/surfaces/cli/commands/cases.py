@@ -61,7 +61,7 @@ def show_case(
     `memgraph resolve` decides it for a side, and reopens it.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.case(edge_id, as_of=as_of)
+        found = handle.contradictions.get(edge_id, as_of=as_of)
 
     def show(screen: Screen) -> None:
         screen.tree(_case_tree(found))
@@ -80,7 +80,7 @@ def dismiss_case(
     `memgraph resolve --reopen` undoes that.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        handle.dismiss(edge_id, reason=reason)
+        handle.contradictions.dismiss(edge_id, reason=reason)
     told = f"dismissed {edge_id}; {_undo(orchestrator, edge_id)}"
     return CommandResult(
         {"edge_id": edge_id, "state": "dismissed"}, lambda screen: screen.line(told)
@@ -98,7 +98,7 @@ def export_case(
 ) -> CommandResult:
     """Write a contradiction as one self-contained HTML file, to be kept or printed."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.case(edge_id, as_of=as_of)
+        found = handle.contradictions.get(edge_id, as_of=as_of)
         lines = _lines(handle, found)
         text = _document(found, handle.name, lines)
     write_whole(output, text)
@@ -123,7 +123,8 @@ def _lines(handle: Any, case: Case) -> dict[str, SourceLines]:
     """Return the source lines of the sides; empty for a key that may not audit."""
     try:
         return {
-            side.memory.memory_id: handle.source_lines(side.memory.memory_id) for side in case.sides
+            side.memory.memory_id: handle.sources.lines(side.memory.memory_id)
+            for side in case.sides
         }
     except AccessDenied:
         return {}
@@ -229,7 +230,7 @@ COMMANDS = {
     ),
     "stale": make_command(
         command_of(
-            CasesHandle.stale,
+            CasesHandle.graph.stale,
             _show_stale,
             text="List active memories that depend on superseded or retracted evidence, with the"
             " path.\n\nSorted by when the evidence ended, newest first.",

@@ -121,7 +121,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
     given = invocation(context)
     memory = validated(MemoryInput, fields)
     with given.orchestrator(orchestrator) as handle:
-        outcome = handle.store(**memory.model_dump(exclude_unset=True))
+        outcome = handle.memories.store(**memory.model_dump(exclude_unset=True))
         embedding = given.after_writing(handle)
         fallen = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
     data = {
@@ -311,9 +311,9 @@ def resolve(
         raise typer.BadParameter("name the --winner, or --reopen, and not both")
     with invocation(context).orchestrator(orchestrator) as handle:
         if winner is None:
-            handle.reopen(edge_id, reason=reason)
+            handle.contradictions.reopen(edge_id, reason=reason)
         else:
-            handle.resolve(edge_id, winner=winner, reason=reason)
+            handle.contradictions.resolve(edge_id, winner=winner, reason=reason)
     told = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} holds"
     return CommandResult(
         {"edge_id": edge_id, "resolved": winner is not None, "winner": winner},

@@ -114,7 +114,7 @@ def _built_remotely(
     if task is not None:
         given.session.append(task.task_id)
     with given.orchestrator(orchestrator) as handle:
-        return handle.build_context(task, request)
+        return handle.contexts.build(task, request)
 
 
 def _told_of(package: ContextPackage, explain: bool) -> CommandResult:

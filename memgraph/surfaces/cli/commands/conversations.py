@@ -85,12 +85,12 @@ def sessions(
         return _retried(invocation(context), orchestrator)
     with invocation(context).orchestrator(orchestrator) as handle:
         if end is not None:
-            ended = handle.end_session(end)
+            ended = handle.sessions.end(end)
             told = f"{end} is over" if ended else f"{end} was over already"
             return CommandResult(
                 {"session_id": end, "ended": ended}, lambda screen: screen.line(told)
             )
-        found = handle.sessions(pending=pending or None, before=before, limit=limit)
+        found = handle.sessions.list(pending=pending or None, before=before, limit=limit)
     following = found[-1].session_id if len(found) == limit else None
     rows = [each.model_dump(mode="json") for each in found]
 
@@ -127,7 +127,7 @@ def _retried(given: Invocation, orchestrator: str) -> CommandResult:
             taken = working.retry(orchestrator)
         finally:
             working.close()
-        failures = handle.event_failures(limit=1_000)
+        failures = handle.events.failures(limit=1_000)
     left = sum(each.subscriber == SUBSCRIBER for each in failures)
     told = f"{taken} consolidated, {left} still waiting after six attempts"
     return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told))

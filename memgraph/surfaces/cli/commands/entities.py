@@ -104,13 +104,13 @@ COMMANDS = {
                 text="List entities, most mentioned first.",
             ),
             "merge": command_of(
-                EntitiesHandle.merge_entities,
+                EntitiesHandle.entities.merge,
                 _show_merged,
                 key="entity",
                 text="Merge two entities: OTHER becomes a name of INTO.",
             ),
             "split": command_of(
-                EntitiesHandle.split_entity,
+                EntitiesHandle.entities.split,
                 _show_split,
                 key="entity",
                 options={
@@ -123,7 +123,7 @@ COMMANDS = {
                 text="Move names of an entity to another entity.",
             ),
             "protect": command_of(
-                EntitiesHandle.protect_entity,
+                EntitiesHandle.entities.protect,
                 _show_protected,
                 key="entity",
                 options={
@@ -135,13 +135,13 @@ COMMANDS = {
                 text="Protect the facts about an entity from decay.",
             ),
             "proposals": command_of(
-                EntitiesHandle.entity_proposals,
+                EntitiesHandle.entities.proposals,
                 _show_proposals,
                 key="proposals",
                 text="List the names that a model proposed as names of a known entity.",
             ),
             "decide": command_of(
-                EntitiesHandle.decide_entity_proposal,
+                EntitiesHandle.entities.decide,
                 _show_decided,
                 key="entity",
                 options={
@@ -157,7 +157,7 @@ COMMANDS = {
     ),
     "entity": make_command(
         command_of(
-            EntitiesHandle.get_entity_info,
+            EntitiesHandle.entities.get,
             _show,
             options={"name_or_id": _NAME},
             text="Show one entity: names, mentions, memories, and entities named beside it.",

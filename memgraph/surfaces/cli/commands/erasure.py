@@ -71,7 +71,9 @@ def erase(
     target = erasure_target(memory_id=memory, entity=entity, session_id=said_in, **by_id)
     with nullcontext() if output is None else new_file(output) as file:
         with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
-            found = handle.erase_target(target, reason=reason, dry_run=not yes, progress=told)
+            found = handle.erasure.erase_target(
+                target, reason=reason, dry_run=not yes, progress=told
+            )
         if file is not None:
             file.write(f"{found.model_dump_json(indent=2)}\n".encode())
     return CommandResult(as_json(found), lambda screen: _show(screen, found), _unfinished(found))

@@ -57,11 +57,13 @@ def export(
         raise typer.BadParameter("name a file with --output, or redirect standard output")
     with given.orchestrator(orchestrator) as handle:
         if output is None:
-            for line in handle.export_lines(with_vectors=with_vectors):
+            for line in handle.exchange.export_lines(with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
             return CommandResult({}, _nothing_more)
         with _counted("exporting") as told:
-            done = handle.export(output, force=force, with_vectors=with_vectors, progress=told)
+            done = handle.exchange.export(
+                output, force=force, with_vectors=with_vectors, progress=told
+            )
     line_of_text = f"wrote {_counts(done.records)} to {done.path}"
     return CommandResult(done.as_dict(), lambda screen: screen.line(line_of_text))
 
@@ -71,7 +73,7 @@ def _written_as(
 ) -> CommandResult:
     with given.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
         with _counted("exporting") as told:
-            lines = handle.export(Path(folder) / "lines", progress=told).path
+            lines = handle.exchange.export(Path(folder) / "lines", progress=told).path
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
     data = {"orchestrator": orchestrator, "path": str(output), "memories": count}

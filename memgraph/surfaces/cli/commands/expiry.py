@@ -30,7 +30,7 @@ def expiring(
     keep a memory, recall it, or `memgraph confirm` it for good.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.expiring(days=days, limit=limit)
+        found = handle.memories.expiring(days=days, limit=limit)
     return CommandResult(as_json(found), lambda screen: _show(screen, found))
 
 
@@ -40,7 +40,7 @@ def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Comman
     `memgraph run reflection` makes one.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.latest_reflection()
+        found = handle.memories.latest_reflection()
 
     def show(screen: Screen) -> None:
         if found is None:

@@ -67,7 +67,7 @@ def subgraph(
 ) -> CommandResult:
     """Show the memories around some memories and the edges between them, bounded."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.subgraph(
+        found = handle.graph.subgraph(
             memory_ids,
             hops=hops,
             max_nodes=max_nodes,
@@ -123,7 +123,7 @@ def contradictions(
 ) -> CommandResult:
     """List open contradictions, newest first, with both sides and their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        page = handle.contradictions(
+        page = handle.contradictions.list(
             resolved=resolved,
             limit=limit,
             after=after,

@@ -91,7 +91,7 @@ def _show_history(screen: Screen, found: History, _: Mapping[str, Any]) -> None:
 COMMANDS = {
     "diff": make_command(
         command_of(
-            HistoryHandle.diff,
+            HistoryHandle.history.diff,
             _show_diff,
             options={
                 "since": typer.Argument(metavar="T1", help="After this time, ISO 8601."),

@@ -61,7 +61,7 @@ def impact(
     """
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
+        found = handle.graph.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
 
     def show(screen: Screen) -> None:
         if table:
@@ -94,7 +94,7 @@ def grounds(
     asked = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.grounds(**asked, max_nodes=max_nodes, lines=lines)
+        found = handle.graph.grounds(**asked, max_nodes=max_nodes, lines=lines)
 
     def show(screen: Screen) -> None:
         if table:

@@ -98,7 +98,7 @@ def jobs(
 ) -> CommandResult:
     """Show when each job is due next, and the latest runs."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        plans, runs = handle.job_plans(), handle.jobs(limit=limit)
+        plans, runs = handle.jobs.plans(), handle.jobs.list(limit=limit)
 
     def show(screen: Screen) -> None:
         columns = ("job", "schedule", "time zone", "next", "overdue since")
@@ -140,12 +140,12 @@ def run(
         handle = given.handle(service, orchestrator)
         with stages(job.value) as told:
             if dry_run:
-                return _rehearsed(handle.consolidate(session_id, dry_run=True, progress=told))
+                return _rehearsed(handle.jobs.consolidate(session_id, dry_run=True, progress=told))
             if job is JobOption.CONSOLIDATE and session_id is None:
-                runs = handle.maintain(progress=told)
+                runs = handle.jobs.maintain(progress=told)
             else:
                 name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
-                runs = [handle.run(name.value, session_id=session_id, progress=told)]
+                runs = [handle.jobs.run(name.value, session_id=session_id, progress=told)]
         embedding = given.after_writing(handle)
     return _ran(runs, embedding)
 
@@ -164,12 +164,12 @@ def _ran_remotely(
         if dry_run:
             if now is not None:
                 raise InvalidInput("on a server a dry run is of now", field="now")
-            return _rehearsed(handle.consolidate(session_id, dry_run=True))
+            return _rehearsed(handle.jobs.consolidate(session_id, dry_run=True))
         if job is JobOption.CONSOLIDATE and session_id is None:
-            runs = handle.maintain(now=now)
+            runs = handle.jobs.maintain(now=now)
         else:
             name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
-            runs = [handle.run(name.value, session_id=session_id, now=now)]
+            runs = [handle.jobs.run(name.value, session_id=session_id, now=now)]
         return _ran(runs, given.after_writing(handle))
 
 

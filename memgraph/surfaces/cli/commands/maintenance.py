@@ -62,7 +62,7 @@ def verify(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         if accept_journal is not None:
-            handle.accept_journal(reason=accept_journal)
+            handle.maintenance.accept_journal(reason=accept_journal)
         with stages("verifying") as told:
             found = handle.verify(told)
 
@@ -83,7 +83,7 @@ def anchor(context: typer.Context, orchestrator: OrchestratorName) -> CommandRes
     Recorded in a ledger of your own it proves later that nothing before it was changed.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.journal_state()
+        found = handle.maintenance.journal_state()
     data = found.as_dict()
     return CommandResult(
         data, lambda screen: screen.line(f"{orchestrator} {found.seq} {found.hash}")
@@ -107,9 +107,9 @@ def repair(
     restore` with a backup, or `--accept` to continue without what is lost.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.journal_state()
+        found = handle.maintenance.journal_state()
         if accept is not None:
-            handle.accept_journal(reason=accept)
+            handle.maintenance.accept_journal(reason=accept)
     line = _lost(found)
     if accept is not None:
         line += "; taken over as it is"
@@ -143,7 +143,7 @@ def backup(
 ) -> CommandResult:
     """Copy a database into one file while it is in use, and audit the copy."""
     with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
-        made = handle.backup(
+        made = handle.exchange.backup(
             file,
             force=force,
             accept_findings=accept_findings,
@@ -295,7 +295,7 @@ def db_status(context: typer.Context, orchestrator: OrchestratorName) -> Command
     given = invocation(context)
     with given.service() as service:
         handle = given.handle(service, orchestrator)
-        found = handle.stats()
+        found = handle.maintenance.stats()
         data = {
             "orchestrator": orchestrator,
             "path": str(service.paths(orchestrator).database),
@@ -320,7 +320,7 @@ def rebuild(
     with given.orchestrator(orchestrator) as handle:
         with stages("rebuilding") as told:
             chosen = [part.value for part in parts or IndexPart]
-            rows = handle.rebuild(chosen, progress=told)
+            rows = handle.maintenance.rebuild(chosen, progress=told)
         embedding = given.after_writing(handle)
     line = ", ".join(f"{name} {count}" for name, count in rows.items())
     return CommandResult(
@@ -331,7 +331,7 @@ def rebuild(
 def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Show how many memories are embedded, wait or failed, and with which model."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.embeddings_status()
+        found = handle.maintenance.embeddings_status()
     rows = [
         *((name, str(count)) for name, count in found.states.items()),
         ("vectors of", _model(found.model, found.dimensions)),
@@ -351,8 +351,8 @@ def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -
     """Bring every vector to the configured model, online; finishes one that was interrupted."""
     with invocation(context).orchestrator(orchestrator) as handle:
         with stages("rebuilding") as told:
-            drained = handle.rebuild_embeddings(progress=told)
-        states = handle.embedding_states()
+            drained = handle.maintenance.rebuild_embeddings(progress=told)
+        states = handle.maintenance.embedding_states()
     return _drained(drained, states)
 
 
@@ -373,11 +373,11 @@ def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> Command
                 "memory.embedding.provider is none: there is nothing to embed with"
             )
         if retry:
-            handle.retry_embeddings()
-        waiting = handle.pending_embeddings()
+            handle.maintenance.retry_embeddings()
+        waiting = handle.maintenance.pending_embeddings()
         with progress("embedding", waiting) as advance:
-            drained = handle.embed_pending(progress=advance)
-        states = handle.embedding_states()
+            drained = handle.maintenance.embed_pending(progress=advance)
+        states = handle.maintenance.embedding_states()
     return _drained(drained, states)
 
 

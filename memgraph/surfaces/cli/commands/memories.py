@@ -46,7 +46,7 @@ def list_memories(
     """List memories, newest first, by page."""
     wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.list_memories(
+        found = handle.memories.list(
             types=types or (),
             kinds=kinds or (),
             statuses=wanted,
@@ -106,13 +106,13 @@ def stats(
     """
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.visible_counts() if visible else _stored(given, handle)
+        found = handle.memories.counts() if visible else _stored(given, handle)
     return CommandResult(found, lambda screen: screen.fields(list(_flat(found, ""))))
 
 
 def _stored(given: Invocation, handle: Orchestrator) -> dict[str, Any]:
     try:
-        return handle.stats()
+        return handle.maintenance.stats()
     except AccessDenied as error:
         if given.server_url is None:
             raise

@@ -62,9 +62,9 @@ def graph(
     with invocation(context).orchestrator(orchestrator) as handle:
         seeds = list(memory_ids or ())
         if not seeds:
-            newest = handle.list_memories(kinds=[MemoryKind.FACT], limit=NEWEST)
+            newest = handle.memories.list(kinds=[MemoryKind.FACT], limit=NEWEST)
             seeds = [each.memory_id for each in newest]
-        found = handle.subgraph(
+        found = handle.graph.subgraph(
             seeds,
             hops=hops,
             max_nodes=min(max_nodes, MAX_DRAWN),
@@ -89,7 +89,7 @@ def graph(
 
 def _stored(handle: Any) -> int:
     """Return how many memories could be drawn: retracted ones are in no picture."""
-    by_status: dict[str, int] = handle.visible_counts()["status"]
+    by_status: dict[str, int] = handle.memories.counts()["status"]
     return by_status.get("active", 0) + by_status.get("superseded", 0)
 
 
@@ -124,9 +124,9 @@ def _bulletins(handle: Any, output: Path, form: str, limit: int) -> CommandResul
         DrawnBulletin(
             at=each.created_at,
             receipts=each.receipts,
-            memory_ids=frozenset(handle.bulletin_issued(each.bulletin_id).memory_ids),
+            memory_ids=frozenset(handle.receipts.bulletin(each.bulletin_id).memory_ids),
         )
-        for each in reversed(handle.bulletins(limit=limit).bulletins)
+        for each in reversed(handle.receipts.bulletins(limit=limit).bulletins)
     ]
     title = f"Bulletins of {handle.name}"
     write_whole(output, bulletin_picture(shown, form, title=title))
@@ -137,8 +137,8 @@ def _bulletins(handle: Any, output: Path, form: str, limit: int) -> CommandResul
 def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> CommandResult:
     from memgraph.surfaces.pictures.timelines import accesses_of, confidence_picture, held_of
 
-    found = handle.history(memory_id)
-    accesses = accesses_of(handle.impact(memory_id, max_nodes=MOST_RECEIPTS))
+    found = handle.history.get(memory_id)
+    accesses = accesses_of(handle.graph.impact(memory_id, max_nodes=MOST_RECEIPTS))
     title = short(f"{found.memory.type.value}: {summary_of(found.memory)}")
     drawing = confidence_picture(
         held_of(found, accesses),

@@ -87,7 +87,7 @@ def list_receipts(
     given = invocation(context)
     _open_task(given, task_id)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.receipts(
+        found = handle.receipts.list(
             task_id=task_id,
             workflow_run_id=run_id,
             conversation_id=conversation_id,
@@ -126,7 +126,7 @@ def show_receipt(
     _open_task(given, task_id)
     try:
         with given.orchestrator(orchestrator) as handle:
-            found = handle.receipt(receipt_id)
+            found = handle.receipts.get(receipt_id)
             begins = {} if given.as_json else _beginnings(handle, found)
     except NotFound as error:
         # The same whether there is one or not.
@@ -155,7 +155,7 @@ def replay_receipt(
     _open_task(given, task_id)
     with given.orchestrator(orchestrator) as handle:
         try:
-            found = handle.replay(receipt_id, query=query)
+            found = handle.receipts.replay(receipt_id, query=query)
         except InvalidInput as error:
             # The library names its argument; here it is an option.
             told = error.message.replace("query=", "--query")
@@ -172,7 +172,7 @@ def list_bulletins(
     """List bulletins that were handed out, newest first, that cite only what you may see."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.bulletins(limit=limit, before=before)
+        found = handle.receipts.bulletins(limit=limit, before=before)
 
     def show(screen: Screen) -> None:
         if found.bulletins:
@@ -200,7 +200,7 @@ def show_bulletin(
     """Print a bulletin as it was handed out."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.bulletin_issued(bulletin_id)
+        found = handle.receipts.bulletin(bulletin_id)
     return CommandResult(found.model_dump(mode="json"), lambda screen: screen.raw_lines(found.body))
 
 

@@ -70,7 +70,7 @@ def list_sources(
 ) -> CommandResult:
     """List sources with their memories and their trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        page = handle.sources(kind=kind, limit=limit, after=after)
+        page = handle.sources.list(kind=kind, limit=limit, after=after)
 
     def show(screen: Screen) -> None:
         if not page.items:
@@ -88,14 +88,14 @@ def show_source(
 ) -> CommandResult:
     """Show the memories of one source and its trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.source(*named(source))
+        found = handle.sources.get(*named(source))
     return CommandResult(as_json(found), lambda screen: screen.table(_COLUMNS, [_row(found)]))
 
 
 def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """List the trust assigned with `memgraph source trust`."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        told = handle.trusted()
+        told = handle.sources.trusted()
 
     def show(screen: Screen) -> None:
         if told:
@@ -126,7 +126,7 @@ def trust(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
-        told = handle.trust(kind, name, tier, max_memories=max_memories, reason=reason)
+        told = handle.sources.trust(kind, name, tier, max_memories=max_memories, reason=reason)
         known = _is_known(handle, kind, name)
 
     def show(screen: Screen) -> None:
@@ -140,7 +140,7 @@ def trust(
 def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
     """Return True when the source has memories."""
     try:
-        handle.source(kind, name)
+        handle.sources.get(kind, name)
     except NotFound:
         return False
     return True
@@ -152,7 +152,7 @@ def distrust(
     """Remove the trust assigned to a source: the settings apply again."""
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
-        handle.distrust(kind, name, reason=reason)
+        handle.sources.distrust(kind, name, reason=reason)
     told = f"nothing is said of {kind.value} {name} any more"
     return CommandResult({"kind": kind.value, "name": name}, lambda screen: screen.line(told))
 
@@ -161,7 +161,7 @@ def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Command
     """Retract a source through a handle, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
-    found: SourceRetraction = handle.retract_source(reason=reason, dry_run=not really, **chosen)
+    found: SourceRetraction = handle.sources.retract(reason=reason, dry_run=not really, **chosen)
     return CommandResult(as_json(found), lambda screen: _show_retraction(screen, found))
 
 
@@ -178,13 +178,15 @@ def of_sender(
     conversations: list[str] = []
     after = None
     while True:
-        page = handle.sources(kind=SourceName.CONVERSATION, sender=sender, limit=500, after=after)
+        page = handle.sources.list(
+            kind=SourceName.CONVERSATION, sender=sender, limit=500, after=after
+        )
         conversations += [each.name for each in page.items]
         if (after := page.next_after) is None:
             break
     if not conversations:
         raise NotFound(f"no conversation of {sender[:80]}", name=sender[:80])
-    change = handle.restore_source if restore else handle.retract_source
+    change = handle.sources.restore if restore else handle.sources.retract
     found = [
         change(conversation_id=each, reason=reason, dry_run=not really) for each in conversations
     ]
@@ -208,7 +210,7 @@ def restored(handle: Any, source: str, *, reason: str, really: bool) -> CommandR
     """Restore what was retracted with a source, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
-    found: SourceRestoration = handle.restore_source(reason=reason, dry_run=not really, **chosen)
+    found: SourceRestoration = handle.sources.restore(reason=reason, dry_run=not really, **chosen)
     return CommandResult(as_json(found), lambda screen: _show_restoration(screen, found))
 
 

@@ -96,7 +96,7 @@ def _held(
 ) -> tuple[int, list[tuple[str, ContextItem]]]:
     """Return how many items there are, and the newest of them with their memories."""
     if given.server_url is not None:
-        page = handle.tier(which, scope_id, limit=limit)
+        page = handle.contexts.tier(which, scope_id, limit=limit)
         return page.count, [(each.memory_id, each) for each in page.items]
     from memgraph.operations.context.database_backend import DatabaseBackend
 
@@ -123,7 +123,7 @@ def _promoted(
         return True
 
     try:
-        return handle.promote(
+        return handle.contexts.promote(
             memory_id, to.value, target, confirmation_callback=consent, reason=reason
         )
     except ConfirmationMissing:

@@ -88,7 +88,7 @@ def _missing(orchestrator: str) -> str:
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
     from memgraph.service.webhook import SUBSCRIBER
 
-    found = handle.event_failures(limit=MOST)
+    found = handle.events.failures(limit=MOST)
     return [each for each in found if each.subscriber == SUBSCRIBER][:limit]
 
 

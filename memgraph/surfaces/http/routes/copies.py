@@ -38,7 +38,7 @@ def export(
     """Return all data of the orchestrator, for a key from which nothing is hidden."""
     return _sent(
         request,
-        lambda target: orc.export(target, with_vectors=with_vectors),
+        lambda target: orc.exchange.export(target, with_vectors=with_vectors),
         name=f"{orc.name}.jsonl",
         media_type=NDJSON,
     )
@@ -53,7 +53,7 @@ def export(
 )
 def backup(request: Request, orc: Whole) -> TemporaryFileResponse:
     """Return a checked copy of the database, for a key from which nothing is hidden."""
-    return _sent(request, orc.backup, name=f"{orc.name}.db", media_type=SQLITE)
+    return _sent(request, orc.exchange.backup, name=f"{orc.name}.db", media_type=SQLITE)
 
 
 def _sent(

@@ -57,7 +57,7 @@ def promote(
     """Promote a task's memory to its project, or a project's to global."""
     # The person was asked by the client.
     confirmed = body.confirmed
-    promoted = orc.promote(
+    promoted = orc.contexts.promote(
         memory_id,
         body.to,
         body.scope_id,
@@ -80,7 +80,7 @@ def build_context(
 
     The view needs the task among its sessions and the task's project among its projects.
     """
-    return answered(orc.build_context(body.task, body.request))
+    return answered(orc.contexts.build(body.task, body.request))
 
 
 @router.get(
@@ -104,6 +104,6 @@ def sessions(
     With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
     """
     after = before if cursor is None else SessionPlace.at(cursor)
-    found = orc.sessions(pending=pending, limit=limit, before=after)
+    found = orc.sessions.list(pending=pending, limit=limit, before=after)
     following = found[-1].cursor if len(found) == limit else None
     return answered(SessionPage(items=tuple(found), next_cursor=following))

@@ -54,8 +54,8 @@ class RunOptions(Value):
 @router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
 def jobs(request: Request, orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
     """Return when each job is due, and past runs, latest first."""
-    runs = _outward(request, orc.jobs(limit=limit))
-    return answered(JobBoard(plans=tuple(orc.job_plans()), runs=runs))
+    runs = _outward(request, orc.jobs.list(limit=limit))
+    return answered(JobBoard(plans=tuple(orc.jobs.plans()), runs=runs))
 
 
 @router.post(
@@ -80,9 +80,9 @@ def run(
                 JobResult(sessions=_rehearsed(gate_of(request).service, orc, job, body))
             )
         if job is RunnableJob.CONSOLIDATE and body.session_id is None:
-            return answered(JobResult(runs=_outward(request, orc.maintain(now=body.now))))
+            return answered(JobResult(runs=_outward(request, orc.jobs.maintain(now=body.now))))
         name = RunnableJob.CONSOLIDATION if job is RunnableJob.CONSOLIDATE else job
-        ran = orc.run(name.value, session_id=body.session_id, now=body.now)
+        ran = orc.jobs.run(name.value, session_id=body.session_id, now=body.now)
         return answered(JobResult(runs=_outward(request, [ran])))
 
 
@@ -106,7 +106,7 @@ def _rehearsed(
     if job not in (RunnableJob.CONSOLIDATION, RunnableJob.CONSOLIDATE):
         raise InvalidInput("dry_run is for a consolidation", field="dry_run")
     if body.now is None:
-        return tuple(orc.consolidate(body.session_id, dry_run=True))
+        return tuple(orc.jobs.consolidate(body.session_id, dry_run=True))
     with service.at(body.now) as then:
         handle = then.orchestrator(orc.name, viewer=orc.viewer, actor=orc.actor)
-        return tuple(handle.consolidate(body.session_id, dry_run=True))
+        return tuple(handle.jobs.consolidate(body.session_id, dry_run=True))

@@ -54,7 +54,9 @@ def status(request: Request, orc: Admin) -> Response:
     """Return counts and sizes of all that is stored, whoever may see it."""
     told = _health(request, orc)
     return answered(
-        OrchestratorStatus(health=told, stats=orc.stats() if told.status == "ready" else None)
+        OrchestratorStatus(
+            health=told, stats=orc.maintenance.stats() if told.status == "ready" else None
+        )
     )
 
 

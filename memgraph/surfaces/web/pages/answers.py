@@ -32,7 +32,7 @@ def explain(visit: Visit) -> Response:
     given = EMPTY | {name: text.strip() for name, text in visit.form.items()}
     until = given.get("until", "")[:MAX_TIME_CHARS]
     try:
-        explanation = orc.explain_answer(
+        explanation = orc.receipts.explain(
             given.get("answer", ""),
             conversation_id=given.get("conversation") or None,
             until=moment_of(until, visit.console.now_ms(), ends=True) if until else None,

@@ -55,11 +55,11 @@ def bulletin(visit: Visit) -> Response:
 def _history(orc: Orchestrator, as_of: int | None) -> BulletinHistory:
     """Return the newest bulletins that were handed out, by ``as_of`` if it is given."""
     if as_of is None:
-        return orc.bulletins(limit=HISTORY)
-    page = orc.bulletins(limit=AT_ONCE)
+        return orc.receipts.bulletins(limit=HISTORY)
+    page = orc.receipts.bulletins(limit=AT_ONCE)
     found = _by(page, as_of)
     while page.cut and page.bulletins and len(found) <= HISTORY:
-        page = orc.bulletins(limit=AT_ONCE, before=page.bulletins[-1].bulletin_id)
+        page = orc.receipts.bulletins(limit=AT_ONCE, before=page.bulletins[-1].bulletin_id)
         found += _by(page, as_of)
     cut = page.cut or len(found) > HISTORY
     return BulletinHistory(bulletins=tuple(found[:HISTORY]), cut=cut)
@@ -72,9 +72,9 @@ def _by(page: BulletinHistory, as_of: int) -> list[BulletinEntry]:
 def stored(visit: Visit) -> Response:
     """Show a bulletin as it was handed out, and its difference from another one."""
     orc = visit.enter(Permission.AUDIT)
-    shown = orc.bulletin_issued(visit.path("bulletin_id"))
+    shown = orc.receipts.bulletin(visit.path("bulletin_id"))
     other = visit.query("against")
-    against = orc.bulletin_issued(other) if other else None
+    against = orc.receipts.bulletin(other) if other else None
     return visit.show(
         "bulletin_issued.html",
         shown=shown,

@@ -32,7 +32,7 @@ def diff(visit: Visit) -> Response:
     until, since = visit.moment("until", ends=True), visit.moment("since")
     end = now if until is None else until
     begin = end - DEFAULT_DAYS * MS_PER_DAY if since is None else since
-    found = orc.diff(begin, end, limit=visit.size(MOST))
+    found = orc.history.diff(begin, end, limit=visit.size(MOST))
     return visit.listing(
         "diff.html",
         lambda: _rows(found),
@@ -53,7 +53,7 @@ def stale(visit: Visit) -> Response:
     """Show memories that depend on superseded or retracted evidence, with the path to it."""
     orc = visit.enter(Permission.AUDIT)
     after = visit.query("after") or None
-    page = orc.stale(limit=visit.size(PER_PAGE), after=after, as_of=visit.as_of)
+    page = orc.graph.stale(limit=visit.size(PER_PAGE), after=after, as_of=visit.as_of)
     return visit.listing(
         "stale.html",
         lambda: [

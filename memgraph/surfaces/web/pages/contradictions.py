@@ -30,7 +30,7 @@ def listing(visit: Visit) -> Response:
     orc = visit.enter()
     state = visit.one_of("state", STATES)
     order = visit.one_of("order", ORDERS)
-    page = orc.contradictions(
+    page = orc.contradictions.list(
         resolved=state != OPEN,
         dismissed=DISMISSED_OF.get(state),
         text=visit.query("text") or None,
@@ -80,10 +80,10 @@ def decide_many(visit: Visit) -> Response:
 
     def decide_one(edge_id: str) -> None:
         if decision == "dismiss":
-            orc.dismiss(edge_id, reason=reason)
+            orc.contradictions.dismiss(edge_id, reason=reason)
         else:
-            side = orc.case(edge_id, names=False).sides[decision == "newer"]
-            orc.resolve(edge_id, winner=side.memory.memory_id, reason=reason)
+            side = orc.contradictions.get(edge_id, names=False).sides[decision == "newer"]
+            orc.contradictions.resolve(edge_id, winner=side.memory.memory_id, reason=reason)
 
     if decision not in ("newer", "older", "dismiss"):
         raise InvalidInput("decision: newer, older or dismiss", field="decision")
@@ -93,7 +93,7 @@ def decide_many(visit: Visit) -> Response:
 def pack(visit: Visit) -> Response:
     """Return the case with its evidence as a ZIP file, signed where this root has a key."""
     orc = visit.enter(Permission.AUDIT)
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     with visit.console.lengthy():
         body = evidence_pack(visit, orc, found)
     headers = {"Content-Disposition": f'attachment; filename="evidence-{_plain(found)}.zip"'}
@@ -111,7 +111,7 @@ def _plain(found: Case) -> str:
 def case(visit: Visit) -> Response:
     """Show both sides of a contradiction with their sources' lines, and the possible decisions."""
     orc = visit.enter()
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     return visit.show(
         "case.html",
         case=found,
@@ -124,7 +124,7 @@ def case(visit: Visit) -> Response:
 def export(visit: Visit) -> Response:
     """Return the case as a self-contained file without scripts."""
     orc = visit.enter()
-    found = orc.case(visit.path("edge_id"), as_of=visit.as_of)
+    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
     root = visit.gate.service.root
     text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
@@ -136,7 +136,9 @@ def resolve(visit: Visit) -> Response:
     """Decide for one side; the other is superseded."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
-    orc.resolve(edge_id, winner=visit.required("winner"), reason=visit.required("reason"))
+    orc.contradictions.resolve(
+        edge_id, winner=visit.required("winner"), reason=visit.required("reason")
+    )
     return visit.go(visit.link("contradictions", edge_id), "The contradiction is resolved.")
 
 
@@ -144,7 +146,7 @@ def dismiss(visit: Visit) -> Response:
     """Dismiss it; it is not raised again."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
-    orc.dismiss(edge_id, reason=visit.required("reason"))
+    orc.contradictions.dismiss(edge_id, reason=visit.required("reason"))
     return visit.go(visit.link("contradictions", edge_id), "It is kept as no contradiction.")
 
 
@@ -152,7 +154,7 @@ def reopen(visit: Visit) -> Response:
     """Undo the decision."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
-    orc.reopen(edge_id, reason=visit.required("reason"))
+    orc.contradictions.reopen(edge_id, reason=visit.required("reason"))
     return visit.go(visit.link("contradictions", edge_id), "The contradiction is open again.")
 
 

@@ -58,7 +58,7 @@ def data(visit: Visit) -> Response:
         raise InvalidInput(f"seed: {MAX_SEEDS} at most", field="seed")
     fallen = _fallen(visit, orc)
     most = _bound(visit, "max_nodes", NODES)
-    found = orc.subgraph(
+    found = orc.graph.subgraph(
         named or _seeds(orc, fallen, visit.as_of, most),
         hops=_bound(visit, "hops", 1),
         max_nodes=most,
@@ -77,7 +77,7 @@ def between(visit: Visit) -> Response:
     ids = visit.required("ids").split()
     if len(ids) > MOST_NODES:
         raise InvalidInput(f"ids: {MOST_NODES:,} at most", field="ids")
-    found = orc.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
+    found = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
     drawn = drawing(found, staleness(_fallen(visit, orc)), as_of=visit.as_of)
     return JSONResponse({"edges": drawn["edges"]})
 
@@ -86,7 +86,7 @@ def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
     """Return memories with retracted evidence; none for callers who may not audit."""
     if not visit.may(Permission.AUDIT):
         return ()
-    return orc.stale(limit=STALE, as_of=visit.as_of).items
+    return orc.graph.stale(limit=STALE, as_of=visit.as_of).items
 
 
 def _seeds(
@@ -99,14 +99,14 @@ def _seeds(
     drawing is marked as cut.
     """
     wanted = min(most, MOST_NODES) + 1
-    open_ones = orc.contradictions(limit=DISPUTED, as_of=as_of).items
+    open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
     steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
     ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
-    chosen = dict.fromkeys((*sides, *ways, *orc.connected(limit=wanted, as_of=as_of)))
+    chosen = dict.fromkeys((*sides, *ways, *orc.graph.connected(limit=wanted, as_of=as_of)))
     room = min(SCATTERED - len(chosen), wanted)
     if room > 0:
-        newest = orc.list_memories(statuses=(), limit=room, as_of=as_of)
+        newest = orc.memories.list(statuses=(), limit=room, as_of=as_of)
         chosen.update(dict.fromkeys(each.memory_id for each in newest))
     return list(chosen)
 

@@ -38,7 +38,7 @@ def measure(visit: Visit) -> Response:
     """Show all rates, without limits. A large store takes seconds, so few run at a time."""
     orc = visit.enter(Permission.AUDIT)
     with visit.console.lengthy():
-        return _page(visit, orc.audit(examples=EXAMPLES))
+        return _page(visit, orc.audit.measure(examples=EXAMPLES))
 
 
 def _page(visit: Visit, found: StoreHealth | None) -> Response:

@@ -26,7 +26,7 @@ def files(visit: Visit) -> Response:
     """Show processed files, latest first, and the drop area for another."""
     orc = visit.enter()
     after = visit.query("after") or None
-    page = orc.ingest_files(limit=FILES, after=after)
+    page = orc.ingestion.list(limit=FILES, after=after)
     return visit.show(
         "ingest.html",
         page=page,
@@ -38,7 +38,7 @@ def files(visit: Visit) -> Response:
 def file(visit: Visit) -> Response:
     """Show the record of one file; the page's script refreshes one that waits."""
     orc = visit.enter()
-    found = orc.ingest_file(visit.path("sha256"))
+    found = orc.ingestion.get(visit.path("sha256"))
     manifest: dict[str, Any] = found.manifest or {}
     items = (manifest.get("items") or {}).get("memories") or []
     shown = items[:ITEMS_SHOWN]
@@ -57,14 +57,14 @@ def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
     """Return the memories that exist and may be seen, by id, in one read."""
     if not ids:
         return {}
-    found = orc.subgraph(ids, max_nodes=len(ids), retracted=True)
+    found = orc.graph.subgraph(ids, max_nodes=len(ids), retracted=True)
     return {each.memory_id: each for each in found.nodes}
 
 
 def state(visit: Visit) -> Response:
     """Return the status of a file, for the script that watches it."""
     orc = visit.enter()
-    found = orc.ingest_file(visit.path("sha256"))
+    found = orc.ingestion.get(visit.path("sha256"))
     return JSONResponse({"status": found.status})
 
 

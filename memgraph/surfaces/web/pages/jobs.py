@@ -22,7 +22,7 @@ def jobs(visit: Visit) -> Response:
     plans: list[JobPlan] = []
     runs: list[JobRun] = []
     if visit.may(Permission.ADMIN) and health["status"] == "ready":
-        plans, runs = list(orc.job_plans()), list(orc.jobs(limit=RUNS))
+        plans, runs = list(orc.jobs.plans()), list(orc.jobs.list(limit=RUNS))
     return visit.show(
         "jobs.html",
         health=health,

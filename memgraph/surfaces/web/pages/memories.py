@@ -46,7 +46,7 @@ def listing(visit: Visit) -> Response:
     if question:
         memories, following = search(visit, orc, question, min(size, FOUND)), None
     else:
-        memories = orc.list_memories(
+        memories = orc.memories.list(
             types=_chosen(MemoryType, visit.query("type")),
             kinds=_chosen(MemoryKind, visit.query("kind")),
             statuses=_chosen(MemoryStatus, status),
@@ -61,7 +61,7 @@ def listing(visit: Visit) -> Response:
         following = visit.here(before=memories[-1].memory_id) if more else None
     facets = {}
     if not question and not visit.format:
-        counts = orc.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
+        counts = orc.memories.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
         chosen = {name: visit.query(name) for name in ("type", "kind")} | {"status": status}
         facets = _facets(counts, chosen)
     sources = sources_of(visit, orc, memories)
@@ -103,7 +103,7 @@ def sources_of(
     if not memories:
         return {}
     ids = [memory.memory_id for memory in memories]
-    around = orc.subgraph(
+    around = orc.graph.subgraph(
         ids, hops=1, max_nodes=len(ids), edge_types=(), as_of=visit.as_of, retracted=True
     )
     return {source.source_id: source for source in around.sources}
@@ -210,11 +210,11 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    held = [(each.since, each.confidence) for each in orc.history(memory_id).values]
+    held = [(each.since, each.confidence) for each in orc.history.get(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
-        impact = auditor.impact(memory_id, max_nodes=HAND_OUTS, as_of=visit.as_of)
+        impact = auditor.graph.impact(memory_id, max_nodes=HAND_OUTS, as_of=visit.as_of)
     return visit.show(
         "memory.html",
         trace=trace,

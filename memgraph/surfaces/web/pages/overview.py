@@ -32,9 +32,9 @@ def overview(visit: Visit) -> Response:
     return visit.show(
         "overview.html",
         health=health,
-        counts=orc.visible_counts() if ready else {},
-        open_cases=orc.contradictions(limit=FEW).items if ready else (),
-        newest=orc.list_memories(limit=FEW) if ready else (),
+        counts=orc.memories.counts() if ready else {},
+        open_cases=orc.contradictions.list(limit=FEW).items if ready else (),
+        newest=orc.memories.list(limit=FEW) if ready else (),
         clearances=list(Sensitivity),
     )
 

@@ -23,7 +23,7 @@ def listing(visit: Visit) -> Response:
     orc = visit.enter(Permission.AUDIT)
     asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
     size = visit.size(PER_PAGE)
-    found = orc.receipts(limit=size, before=visit.query("before") or None, **asked)
+    found = orc.receipts.list(limit=size, before=visit.query("before") or None, **asked)
     more = found.cut and found.receipts
     return visit.listing(
         "receipts.html",
@@ -60,12 +60,12 @@ def replay(visit: Visit) -> Response:
     When only the digest of the query was kept, the form has its text.
     """
     orc = visit.enter(Permission.AUDIT)
-    replayed = orc.replay(visit.path("receipt_id"), query=visit.form.get("query") or None)
+    replayed = orc.receipts.replay(visit.path("receipt_id"), query=visit.form.get("query") or None)
     return _receipt_page(visit, orc, replayed)
 
 
 def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = None) -> Response:
-    found = orc.receipt(visit.path("receipt_id"))
+    found = orc.receipts.get(visit.path("receipt_id"))
     return visit.show(
         "receipt.html", receipt=found, memories=_memories(orc, found), replay=replayed, why=WHY
     )

@@ -44,16 +44,18 @@ def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "pages": [each for each in visit.sections if sought in each.title.casefold()],
         "memories": memories.search(visit, orc, text, SHOWN),
-        "contradictions": orc.contradictions(text=text, limit=SHOWN, as_of=visit.as_of).items,
-        "entities": orc.entities(prefix=text, limit=SHOWN),
+        "contradictions": orc.contradictions.list(text=text, limit=SHOWN, as_of=visit.as_of).items,
+        "entities": orc.entities.list(prefix=text, limit=SHOWN),
         "sessions": [
-            each for each in orc.sessions(limit=LOOKED_AT) if sought in each.session_id.casefold()
+            each
+            for each in orc.sessions.list(limit=LOOKED_AT)
+            if sought in each.session_id.casefold()
         ][:SHOWN],
     }
     if visit.may(Permission.AUDIT):
-        page = orc.sources(kind="path", limit=SOURCES)
+        page = orc.sources.list(kind="path", limit=SOURCES)
         parts["sources"] = [each for each in page.items if sought in each.name.casefold()][:SHOWN]
-        receipts = orc.receipts(limit=LOOKED_AT).receipts
+        receipts = orc.receipts.list(limit=LOOKED_AT).receipts
         parts["receipts"] = [
             each
             for each in receipts

@@ -119,7 +119,7 @@ def test_removed_items_are_retracted_with_their_reason(tmp_path: Path) -> None:
 
     with remembering(tmp_path) as orc:
         asyncio.run(drive(MemorySession(orc, "s")))
-        gone = orc.list_memories(statuses=(MemoryStatus.RETRACTED,))
+        gone = orc.memories.list(statuses=(MemoryStatus.RETRACTED,))
         reasons = {one.content: orc.trace(one.memory_id).status_history[-1].reason for one in gone}
     assert reasons == {"one": "cleared", "two": "popped"}
 
@@ -220,8 +220,8 @@ def test_two_turns_with_a_tool_and_a_handoff(tmp_path: Path) -> None:
 
     with remembering(tmp_path) as orc:
         before, sent, after = asyncio.run(drive(MemorySession(orc, "s")))
-        orc.consolidate("s")
-        facts = [one.content for one in orc.list_memories(kinds=(MemoryKind.FACT,))]
+        orc.jobs.consolidate("s")
+        facts = [one.content for one in orc.memories.list(kinds=(MemoryKind.FACT,))]
     kinds = [item.get("type", item.get("role")) for item in before]
     assert kinds == [
         *("user", "function_call", "function_call_output"),

@@ -169,7 +169,7 @@ def test_a_failing_memory_leaves_the_instructions(
         def fail(*_: Any, **__: Any) -> None:
             raise StorageError("the disk is gone")
 
-        monkeypatch.setattr(orc, "get_context", fail)
+        monkeypatch.setattr(orc, "context", fail)
         agent, model = helper(
             [assistant_message("Yes.")], instructions=memory_instructions(orc, "Be brief.")
         )
@@ -191,8 +191,8 @@ def test_an_output_of_the_memory_does_not_come_back_as_a_memory(tmp_path: Path) 
         orc.remember("Anna lives in Berlin.")
         asyncio.run(drive(orc))
         for number in range(3):
-            orc.consolidate(f"s{number}")
-        facts = orc.list_memories(kinds=(MemoryKind.FACT,))
+            orc.jobs.consolidate(f"s{number}")
+        facts = orc.memories.list(kinds=(MemoryKind.FACT,))
         found = [one.memory.content for one in orc.recall("Anna Berlin").items]
     assert [one.content for one in facts] == ["Anna lives in Berlin."]
     assert [text for text in found if "Berlin" in text] == ["Anna lives in Berlin."]
