@@ -3,7 +3,7 @@ FROM python:3.11-slim AS build
 COPY . /source
 RUN python -m venv /opt/memgraph \
     && /opt/memgraph/bin/pip install --no-cache-dir --constraint /source/constraints.txt \
-        '/source[server,client]'
+        '/source[server,client,postgres]'
 
 FROM python:3.11-slim
 RUN groupadd --gid 10001 memgraph \

@@ -19,7 +19,7 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.model.conversation import SpeakerRole, voice_of
-from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, SourceType
+from memgraph.model.enums import STORED_STATUSES, CapturedBy, MemoryKind, MemoryStatus, SourceType
 from memgraph.model.graph import Trace
 from memgraph.model.values import Memory
 
@@ -76,7 +76,7 @@ def drop(orc: Orchestrator, folder: Path) -> None:
 
 def everything(orc: Orchestrator) -> Iterator[Memory]:
     last = None
-    while page := orc.memories.list(statuses=tuple(MemoryStatus), limit=1_000, before=last):
+    while page := orc.memories.list(statuses=STORED_STATUSES, limit=1_000, before=last):
         yield from page
         last = page[-1].memory_id
 

@@ -184,14 +184,14 @@ def summarize(text: str, limit: int = MAX_SUMMARY_CHARS) -> str:
 
 def clean_tags(values: Iterable[str]) -> tuple[str, ...]:
     """Return the tags lower-cased, stripped, unique in order, at most ``MAX_TAGS``."""
-    seen: dict[str, None] = {}
+    tags: dict[str, None] = {}
     for value in values:
         tag = " ".join(value.split()).casefold()[:64]
         if tag:
-            seen.setdefault(tag)
-        if len(seen) == MAX_TAGS:
+            tags.setdefault(tag)
+        if len(tags) == MAX_TAGS:
             break
-    return tuple(seen)
+    return tuple(tags)
 
 
 def split_long(text: str, limit: int) -> Iterator[str]:
@@ -204,9 +204,9 @@ def split_long(text: str, limit: int) -> Iterator[str]:
         half = start + limit // 2
         cut = -1
         for mark in ("\n\n", "\n", ". ", " "):
-            found = text.rfind(mark, half, start + limit)
-            if found >= 0:
-                cut = found + len(mark)
+            place = text.rfind(mark, half, start + limit)
+            if place >= 0:
+                cut = place + len(mark)
                 break
         end = cut if cut > 0 else start + limit
         piece = text[start:end].strip()

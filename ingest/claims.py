@@ -19,7 +19,6 @@ import json
 import os
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -27,7 +26,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from ingest.safe_files import FileVanished, open_directory
+from ingest.safe_files import (
+    MAX_NAME_BYTES,
+    FileVanished,
+    _json_text,
+    _written,
+    is_reachable,
+    numbered,
+    open_parent,
+    sync_folder,
+    write_durably,
+)
 
 CLAIMS = ".claimed"
 MANIFEST_ENDING = ".manifest.json"
@@ -36,7 +45,6 @@ _LOCK = "lock"
 _STATE = "claim.json"
 _PLAN = "plan.json"
 _NEW = ".new-"
-MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 3_500
 _ABANDONED_SECONDS = 600
 
@@ -101,12 +109,12 @@ class FileClaim:
         if decided and is_reachable(self.zone, str(self.target)):
             return
         with zone_lock(self.zone):
-            taken = {state.get("target") for state in _states(self.zone, self.claim_id)}
+            reserved = {state.get("target") for state in _states(self.zone, self.claim_id)}
             for number in range(1, 1_000_000):
                 target = f"{folder}/{_fitting(self.path, number, self.zone / folder)}"
                 place = self.zone / target
                 manifest = place.with_name(place.name + MANIFEST_ENDING)
-                if target not in taken and not _exists(place) and not _exists(manifest):
+                if target not in reserved and not _exists(place) and not _exists(manifest):
                     self.target = target
                     break
             self.save()
@@ -157,11 +165,11 @@ class FileClaim:
         self.save()
         self.release()
 
-    def take_up(self) -> None:
+    def reset_attempts(self) -> None:
         """Try it again, as often as the first time."""
         self.held, self.attempts = None, 0
 
-    def give_back(self) -> None:
+    def release_untried(self) -> None:
         """Release it without counting the attempt: the file was not the cause of the failure."""
         self.attempts = max(self.attempts - 1, 0)
         with suppress(OSError):
@@ -193,19 +201,19 @@ def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
     # Locked before it has its name, so that nobody takes it for an abandoned one.
     fcntl.flock(lock, fcntl.LOCK_EX)
     fresh.rename(claims / claim_id)
-    made = FileClaim(claim_id, zone, path, lock, started_at=at)
-    made.save()
+    new_claim = FileClaim(claim_id, zone, path, lock, started_at=at)
+    new_claim.save()
     try:
         with open_parent(zone, path) as (folder, name):
-            os.rename(name, made.file, src_dir_fd=folder)
+            os.rename(name, new_claim.file, src_dir_fd=folder)
     except (FileNotFoundError, FileVanished):
-        made.drop()
+        new_claim.drop()
         return None
     except BaseException:
-        made.drop()
+        new_claim.drop()
         raise
-    sync_folder(made.directory)
-    return made
+    sync_folder(new_claim.directory)
+    return new_claim
 
 
 def claim_names(zone: Path) -> list[str]:
@@ -225,23 +233,9 @@ def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[FileClaim]
         names: of those that may be adopted, in order; None: all.
     """
     for name in claim_names(zone) if names is None else names:
-        found = _adopt_one(zone, name)
-        if found is not None:
-            yield found
-
-
-@contextmanager
-def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield a descriptor of the folder of ``path``, reached without following a link.
-
-    With ``make`` missing folders are created.
-
-    Raises:
-        Vanished, IngestRejected: a folder on the way is gone, or is a link.
-    """
-    *folders, name = path.split("/")
-    with _descend(os.fspath(zone), folders, make=make) as descriptor:
-        yield descriptor, name
+        adopted = _adopt_one(zone, name)
+        if adopted is not None:
+            yield adopted
 
 
 def is_claimed(zone: Path, claim_id: str) -> bool:
@@ -276,63 +270,6 @@ def zone_lock(zone: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def write_durably(path: Path, value: Any) -> None:
-    """Write JSON atomically, safe against a power cut; see ``write_text``."""
-    write_text(path, _json_text(value))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text atomically, safe against a power cut."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _written(path.parent, text) as fresh:
-        fresh.rename(path)
-    sync_folder(path.parent)
-
-
-@contextmanager
-def _written(folder: Path, text: str) -> Iterator[Path]:
-    """Write a text durably to a new file, to be renamed; a killed writer leaves it."""
-    fresh = folder / f".{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        yield fresh
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-
-
-def _json_text(value: Any) -> str:
-    return json.dumps(value, indent=2, sort_keys=True) + "\n"
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _descend(
-    folder: str, rest: list[str], above: int | None = None, *, make: bool = False
-) -> Iterator[int]:
-    with open_directory(folder, above) as descriptor:
-        if not rest:
-            yield descriptor
-            return
-        if make:
-            with suppress(FileExistsError):
-                os.mkdir(rest[0], dir_fd=descriptor)
-        with _descend(rest[0], rest[1:], descriptor, make=make) as inner:
-            yield inner
 
 
 def _adopt_one(zone: Path, name: str) -> FileClaim | None:
@@ -403,36 +340,10 @@ def _fitting(path: str, number: int, folder: Path) -> str:
     """
     pure = PurePosixPath(path)
     name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
-    whole = str(pure.with_name(name))
+    renamed = str(pure.with_name(name))
     # A deep path may be legal where it was walked folder by folder, and too long as a whole.
-    fits = len(os.fsencode(folder / whole)) < _MAX_PATH_BYTES and is_reachable(folder, whole)
-    return whole if fits else name
-
-
-def is_reachable(folder: Path, path: str) -> bool:
-    """Return True when all parts of a path below a folder are folders, or missing."""
-    for part in PurePosixPath(path).parts[:-1]:
-        folder /= part
-        try:
-            mode = folder.lstat().st_mode
-        except FileNotFoundError:
-            return True
-        if not stat.S_ISDIR(mode):
-            return False
-    return True
-
-
-def numbered(name: str, number: int, limit: int) -> str:
-    """Return ``name``, numbered from the second on, its stem shortened to ``limit`` bytes in
-    all.
-    """
-    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
-    mark = f"~{number}" if number > 1 else ""
-    if len(os.fsencode(suffix)) > limit // 2:
-        stem, suffix = name, ""
-    while len(os.fsencode(stem)) > limit - len(mark) - len(os.fsencode(suffix)):
-        stem = stem[:-1]
-    return f"{stem}{mark}{suffix}"
+    fits = len(os.fsencode(folder / renamed)) < _MAX_PATH_BYTES and is_reachable(folder, renamed)
+    return renamed if fits else name
 
 
 def _exists(path: Path) -> bool:

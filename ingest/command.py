@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import typer
 
 from ingest.claims import CLAIMS
-from ingest.discover import OWN_FOLDERS
+from ingest.drop_zone import OWN_FOLDERS
 from ingest.manifest import IngestReport
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
-    from ingest.file_copies import StagedFile
+    from ingest.drop_zone import FileToCopy
     from ingest.manifest import FileResult
     from ingest.pipeline import IngestPipeline, Progress
     from ingest.preview import FilePreview
@@ -79,7 +79,7 @@ def _is_drop(path: Path, own: set[Path]) -> bool:
 
 
 def _something(report: IngestReport) -> bool:
-    return any(each.outcome != "skipped" for each in report.results)
+    return any(result.outcome != "skipped" for result in report.results)
 
 
 # While a folder is followed, results of the past are kept up to this many.
@@ -89,7 +89,8 @@ MAX_ROWS = 40
 Row = tuple[str, ...]
 _File = TypeVar("_File", "FileResult", "FilePreview")
 PREVIEW_COLUMNS = ("file", "outcome", "recognised as", "memories", "reason")
-COLUMNS = ("file", "outcome", "memories", "edges", "reason")
+COUNTED = ("memories", "edges")
+COLUMNS = ("file", "outcome", *COUNTED, "reason")
 
 
 class Terminal(Protocol):
@@ -167,58 +168,61 @@ def command(
         if dry_run:
             return _previewed(handle, paths or [], retry=retry)
         staged = _stage(paths or [], handle)
-        found = (_watch if watch else _run_once)(line, handle, retry=retry)
+        results = (_watch if watch else _run_once)(line, handle, retry=retry)
         embedding = line.after_writing(handle)
         zone = handle.paths.ingest
-    totals = dict(sorted(Counter(each.outcome for each in found).items()))
-    passed_over = [
-        {"path": str(each.source), "reason": str(each.reason)}
-        for each in staged
-        if each.copied_to is None
+    totals = dict(sorted(Counter(result.outcome for result in results).items()))
+    not_copied = [
+        {"path": str(file.source), "reason": str(file.reason)}
+        for file in staged
+        if file.copied_to is None
     ]
     data = {
-        "files": [each.as_dict() for each in found],
+        "files": [result.as_dict() for result in results],
         "totals": totals,
-        "not_copied": passed_over,
+        "not_copied": not_copied,
         "embedding": embedding,
     }
 
     def show(screen: Terminal) -> None:
         if not watch:
-            _show(screen, found)
-        for each in passed_over:
-            screen.line(f"not copied ({each['reason']}): {each['path']}", style="yellow")
-        told = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
-        screen.line(told or f"the drop zone is empty: name files, or put them into {zone}")
+            _show(screen, results)
+        for skipped in not_copied:
+            screen.line(f"not copied ({skipped['reason']}): {skipped['path']}", style="yellow")
+        summary = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
+        memories, edges = (sum(_stored(result, name) for result in results) for name in COUNTED)
+        if memories or edges:
+            summary = f"{summary}: {memories:,} memories and {edges:,} edges stored"
+        screen.line(summary or f"the drop zone is empty: name files, or put them into {zone}")
 
     # One that was followed was told of its files as they came.
-    return CommandAnswer(data, show, None if watch else _refusal(found))
+    return CommandAnswer(data, show, None if watch else _refusal(results))
 
 
 def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> CommandAnswer:
     from ingest.preview import preview
 
-    found, passed_over = preview(handle, paths, retry=retry)
-    totals = dict(sorted(Counter(each.outcome for each in found).items()))
+    previews, not_copied = preview(handle, paths, retry=retry)
+    totals = dict(sorted(Counter(preview.outcome for preview in previews).items()))
     data = {
-        "files": [each.as_dict() for each in found],
+        "files": [preview_.as_dict() for preview_ in previews],
         "totals": totals,
         "not_copied": [
-            {"path": str(each.source), "reason": str(each.reason)} for each in passed_over
+            {"path": str(file.source), "reason": str(file.reason)} for file in not_copied
         ],
     }
 
     def show(screen: Terminal) -> None:
-        _table(screen, PREVIEW_COLUMNS, found, _preview_row)
-        for each in passed_over:
-            screen.line(f"not copied ({each.reason}): {each.source}", style="yellow")
+        _table(screen, PREVIEW_COLUMNS, previews, _preview_row)
+        for file in not_copied:
+            screen.line(f"not copied ({file.reason}): {file.source}", style="yellow")
         counts = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
-        kinds = Counter(each.recognised for each in found if each.recognised)
-        if len(found) > MAX_ROWS:
+        kinds = Counter(file.recognised for file in previews if file.recognised)
+        if len(previews) > MAX_ROWS:
             screen.fields([(str(count), kind) for kind, count in kinds.most_common()])
         screen.line(f"nothing was written; a run would give: {counts or 'nothing'}")
 
-    return CommandAnswer(data, show, _refusal(found))
+    return CommandAnswer(data, show, _refusal(previews))
 
 
 def _preview_row(file: FilePreview) -> tuple[str, ...]:
@@ -226,10 +230,10 @@ def _preview_row(file: FilePreview) -> tuple[str, ...]:
     return (_shortened(file.path), file.outcome, file.recognised or "", types, _why(file))
 
 
-def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[StagedFile]:
+def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[FileToCopy]:
     if not paths:
         return []
-    from ingest.file_copies import stage
+    from ingest.drop_zone import stage
 
     return stage(paths, handle.paths.ingest)
 
@@ -241,29 +245,29 @@ def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[F
 
 def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
     """Show every run as it ends; return the last results when interrupted."""
-    kept: deque[FileResult] = deque(maxlen=MAX_KEPT)
+    results: deque[FileResult] = deque(maxlen=MAX_KEPT)
     stop = threading.Event()
     screen = None if line.as_json else line.screen()
     with _stopped_by_signals(stop), _pipeline(line, handle, retry=retry) as pipeline:
         if screen is not None:
             screen.line(f"following {pipeline.zone}; end with Ctrl-C")
         for report in watch(pipeline, stop):
-            kept.extend(report.results)
+            results.extend(report.results)
             line.after_writing(handle)
             if screen is not None:
                 _show(screen, report.results)
-    return list(kept)
+    return list(results)
 
 
 @contextmanager
 def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterator[IngestPipeline]:
     from ingest.pipeline import IngestPipeline
 
-    with line.stages("ingesting") as told:
+    with line.stages("ingesting") as show:
 
         def progress(at: Progress) -> None:
             stored = f"{at.steps_done:,} of {at.steps:,} of " if at.steps else ""
-            told(f"{stored}{_shortened(at.path)}", at.done, at.total)
+            show(f"{stored}{_shortened(at.path)}", at.done, at.total)
 
         yield IngestPipeline(handle, progress=progress, retry=retry)
 
@@ -272,12 +276,12 @@ def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterat
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
     """Let the first Ctrl-C or SIGTERM end the current run in an orderly way."""
     names = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, lambda *_: stop.set()) for each in names]
+    before = [signal.signal(number, lambda *_: stop.set()) for number in names]
     try:
         yield
     finally:
-        for each, handler in zip(names, before, strict=True):
-            signal.signal(each, handler)
+        for number, handler in zip(names, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _show(screen: Terminal, results: Sequence[FileResult]) -> None:
@@ -285,19 +289,20 @@ def _show(screen: Terminal, results: Sequence[FileResult]) -> None:
 
 
 def _row(file: FileResult) -> tuple[str, ...]:
-    memories, edges = (_count(file.counts.get(name)) for name in ("memories", "edges"))
-    return (_shortened(file.path), file.outcome, memories, edges, _why(file))
+    counts = (str(_stored(file, name)) if name in file.counts else "" for name in COUNTED)
+    return (_shortened(file.path), file.outcome, *counts, _why(file))
 
 
 def _table(
     screen: Terminal, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
 ) -> None:
     """Show every file; of many, those that need a look."""
-    shown = files if len(files) <= MAX_ROWS else [each for each in files if each.reason]
-    if shown:
-        screen.table(columns, [row(each) for each in shown[:MAX_ROWS]])
-    if left := len(files) - len(shown[:MAX_ROWS]):
-        screen.line(f"and {left:,} more files; --json lists all")
+    listed = files if len(files) <= MAX_ROWS else [file for file in files if file.reason]
+    if listed:
+        screen.table(columns, [row(file) for file in listed[:MAX_ROWS]])
+    if omitted := len(files) - len(listed[:MAX_ROWS]):
+        more = "more " if listed else ""
+        screen.line(f"{omitted:,} {more}files need no attention; --json lists all")
 
 
 def _why(file: FileResult | FilePreview) -> str:
@@ -309,18 +314,19 @@ def _shortened(path: str) -> str:
     return path if len(path) <= MAX_SHOWN else f"{path[: MAX_SHOWN // 2]}…{path[-MAX_SHOWN // 2 :]}"
 
 
-def _count(value: Any) -> str:
+def _stored(file: FileResult, name: str) -> int:
     """Return the number of new ones; memories are counted by outcome, edges as a whole."""
-    if isinstance(value, dict):
-        value = value.get("stored", 0)
-    return "" if value is None else str(value)
+    value = file.counts.get(name, 0)
+    if name == "edges":
+        return int(value) + int(file.counts.get("links_made", 0))
+    return int(value.get("stored", 0) if isinstance(value, dict) else value)
 
 
 def _refusal(results: Sequence[FileResult] | Sequence[FilePreview]) -> IngestRejected | None:
     refused = [
-        each
-        for each in results
-        if each.outcome in ("rejected", "failed") or each.reason == RejectionReason.HELD
+        result
+        for result in results
+        if result.outcome in ("rejected", "failed") or result.reason == RejectionReason.HELD
     ]
     if not refused:
         return None

@@ -7,38 +7,28 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal
 
+from memgraph.text.dates import MONTH_NUMBERS, WEEKDAY_NUMBERS
+
 DateOrder = Literal["day first", "month first"]
 
 _MAX_CHARS = 120
-_MONTHS = {
+# Full names, abbreviations, and how they are often typed without accents.
+_MONTHS = MONTH_NUMBERS | {
     name: number
     for number, names in enumerate(
         (
-            "january jan januar jänner janvier enero ene",
-            "february feb februar février fevrier févr febrero",
-            "march mar märz mars marzo mrz",
-            "april apr avril abril abr",
-            "may mai mayo",
-            "june jun juni juin junio",
-            "july jul juli juillet julio",
-            "august aug août aout agosto ago",
-            "september sep sept septembre septiembre",
-            "october oct oktober okt octobre octubre",
-            "november nov novembre noviembre",
-            "december dec dezember dez décembre decembre diciembre dic",
+            "jan jänner ene", "feb fevrier févr", "mar mrz", "apr abr", "", "jun", "jul",
+            "aug aout ago", "sep sept", "oct okt", "nov", "dec dez decembre dic",
         ),
         start=1,
     )
     for name in names.split()
-}
+}  # fmt: skip
 _FILLER_WORDS = (
     "on at the of um am den der le à a las el de del date dated time session conversation chat "
-    "day meeting call monday tuesday wednesday thursday friday saturday sunday mon tue tues wed "
-    "thu thur thurs fri sat sun montag dienstag mittwoch donnerstag freitag samstag sonntag "
-    "lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes "
-    "sábado domingo datum fecha uhr utc gmt z h"
+    "day meeting call mon tue tues wed thu thur thurs fri sat sun datum fecha uhr utc gmt z h"
 )
-_FILLERS = frozenset(_FILLER_WORDS.split())
+_FILLERS = frozenset((*_FILLER_WORDS.split(), *WEEKDAY_NUMBERS))
 _ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})(?=\b|T)")
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[/.年](\d{1,2})[/.月](\d{1,2})日?")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})(?!\d)")
@@ -83,10 +73,10 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
     first date in it counts. None: no date, or one that is ambiguous without an ``order``.
     """
     text = text.strip()[:_MAX_CHARS]
-    found = _find_date(text, order)
-    if found is None:
+    dated = _find_date(text, order)
+    if dated is None:
         return None
-    day, span = found
+    day, span = dated
     rest = text[: span[0]] + " " + text[span[1] :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ingest.candidates import (
     MAX_CONFIDENCE,
@@ -16,8 +17,19 @@ from ingest.candidates import (
     ParseFinding,
 )
 from ingest.reasons import SkippedPart
+from memgraph.errors import InvalidInput
 from memgraph.model.defaults import DEFAULT_IMPORTANCE
-from memgraph.model.enums import EdgeType, MemoryType
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryKind,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.model.sources import Document, FileLink
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
 from memgraph.operations.read.sentences import (
     addresses_model,
     ground_of,
@@ -57,7 +69,7 @@ def extract(document: ParsedDocument) -> ParsedDocument:
     text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is counted
     in the findings.
     """
-    kept: list[IngestCandidate] = []
+    typed_candidates: list[IngestCandidate] = []
     edges: list[CandidateEdge] = []
     lowered = dropped = 0
     for candidate in document.candidates:
@@ -68,11 +80,13 @@ def extract(document: ParsedDocument) -> ParsedDocument:
         if typed.type is MemoryType.IDENTITY:
             lowered += 1
             typed = replace(typed, type=MemoryType.FACT)
-        kept.append(_bounded(typed))
+        typed_candidates.append(_bounded(typed))
         ground = ground_of(typed.content) if typed.type is MemoryType.DECISION else None
         if ground is not None and document.format != "decision_record" and candidate.type is None:
             key = f"{typed.key}.ground"
-            kept.append(_bounded(replace(candidate, key=key, content=ground, type=_GROUND)))
+            typed_candidates.append(
+                _bounded(replace(candidate, key=key, content=ground, type=_GROUND))
+            )
             edges.append(CandidateEdge(typed.key, key, EdgeType.CAUSED_BY, 1.0, "because"))
     document = replace(document, edges=(*document.edges, *edges))
     findings = list(document.findings)
@@ -80,7 +94,7 @@ def extract(document: ParsedDocument) -> ParsedDocument:
         findings.append(ParseFinding(SkippedPart.NOT_TYPED, count=dropped))
     if lowered:
         findings.append(ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
-    return _without_dropped(replace(document, findings=tuple(findings)), kept)
+    return _without_dropped(replace(document, findings=tuple(findings)), typed_candidates)
 
 
 def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | None:
@@ -103,8 +117,8 @@ def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | N
 def _with_subject(text: str, title: str) -> str:
     """Return the sentence with its document's title, when it lacks a subject."""
     words = set(re.findall(r"[^\W_]+", text.casefold()))
-    known = set(re.findall(r"[^\W_]{4,}", title.casefold()))
-    if not known or known & words or _NO_SUBJECT.search(title) or len(title) > 80:
+    subject = set(re.findall(r"[^\W_]{4,}", title.casefold()))
+    if not subject or subject & words or _NO_SUBJECT.search(title) or len(title) > 80:
         return text
     return f"{title}: {text}" if _GENERIC.match(text) else text
 
@@ -120,20 +134,24 @@ def _bounded(candidate: IngestCandidate) -> IngestCandidate:
     )
 
 
-def _without_dropped(document: ParsedDocument, kept: Sequence[IngestCandidate]) -> ParsedDocument:
-    """Return the document with ``kept`` alone; its main memory is the first kept one if its own
-    went.
+def _without_dropped(
+    document: ParsedDocument, candidates: Sequence[IngestCandidate]
+) -> ParsedDocument:
+    """Return the document with these candidates alone; its main memory is the first of them if its
+    own was dropped.
     """
-    keys = {each.key for each in kept}
+    keys = {candidate.key for candidate in candidates}
     main = document.main_key if document.main_key in keys else None
-    if main is None and kept:
-        main = kept[0].key
+    if main is None and candidates:
+        main = candidates[0].key
     findings = document.findings
-    if not kept and not any(each.code is SkippedPart.NOTHING_EXTRACTED for each in findings):
+    if not candidates and not any(
+        finding.code is SkippedPart.NOTHING_EXTRACTED for finding in findings
+    ):
         findings = (*findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
     return replace(
         document,
-        candidates=tuple(kept),
+        candidates=tuple(candidates),
         edges=tuple(e for e in document.edges if e.from_key in keys and e.to_key in keys),
         links=_rehung(document, keys, main),
         findings=findings,
@@ -148,3 +166,123 @@ def _rehung(document: ParsedDocument, keys: set[str], main: str | None) -> tuple
         for link in document.links
         if main is not None and (link.local_key in keys or link.local_key == document.main_key)
     )
+
+
+def to_memories(
+    parsed: ParsedDocument, *, sha256: str, source_path: str
+) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
+    """Return the candidates as validated inputs, and those that did not pass.
+
+    Every candidate must have a type by now (see ``extract``). ``source_path`` is the absolute path
+    of the stored file.
+    """
+    memories: list[MemoryInput] = []
+    findings: list[ParseFinding] = []
+    for candidate in parsed.candidates:
+        try:
+            memories.append(_memory(candidate, sha256=sha256, source_path=shortened(source_path)))
+        except InvalidInput as error:
+            problems = error.details.get("problems", [])
+            findings.append(
+                ParseFinding(SkippedPart.VALUE_INVALID, candidate.locator, {"problems": problems})
+            )
+    return tuple(memories), tuple(findings)
+
+
+def to_document(
+    parsed: ParsedDocument,
+    memories: tuple[MemoryInput, ...],
+    *,
+    sha256: str,
+    path: str,
+    plan: str,
+    manifest: Mapping[str, Any],
+) -> Document:
+    """Return the document for the service.
+
+    ``path`` is where the file was dropped, relative to the drop zone, in printable form. An edge
+    whose memory did not pass is left out.
+    """
+    keys = {memory.key for memory in memories}
+    return Document(
+        sha256=sha256,
+        path=shortened(path),
+        memories=memories,
+        edges=tuple(
+            EdgeInput(
+                from_id=f"#{edge.from_key}",
+                to_id=f"#{edge.to_key}",
+                edge_type=edge.edge_type,
+                weight=edge.weight,
+                reason=edge.reason,
+                partial=edge.partial,
+            )
+            for edge in parsed.edges
+            if edge.from_key in keys and edge.to_key in keys
+        ),
+        links=tuple(_link(link) for link in parsed.links if len(link.target) <= MAX_NAME_CHARS),
+        main=f"#{parsed.main_key}" if parsed.main_key in keys else None,
+        document_keys=_short_enough(parsed.document_keys),
+        relate=parsed.format != "decision_record",
+        plan=plan,
+        manifest=dict(manifest),
+    )
+
+
+def shortened(path: str) -> str:
+    """Return a path as a name of at most 512 characters, keeping its end."""
+    if len(path) <= MAX_NAME_CHARS:
+        return path
+    tail = MAX_NAME_CHARS - 101
+    return f"{path[:100]}…{path[-tail:]}"
+
+
+def _memory(candidate: IngestCandidate, *, sha256: str, source_path: str) -> MemoryInput:
+    turn = candidate.kind is MemoryKind.EPISODE and candidate.source_role is not None
+    fields: dict[str, Any] = {
+        "key": candidate.key,
+        "content": candidate.content,
+        "summary": candidate.summary,
+        "kind": candidate.kind,
+        "type": candidate.type,
+        "importance": candidate.importance,
+        "confidence": candidate.confidence,
+        "status": candidate.status,
+        "sensitivity": candidate.sensitivity or Sensitivity.INTERNAL,
+        "scope": candidate.scope or Scope.GLOBAL,
+        "scope_id": candidate.scope_id,
+        "session_id": candidate.session_id,
+        "sequence": candidate.sequence,
+        "turn_id": candidate.turn_id,
+        "source_role": candidate.source_role,
+        "event_time": candidate.event_time,
+        "valid_until": candidate.valid_until,
+        "tags": candidate.tags,
+        "attributes": dict(candidate.attributes),
+        "source": Source(
+            source_type=SourceType.CHANNEL_TRANSCRIPT if turn else SourceType.INGEST_FILE,
+            source_path=source_path,
+            conversation_id=candidate.conversation_id,
+            captured_by=CapturedBy.EXTRACTOR,
+            locator=shortened(candidate.locator),
+            content_sha256=sha256,
+        ),
+    }
+    return validated(MemoryInput, fields)
+
+
+def _link(link: DocumentLink) -> FileLink:
+    return FileLink(
+        local=f"#{link.local_key}",
+        target=link.target,
+        edge_type=link.edge_type,
+        outgoing=link.outgoing,
+        weight=link.weight,
+        reason=link.reason,
+        partial=link.edge_type is EdgeType.UPDATES and not link.supersedes,
+        fallbacks=_short_enough(link.fallbacks),
+    )
+
+
+def _short_enough(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key for key in keys if len(key) <= MAX_NAME_CHARS)

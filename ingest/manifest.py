@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ingest.candidates import ParseFinding
 from ingest.reasons import ITEM_REFUSED
 
 MANIFEST_VERSION = 1
-# A manifest is for reading: what a file of 100,000 faults has is told by counts beyond this.
+# Beyond this a manifest has only the counts of findings, so that people can read it.
 MAX_FINDINGS = 1_000
 
 Outcome = Literal["processed", "duplicate", "rejected", "held", "skipped", "failed"]
@@ -23,9 +23,9 @@ class FileResult:
 
     ``processed``, ``duplicate`` (this content was stored before) and ``rejected`` are final and
     have a manifest. ``skipped`` stays where it is, ``failed`` stays claimed; both are tried again
-    by the next run. ``held`` stays claimed until a run is told to try it again. ``reason`` is a
-    ``Reason``, or for failed the code of the error. ``stored_as`` and ``manifest`` are relative to
-    the drop zone. ``partial``: it was processed without items that broke a rule;
+    by the next run. ``held`` stays claimed until a run with ``retry``. ``reason`` is a
+    ``RejectionReason``, or for failed the code of the error. ``stored_as`` and ``manifest`` are
+    relative to the drop zone. ``partial``: it was processed without items that broke a rule;
     ``counts["rejected_items"]`` is their number.
     """
 
@@ -43,19 +43,7 @@ class FileResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON for a surface."""
-        return {
-            "path": self.path,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "message": self.message,
-            "sha256": self.sha256,
-            "stored_as": self.stored_as,
-            "manifest": self.manifest,
-            "counts": dict(self.counts),
-            "findings": dict(self.findings),
-            "resumed": self.resumed,
-            "partial": self.partial,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +55,23 @@ class IngestReport:
     @property
     def totals(self) -> dict[str, int]:
         """Return the number of files by outcome."""
-        found: dict[str, int] = {}
-        for each in self.results:
-            found[each.outcome] = found.get(each.outcome, 0) + 1
-        return dict(sorted(found.items()))
+        return dict(sorted(Counter(result.outcome for result in self.results).items()))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON for a surface."""
-        return {"files": [each.as_dict() for each in self.results], "totals": self.totals}
+        return {"files": [result.as_dict() for result in self.results], "totals": self.totals}
 
 
-def head(
-    *,
-    path: str,
-    sha256: str | None,
-    size: int | None,
-    claim: str,
-    stored_as: str,
-    started_at: int,
-) -> dict[str, Any]:
-    """Return the part of a manifest that is known before anything is stored."""
-    return {
-        "version": MANIFEST_VERSION,
-        "path": path,
-        "sha256": sha256,
-        "size": size,
-        "claim": claim,
-        "stored_as": stored_as,
-        "started_at": _iso(started_at),
-    }
-
-
-def told(findings: Sequence[ParseFinding]) -> dict[str, Any]:
-    """Return findings one by one, up to a bound, and counted by code; with their lost items, by
-    kind.
-    """
+def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
+    """Return findings, up to a bound, their counts by code, and the rejected items by kind."""
     counts: dict[str, int] = {}
     refused = {"memories": 0, "edges": 0}
-    for each in findings:
-        counts[each.code.value] = counts.get(each.code.value, 0) + each.count
-        if each.code in ITEM_REFUSED:
-            refused["edges" if (each.locator or "").startswith("/edges/") else "memories"] += 1
+    for finding in findings:
+        counts[finding.code.value] = counts.get(finding.code.value, 0) + finding.count
+        if finding.code in ITEM_REFUSED:
+            refused["edges" if (finding.locator or "").startswith("/edges/") else "memories"] += 1
     return {
-        "findings": [each.as_dict() for each in findings[:MAX_FINDINGS]],
+        "findings": [finding.as_dict() for finding in findings[:MAX_FINDINGS]],
         "finding_counts": dict(sorted(counts.items())),
         "rejected_items": refused,
     }
@@ -125,13 +87,3 @@ def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
     for kind, items in manifest.get("items", {}).items():
         refused[kind] = refused.get(kind, 0) + sum(e["outcome"] == "rejected" for e in items)
     return {**manifest, "rejected_items": refused, "partial": any(refused.values())}
-
-
-def ended(at: int) -> dict[str, str]:
-    """Return the time at which the file was finished."""
-    return {"ended_at": _iso(at)}
-
-
-def _iso(ms: int) -> str:
-    moment = datetime.fromtimestamp(ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
 import posixpath
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.dates import DateOrder
-from ingest.decode import decode
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
-from ingest.parsers.slack import Above, no_file_above
 from ingest.parsers.text import parse_text
 from ingest.reasons import RejectionReason, SkippedPart, refuse
+from memgraph.errors import IngestRejected
 
-_Parser = Callable[[str, str, tuple[ParseFinding, ...]], ParsedDocument]
+Above = Callable[[str], bytes | None]
+"""Returns the content of a file, by its name, in the parent folder of the current one."""
 _Clean = Callable[[str], tuple[str, int]]
-_PARSERS: Mapping[str, _Parser] = {".txt": parse_text, ".md": parse_markdown, ".json": parse_json}
-SUPPORTED_TYPES = tuple(sorted(_PARSERS))
+SUPPORTED_TYPES = (".json", ".md", ".txt")
 
 
 def parse_document(
     data: bytes,
     path: str,
     clean: _Clean | None = None,
-    above: Above = no_file_above,
+    above: Above = lambda _: None,
     order: DateOrder | None = None,
 ) -> ParsedDocument:
     """Parse a file. ``path`` is relative to the drop zone, with ``/``.
@@ -33,15 +36,14 @@ def parse_document(
     Args:
         clean: removes from a text what the memory itself wrote, line numbers unchanged, and counts
             it. A file with nothing else is rejected.
-        above: returns the content of a file, by its name, in the parent folder.
+        above: returns the content of a file in the parent folder; None: no such file.
         order: the order of dates such as 05/06/2023 when the file itself does not show it.
 
     Raises:
         IngestRejected: ``details['reason']`` is a ``RejectionReason``; nothing else is ever raised.
     """
     ending = posixpath.splitext(path)[1].casefold()
-    parser = _PARSERS.get(ending)
-    if parser is None:
+    if ending not in SUPPORTED_TYPES:
         raise refuse(
             RejectionReason.UNSUPPORTED_TYPE,
             f"only {', '.join(SUPPORTED_TYPES)} files are taken",
@@ -56,15 +58,104 @@ def parse_document(
             )
         if echoes:
             findings = (*findings, ParseFinding(SkippedPart.OWN_OUTPUT, count=echoes))
-    if parser is parse_json:
-        document = parse_json(text, path, findings, above)
-    elif parser is parse_markdown:
+    if ending == ".json":
+        document = parse_json(text, path, findings, partial(_text_above, above))
+    elif ending == ".md":
         document = parse_markdown(text, path, findings, order)
     else:
-        document = parser(text, path, findings)
+        document = parse_text(text, path, findings)
     document = replace(document, text=text)
     if document.candidates:
         return document
     return replace(
         document, findings=(*document.findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
     )
+
+
+def _text_above(above: Above, name: str) -> str | None:
+    data = above(name)
+    with suppress(IngestRejected):
+        return None if data is None else decode(data)[0]
+    return None
+
+
+_MAGIC = (
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"%PDF-",
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"7z\xbc\xaf",
+    b"\x7fELF",
+    b"MZ\x90",
+    b"SQLite format 3\x00",
+    b"\xca\xfe\xba\xbe",
+    b"\x28\xb5\x2f\xfd",
+    b"RIFF",
+    b"OggS",
+    b"\x00asm",
+)
+_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+# Above this share of control characters a file is no text, whatever it decodes to.
+_BINARY_SHARE = 0.02
+
+
+def decode(data: bytes) -> tuple[str, tuple[ParseFinding, ...]]:
+    """Return text with ``\\n`` line ends and without control characters, and what was removed.
+
+    Raises:
+        IngestRejected: empty, binary, nul_bytes, not_utf8 or encoding_truncated.
+    """
+    if not data:
+        raise refuse(RejectionReason.EMPTY, "the file is empty", size=0)
+    if data.startswith(_MAGIC):
+        raise refuse(RejectionReason.BINARY, "the file is of a binary format, not text")
+    text = _to_text(data)
+    if "\x00" in text:
+        raise refuse(
+            RejectionReason.NUL_BYTES, "the file holds NUL characters", first=text.index("\x00")
+        )
+    text, removed = _CONTROL.subn("", text)
+    if removed > _BINARY_SHARE * (len(text) + removed):
+        raise refuse(
+            RejectionReason.BINARY, "the file is mostly control characters", removed=removed
+        )
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # Other line separators would make line numbers differ from those of an editor.
+    text = text.replace("\u2028", "\n").replace("\u2029", "\n").replace("\x85", "\n")
+    if not text.strip():
+        raise refuse(RejectionReason.EMPTY, "the file holds white space only", size=len(data))
+    if not removed:
+        return text, ()
+    return text, (ParseFinding(SkippedPart.CONTROL_CHARACTERS_REMOVED, count=removed),)
+
+
+def _to_text(data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise refuse(RejectionReason.NOT_UTF8, "UTF-32 is not taken: save the file as UTF-8")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _strictly(data, "utf-16")
+    return _strictly(data, "utf-8-sig")
+
+
+def _strictly(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if error.end >= len(data) and error.reason in ("unexpected end of data", "truncated data"):
+            raise refuse(
+                RejectionReason.ENCODING_TRUNCATED,
+                "the file ends within a character: it was cut off",
+                position=error.start,
+            ) from None
+        if b"\x00" in data:
+            raise refuse(RejectionReason.BINARY, "the file is binary, not text") from None
+        raise refuse(
+            RejectionReason.NOT_UTF8,
+            "the file is not UTF-8: save it as UTF-8",
+            position=error.start,
+        ) from None

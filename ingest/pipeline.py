@@ -24,15 +24,28 @@ from ingest.claims import (
     claim,
     claim_names,
     is_claimed,
-    open_parent,
-    write_text,
 )
-from ingest.convert import shortened, to_document, to_memories
 from ingest.dates import DateOrder, date_order
-from ingest.discover import OWN_FOLDERS, DropEntry, discover, display_path
-from ingest.extract import extract
-from ingest.leftovers import remove_emptied, remove_stale
-from ingest.manifest import FileResult, IngestReport, Outcome, ended, head, told, with_partial
+from ingest.drop_zone import (
+    OWN_FOLDERS,
+    DropEntry,
+    discover,
+    display_path,
+    forget_sender,
+    remove_emptied,
+    remove_stale,
+    sender_of,
+    sent_digest,
+)
+from ingest.extract import extract, shortened, to_document, to_memories
+from ingest.manifest import (
+    MANIFEST_VERSION,
+    FileResult,
+    IngestReport,
+    Outcome,
+    summary_of,
+    with_partial,
+)
 from ingest.parse import parse_document
 from ingest.propose import ModelExtractor
 from ingest.reasons import RejectionReason, refuse
@@ -42,11 +55,12 @@ from ingest.safe_files import (
     StillBeingWritten,
     check_safely,
     open_directory,
+    open_parent,
     read_head,
     read_safely,
+    write_text,
 )
-from ingest.senders import done_with, sender_of, sent_as
-from memgraph.clock import SystemClock
+from memgraph.clock import SystemClock, iso
 from memgraph.config import Settings
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
 from memgraph.model.enums import IngestStatus
@@ -71,7 +85,7 @@ HELD = (
     f"it was begun {MAX_ATTEMPTS} times and got no further; memgraph ingest --retry tries it again"
 )
 _T = TypeVar("_T")
-_COUNTS = (
+_COUNT_FIELDS = (
     "memories",
     "edges",
     "links_made",
@@ -149,27 +163,27 @@ def is_large(zone: Path, entry: DropEntry) -> bool:
 def read_above(zone: Path, path: str, name: str) -> bytes | None:
     """Return a file in the parent folder of the one dropped as ``path``, dropped or finished."""
     folders = path.split("/")[:-2]
-    for each in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
+    for candidate in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
         with (
             suppress(FileVanished, StillBeingWritten, IngestRejected),
-            open_parent(zone, each) as (parent, bare),
+            open_parent(zone, candidate) as (parent, bare),
         ):
             return read_safely(bare, parent, max_bytes=MEGABYTE * 10).data
     return None
 
 
-def check_count(read: ParsedDocument, most: int) -> None:
+def check_count(read: ParsedDocument, limit: int) -> None:
     """Check ``memory.ingest.max_memories_per_file``.
 
     Raises:
         IngestRejected: too_many_items.
     """
-    if len(read.candidates) > most:
+    if len(read.candidates) > limit:
         raise refuse(
             RejectionReason.TOO_MANY_ITEMS,
             f"the file holds {len(read.candidates)} memories,"
-            f" more than memory.ingest.max_memories_per_file = {most}: split it",
-            limit=most,
+            f" more than memory.ingest.max_memories_per_file = {limit}: split it",
+            limit=limit,
         )
 
 
@@ -187,7 +201,7 @@ def valid_memories(
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
             "nothing that the file holds keeps the rules of a memory",
-            findings=[each.as_dict() for each in findings[:100]],
+            findings=[finding.as_dict() for finding in findings[:100]],
         )
     return memories, findings
 
@@ -257,16 +271,16 @@ class IngestPipeline:
         self._known = len(entries)
         self._orders = self._date_orders(entries)
         for entry in self._until_stopped(entries):
-            self._tell(entry.shown)
+            self._report(entry.display)
             result = self._take(entry)
             if result is not None:
                 self._results.append(result)
-                self._tell(entry.shown, result)
+                self._report(entry.display, result)
         if not self._stop():
-            for left in self._until_stopped(adopt(self.zone, interrupted)):
-                self._tell(display_path(left.path))
-                self._results.append(self._finish_claim(left))
-                self._tell(self._results[-1].path, self._results[-1])
+            for claim_ in self._until_stopped(adopt(self.zone, interrupted)):
+                self._report(display_path(claim_.path))
+                self._results.append(self._finish_claim(claim_))
+                self._report(self._results[-1].path, self._results[-1])
         # A file held again waits for the next request.
         self._retry = False
         remove_emptied(self.zone, self._emptied)
@@ -282,16 +296,16 @@ class IngestPipeline:
                 with open_parent(self.zone, entry.path) as (folder, name):
                     text = read_head(name, folder, _HEAD_BYTES).decode("utf-8", "replace")
                 heads.setdefault(entry.path.rpartition("/")[0], []).append(text)
-        found = {folder: date_order(texts) for folder, texts in heads.items()}
-        return {folder: order for folder, order in found.items() if order is not None}
+        orders = {folder: date_order(texts) for folder, texts in heads.items()}
+        return {folder: order for folder, order in orders.items() if order is not None}
 
-    def _until_stopped(self, given: Iterable[_T]) -> Iterator[_T]:
-        for each in given:
-            yield each
+    def _until_stopped(self, items: Iterable[_T]) -> Iterator[_T]:
+        for item in items:
+            yield item
             if self._stop():
                 return
 
-    def _tell(
+    def _report(
         self, path: str, result: FileResult | None = None, at: tuple[int, int] = (0, 0)
     ) -> None:
         if self._progress is not None:
@@ -301,60 +315,67 @@ class IngestPipeline:
     def _take(self, entry: DropEntry) -> FileResult | None:
         """Process one entry of the drop zone; None if another worker has taken it."""
         if entry.verdict == "skip":
-            return FileResult(entry.shown, "skipped", entry.reason)
+            return FileResult(entry.display, "skipped", entry.reason)
         try:
             if entry.verdict == "take":
                 # Looked at before it is moved: a file that is being written stays where it is.
                 with open_parent(self.zone, entry.path) as (folder, name):
                     check_safely(name, folder, settle_seconds=self._settle_seconds)
-            taken = claim(self.zone, entry.path, at=self._now_ms())
+            claimed = claim(self.zone, entry.path, at=self._now_ms())
         except StillBeingWritten:
-            return FileResult(entry.shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
+            return FileResult(entry.display, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except FileVanished:
             return None
         except PermissionError:
-            return FileResult(entry.shown, "skipped", RejectionReason.UNREADABLE)
+            return FileResult(entry.display, "skipped", RejectionReason.UNREADABLE)
         except IngestRejected as error:
             # A folder on the way became a link: nothing in it is touched.
-            return FileResult(entry.shown, "skipped", str(error.details["reason"]), error.message)
-        return None if taken is None else self._finish_claim(taken)
+            return FileResult(entry.display, "skipped", str(error.details["reason"]), error.message)
+        return None if claimed is None else self._finish_claim(claimed)
 
-    def _finish_claim(self, taken: FileClaim) -> FileResult:
-        shown = display_path(taken.path)
+    def _finish_claim(self, file_claim: FileClaim) -> FileResult:
+        path = display_path(file_claim.path)
         if self._retry:
-            taken.take_up()
-        elif taken.held is not None and not self._is_stored(taken.held):
-            taken.release()
-            return FileResult(shown, "skipped", RejectionReason.HELD, HELD, taken.held)
-        self._emptied.add(taken.path.rpartition("/")[0])
+            file_claim.reset_attempts()
+        elif file_claim.held is not None and not self._is_stored(file_claim.held):
+            file_claim.release()
+            return FileResult(path, "skipped", RejectionReason.HELD, HELD, file_claim.held)
+        self._emptied.add(file_claim.path.rpartition("/")[0])
 
         def progress(done: int, total: int) -> None:
-            if taken.attempts:
-                taken.has_progressed()
-            self._tell(shown, at=(done, total))
+            if file_claim.attempts:
+                file_claim.has_progressed()
+            self._report(path, at=(done, total))
 
-        order = self._orders.get(taken.path.rpartition("/")[0])
+        order = self._orders.get(file_claim.path.rpartition("/")[0])
         work = _Work(
-            self._store, self._extractor, taken, shown, self._now_ms, progress, self._stop, order
+            self._store,
+            self._extractor,
+            file_claim,
+            path,
+            self._now_ms,
+            progress,
+            self._stop,
+            order,
         )
         try:
             result = work.finish(self._settle_seconds)
         except StillBeingWritten:
-            taken.give_back()
-            return FileResult(shown, "skipped", RejectionReason.STILL_BEING_WRITTEN)
-        except _Left as left:
-            taken.give_back()
-            return FileResult(shown, "skipped", left.reason)
+            file_claim.release_untried()
+            return FileResult(path, "skipped", RejectionReason.STILL_BEING_WRITTEN)
+        except _LeftForLater as left:
+            file_claim.release_untried()
+            return FileResult(path, "skipped", left.reason)
         except DatabaseBusy as error:
-            taken.give_back()
-            return FileResult(shown, "failed", error.code, error.message)
+            file_claim.release_untried()
+            return FileResult(path, "failed", error.code, error.message)
         except MemgraphError:
             # The database, not the file: every other file would fail the same way.
-            taken.give_back()
+            file_claim.release_untried()
             raise
         except BaseException:
             # The attempt stays on record, and the next run adopts the claim.
-            taken.release()
+            file_claim.release()
             raise
         self._store.ingestion.log_event(
             f"ingest.{result.outcome}",
@@ -372,7 +393,7 @@ class IngestPipeline:
         return before is not None and before[0] is IngestStatus.PROCESSED
 
 
-class _Left(Exception):
+class _LeftForLater(Exception):
     """A claimed file is left for a later run."""
 
     def __init__(self, reason: RejectionReason) -> None:
@@ -386,7 +407,7 @@ class _Work:
     store: DocumentStore
     extractor: ModelExtractor
     claim: FileClaim
-    shown: str
+    display: str
     now_ms: Callable[[], int]
     progress: Callable[[int, int], None]
     stop: Callable[[], bool]
@@ -404,14 +425,14 @@ class _Work:
                     max_bytes=self.store.settings.memory.ingest.max_file_size_mb * MEGABYTE,
                     settle_seconds=settle_seconds,
                 )
-            self._within_bounds(content.sha256)
+            self._act_for_sender(content.sha256)
             if attempts >= MAX_ATTEMPTS and self.claim.held is None:
                 return self._hold(content, attempts)
             return self._ingest(content)
         except IngestRejected as error:
             return self._reject(error, content)
 
-    def _within_bounds(self, sha256: str) -> None:
+    def _act_for_sender(self, sha256: str) -> None:
         """Store a sent file with the sender's bounds."""
         sender = sender_of(self.claim.zone, sha256)
         if sender is not None:
@@ -425,14 +446,14 @@ class _Work:
         if under_way is not None:
             other = under_way.partition(":")[0]
             if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
-                raise _Left(RejectionReason.BEING_STORED)
+                raise _LeftForLater(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
         if under_way is not None and under_way != document.plan:
             # Its claim is gone, or lost its plan.
             document = document.model_copy(update={"replaces": under_way})
         outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
-            raise _Left(RejectionReason.INTERRUPTED)
+            raise _LeftForLater(RejectionReason.INTERRUPTED)
         if outcome.outcome == "duplicate":
             return self._repeated(content, outcome.manifest)
         resumed = self.claim.adopted and self.claim.plan_file.exists()
@@ -449,7 +470,7 @@ class _Work:
         """Parse the file. A plan for more than one transaction is kept until it is stored."""
         read = parse_document(
             content.data,
-            self.shown,
+            self.display,
             self.store.ingestion.without_own_output,
             partial(read_above, self.claim.zone, self.claim.path),
             self.order,
@@ -459,36 +480,36 @@ class _Work:
         self.claim.reserve("processed")
         stored_as = display_path(os.path.realpath(self.claim.stored_file))
         memories, findings = valid_memories(parsed, content.sha256, stored_as)
-        known = {
+        manifest = {
             **self._head(content),
             "format": parsed.format,
             "title": parsed.title,
-            **told(findings),
+            **summary_of(findings),
         }
         document = to_document(
             parsed,
             memories,
             sha256=content.sha256,
-            path=self.shown,
+            path=self.display,
             plan=f"{self.claim.claim_id}:{secrets.token_hex(4)}",
-            manifest=known,
+            manifest=manifest,
         )
         steps = len(memories) + len(document.edges) + len(document.links)
-        if steps > _SMALL or sum(len(each.content) for each in memories) > _SMALL_CHARS:
+        if steps > _SMALL or sum(len(memory.content) for memory in memories) > _SMALL_CHARS:
             write_text(self.claim.plan_file, document.model_dump_json())
         return document
 
     def _processed(
         self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False
     ) -> FileResult:
-        known = with_partial(recorded)
-        if not known["partial"]:
-            return self._close("processed", content, known, resumed=resumed)
-        count = sum(known["rejected_items"].values())
+        manifest = with_partial(recorded)
+        if not manifest["partial"]:
+            return self._close("processed", content, manifest, resumed=resumed)
+        count = sum(manifest["rejected_items"].values())
         return self._close(
             "processed",
             content,
-            known,
+            manifest,
             reason=RejectionReason.PARTIAL,
             message=f"{count} items of the file broke a rule and were left out",
             resumed=resumed,
@@ -517,67 +538,69 @@ class _Work:
             "message": HELD,
             "details": {"attempts": attempts},
         }
-        self.store.ingestion.reject(sha256, path=shortened(self.shown), manifest=manifest)
+        self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
         self.claim.hold(sha256)
-        return FileResult(self.shown, "held", RejectionReason.HELD, HELD, sha256)
+        return FileResult(self.display, "held", RejectionReason.HELD, HELD, sha256)
 
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])
         self.claim.reserve("rejected")
-        known = {
+        manifest = {
             **self._head(content),
             "reason": reason,
             "message": error.message,
-            "details": {name: each for name, each in error.details.items() if name != "reason"},
+            "details": {name: value for name, value in error.details.items() if name != "reason"},
         }
         # What could not be read has no digest, but if it was sent it had one then.
-        sha256 = content.sha256 if content else sent_as(self.claim.zone, self.claim.path)
+        sha256 = content.sha256 if content else sent_digest(self.claim.zone, self.claim.path)
         if sha256 is not None:
-            self._within_bounds(sha256)
+            self._act_for_sender(sha256)
             self.store.ingestion.give_up(sha256)
-            self.store.ingestion.reject(sha256, path=shortened(self.shown), manifest=known)
-        closed = self._close("rejected", content, known, reason=reason, message=error.message)
+            self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
+        closed = self._close("rejected", content, manifest, reason=reason, message=error.message)
         if sha256 is not None:
-            done_with(self.claim.zone, sha256)
+            forget_sender(self.claim.zone, sha256)
         return closed
 
     def _close(
         self,
         outcome: Outcome,
         content: FileContent | None,
-        known: Mapping[str, Any],
+        facts: Mapping[str, Any],
         *,
         reason: str | None = None,
         message: str | None = None,
         resumed: bool = False,
     ) -> FileResult:
         """Write the manifest first, then move the file, so that a final file always has one."""
-        manifest = {**known, "outcome": outcome, "resumed": resumed, **ended(self.now_ms())}
+        manifest = {**facts, "outcome": outcome, "resumed": resumed, "ended_at": iso(self.now_ms())}
         self.claim.write_manifest(manifest)
         result = FileResult(
-            self.shown,
+            self.display,
             outcome,
             reason,
             message,
             None if content is None else content.sha256,
             stored_as=display_path(str(self.claim.target)),
             manifest=display_path(str(self.claim.manifest_file.relative_to(self.claim.zone))),
-            counts={name: known[name] for name in _COUNTS if name in known},
-            findings=known.get("finding_counts", {}),
+            counts={name: facts[name] for name in _COUNT_FIELDS if name in facts},
+            findings=facts.get("finding_counts", {}),
             resumed=resumed,
-            partial=known.get("partial", False),
+            partial=facts.get("partial", False),
         )
         self.claim.finish()
         if content is not None:
-            done_with(self.claim.zone, content.sha256)
+            forget_sender(self.claim.zone, content.sha256)
         return result
 
     def _head(self, content: FileContent | None) -> dict[str, Any]:
-        return head(
-            path=self.shown,
-            sha256=None if content is None else content.sha256,
-            size=None if content is None else len(content.data),
-            claim=self.claim.claim_id,
-            stored_as=display_path(str(self.claim.target)),
-            started_at=self.claim.started_at,
-        )
+        """Return the part of a manifest that is known before anything is stored."""
+        return {
+            "version": MANIFEST_VERSION,
+            "path": self.display,
+            "sha256": None if content is None else content.sha256,
+            "size": None if content is None else len(content.data),
+            "claim": self.claim.claim_id,
+            "stored_as": display_path(str(self.claim.target)),
+            "started_at": iso(self.claim.started_at),
+        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import CLAIMS, claim_states, open_parent
-from ingest.discover import DropEntry, discover, display_path
+from ingest.claims import CLAIMS, claim_states
+from ingest.drop_zone import DropEntry, FileToCopy, choose, discover, display_path
 from ingest.extract import extract
-from ingest.file_copies import FileToCopy, choose
-from ingest.manifest import Outcome, told
-from ingest.parse import parse_document
-from ingest.parsers.slack import Above
+from ingest.manifest import Outcome, summary_of
+from ingest.parse import Above, parse_document
 from ingest.pipeline import (
     HELD,
     MAX_ATTEMPTS,
@@ -30,7 +28,13 @@ from ingest.pipeline import (
     valid_memories,
 )
 from ingest.reasons import RejectionReason
-from ingest.safe_files import FileVanished, StillBeingWritten, check_safely, read_safely
+from ingest.safe_files import (
+    FileVanished,
+    StillBeingWritten,
+    check_safely,
+    open_parent,
+    read_safely,
+)
 from memgraph.errors import IngestRejected, MemoryDisabled
 from memgraph.model.enums import IngestStatus
 
@@ -85,16 +89,16 @@ def preview(
     """
     if not store.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
-    looked = _Preview(store, retry=retry)
-    passed_over: list[FileToCopy] = []
-    found: list[FilePreview] = []
+    previewer = _Preview(store, retry=retry)
+    not_copied: list[FileToCopy] = []
+    previews: list[FilePreview] = []
     for chosen in choose(paths):
-        result = looked.named(chosen) if chosen.reason is None else chosen.reason
+        result = previewer.named(chosen) if chosen.reason is None else chosen.reason
         if isinstance(result, RejectionReason):
-            passed_over.append(FileToCopy(chosen.source, chosen.relative, result))
+            not_copied.append(FileToCopy(chosen.source, chosen.relative, result))
         else:
-            found.append(result)
-    return [*found, *looked.dropped(), *looked.claimed()], passed_over
+            previews.append(result)
+    return [*previews, *previewer.dropped(), *previewer.claimed()], not_copied
 
 
 def label(document: ParsedDocument) -> str:
@@ -156,53 +160,51 @@ class _Preview:
 
     def _entry(self, entry: DropEntry) -> FilePreview:
         if entry.verdict == "skip":
-            return FilePreview(entry.shown, "skipped", reason=entry.reason)
+            return FilePreview(entry.display, "skipped", reason=entry.reason)
         if entry.verdict == "take":
             try:
                 with open_parent(self._zone, entry.path) as (folder, name):
                     check_safely(name, folder)
             except StillBeingWritten:
                 return FilePreview(
-                    entry.shown, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN
+                    entry.display, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN
                 )
-        return self._file(entry.path, entry.shown, partial(read_above, self._zone, entry.path))
+        return self._file(entry.path, entry.display, partial(read_above, self._zone, entry.path))
 
-    def _file(self, path: str, shown: str, above: Above) -> FilePreview:
+    def _file(self, path: str, display: str, above: Above) -> FilePreview:
         try:
             with open_parent(self._zone, path) as (folder, name):
                 data = read_safely(name, folder, max_bytes=self._max_bytes).data
         except StillBeingWritten:
-            return FilePreview(shown, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN)
+            return FilePreview(display, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN)
         except IngestRejected as error:
-            return _rejected(shown, error)
-        return self._content(shown, data, above)
+            return _rejected(display, error)
+        return self._content(display, data, above)
 
-    def _content(
-        self, shown: str, data: bytes, above: Callable[[str], bytes | None]
-    ) -> FilePreview:
+    def _content(self, display: str, data: bytes, above: Above) -> FilePreview:
         sha256 = hashlib.sha256(data).hexdigest()
         before = self._store.ingestion.known(sha256)
         stored = before is not None and before[0] is IngestStatus.PROCESSED
         try:
-            read = parse_document(data, shown, self._store.ingestion.without_own_output, above)
+            read = parse_document(data, display, self._store.ingestion.without_own_output, above)
             check_count(read, self._limits.max_memories_per_file)
             parsed = extract(read)
-            memories, findings = valid_memories(parsed, sha256, shown)
+            memories, findings = valid_memories(parsed, sha256, display)
         except IngestRejected as error:
-            return _rejected(shown, error, sha256)
+            return _rejected(display, error, sha256)
         if stored or sha256 in self._seen:
-            return FilePreview(shown, "duplicate", label(parsed), sha256=sha256)
+            return FilePreview(display, "duplicate", label(parsed), sha256=sha256)
         self._seen.add(sha256)
-        keys = {each.key for each in memories}
-        edges = sum(each.from_key in keys and each.to_key in keys for each in parsed.edges)
-        reported = told(findings)
+        keys = {memory.key for memory in memories}
+        edges = sum(edge.from_key in keys and edge.to_key in keys for edge in parsed.edges)
+        reported = summary_of(findings)
         left_out = sum(reported["rejected_items"].values())
         return FilePreview(
-            shown,
+            display,
             "processed",
             label(parsed),
             len(memories),
-            dict(sorted(Counter(each.type.value for each in memories).items())),
+            dict(sorted(Counter(memory.type.value for memory in memories).items())),
             edges + len(parsed.links),
             RejectionReason.PARTIAL if left_out else None,
             f"{left_out} items break a rule and would be left out" if left_out else None,
@@ -211,9 +213,9 @@ class _Preview:
         )
 
 
-def _rejected(shown: str, error: IngestRejected, sha256: str | None = None) -> FilePreview:
+def _rejected(display: str, error: IngestRejected, sha256: str | None = None) -> FilePreview:
     reason = str(error.details["reason"])
     label = UNKNOWN_JSON if reason == RejectionReason.JSON_SHAPE_UNKNOWN else None
-    found = error.details.get("found")
-    message = f"{error.message}; this is {found}" if found else error.message
-    return FilePreview(shown, "rejected", label, reason=reason, message=message, sha256=sha256)
+    shape = error.details.get("found")
+    message = f"{error.message}; this is {shape}" if shape else error.message
+    return FilePreview(display, "rejected", label, reason=reason, message=message, sha256=sha256)

@@ -57,11 +57,11 @@ class ModelExtractor:
             return extracted
         if self._failures >= GIVE_UP_AFTER:
             return _with(extracted, [ParseFinding(SkippedPart.EXTRACTOR_NOT_ASKED)])
-        told = self.propose(parsed.text)
-        if told is None:
+        proposals = self.propose(parsed.text)
+        if proposals is None:
             return extracted
-        self._failures = self._failures + 1 if told.error_code in _DOWN else 0
-        return _Merge(extracted, parsed, told).done()
+        self._failures = self._failures + 1 if proposals.error_code in _DOWN else 0
+        return _Merge(extracted, parsed, proposals).done()
 
 
 @dataclass(slots=True)
@@ -87,18 +87,18 @@ class _Merge:
             main_key=main,
         )
         if self.made:
-            kept = [e for e in grown.findings if e.code is not SkippedPart.NOTHING_EXTRACTED]
-            grown = replace(grown, findings=tuple(kept))
+            findings = [e for e in grown.findings if e.code is not SkippedPart.NOTHING_EXTRACTED]
+            grown = replace(grown, findings=tuple(findings))
         return _with(grown, list(self._findings()))
 
     def _take_all(self) -> None:
         # Imported here, so that it costs nothing without a model.
         from memgraph.operations.ingestion.extraction import LocatedSentences
 
-        said = LocatedSentences()
-        for each in self.extracted.candidates:
-            said.add(each.content, *line_range(each.locator))
-        self.refused.update(each.code for each in self.told.rejected)
+        sentences = LocatedSentences()
+        for candidate in self.extracted.candidates:
+            sentences.add(candidate.content, *line_range(candidate.locator))
+        self.refused.update(rejection.code for rejection in self.told.rejected)
         room = MAX_CANDIDATES - len(self.extracted.candidates)
         line_ends = [at for at, char in enumerate(self.parsed.text) if char == "\n"]
         surroundings = _Surroundings(self.parsed.candidates)
@@ -106,12 +106,12 @@ class _Merge:
             first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
             if not any(char.isalpha() for char in proposal.content):
                 self.refused["content"] += 1
-            elif said.has(proposal.content, first, last):
+            elif sentences.has(proposal.content, first, last):
                 self.repeated += 1
             elif len(self.made) >= room:
                 self.refused["too_many_proposals"] += 1
             else:
-                said.add(proposal.content, first, last)
+                sentences.add(proposal.content, first, last)
                 self._take(proposal, lines(first, last), surroundings.of(first))
 
     def _take(self, proposal: Proposal, locator: str, near: IngestCandidate | None) -> None:
@@ -139,8 +139,8 @@ class _Merge:
         """Join proposals to the notes they come from; prose has no memory for its whole."""
         main = self.extracted.main_key
         if self.extracted.format == "markdown" and main is not None:
-            for each in self.made:
-                yield CandidateEdge(each.key, main, EdgeType.PART_OF, _PART_WEIGHT)
+            for candidate in self.made:
+                yield CandidateEdge(candidate.key, main, EdgeType.PART_OF, _PART_WEIGHT)
 
     def _findings(self) -> Iterator[ParseFinding]:
         for code, count in sorted(self.refused.items()):
@@ -160,8 +160,8 @@ class _Surroundings:
     """The candidates around a line, with the date, the tags and the section."""
 
     def __init__(self, candidates: Sequence[IngestCandidate]) -> None:
-        self._ordered = sorted(candidates, key=lambda each: line_range(each.locator)[0])
-        self._firsts = [line_range(each.locator)[0] for each in self._ordered]
+        self._ordered = sorted(candidates, key=lambda candidate: line_range(candidate.locator)[0])
+        self._firsts = [line_range(candidate.locator)[0] for candidate in self._ordered]
 
     def of(self, line: int) -> IngestCandidate | None:
         """Return the last candidate that begins at or above a line."""

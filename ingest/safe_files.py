@@ -1,22 +1,27 @@
-"""Opening untrusted files: links are not followed, pipes do not block."""
+"""Files in a folder that others write to: links are not followed, pipes do not block."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import hashlib
+import json
 import os
+import secrets
 import signal
 import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ingest.reasons import RejectionReason, refuse
 
+MAX_NAME_BYTES = 255
 _CHUNK = 1 << 20
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
@@ -69,7 +74,7 @@ def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int
     try:
         descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
     except OSError as error:
-        raise _told(error) from error
+        raise _file_error(error) from error
     try:
         yield descriptor
     finally:
@@ -91,11 +96,11 @@ def read_safely(
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
     except OSError as error:
-        raise _told(error) from error
+        raise _file_error(error) from error
     try:
         return _read_open(descriptor, max_bytes, settle_seconds)
     except OSError as error:
-        raise _told(error) from error
+        raise _file_error(error) from error
     finally:
         os.close(descriptor)
 
@@ -109,9 +114,9 @@ def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0)
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
     except OSError as error:
-        told = _told(error)
-        if isinstance(told, FileVanished):
-            raise told from error
+        failure = _file_error(error)
+        if isinstance(failure, FileVanished):
+            raise failure from error
         return
     try:
         status = os.fstat(descriptor)
@@ -132,7 +137,7 @@ def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileCo
         after = os.fstat(descriptor)
     finally:
         if lease is _Lease.HELD:
-            _give_lease_back(descriptor)
+            _release_lease(descriptor)
     same = (before.st_size, before.st_mtime_ns, before.st_ctime_ns) == (
         after.st_size,
         after.st_mtime_ns,
@@ -150,9 +155,9 @@ def _check_at_rest(
     if lease is _Lease.REFUSED:
         raise StillBeingWritten
     if lease is _Lease.HELD and not keep:
-        _give_lease_back(descriptor)
+        _release_lease(descriptor)
     age = time.time() - status.st_mtime
-    # A time in the future tells nothing about how long the file has been at rest.
+    # A time in the future does not show how long the file has been at rest.
     if lease is _Lease.UNAVAILABLE and 0 <= age < settle_seconds:
         raise StillBeingWritten
     return lease
@@ -180,13 +185,13 @@ def _check_shape(status: os.stat_result, max_bytes: int) -> None:
 
 def _read_capped(descriptor: int, max_bytes: int) -> bytes:
     parts: list[bytes] = []
-    left = max_bytes + 1
-    while left > 0:
-        part = os.read(descriptor, min(_CHUNK, left))
+    remaining = max_bytes + 1
+    while remaining > 0:
+        part = os.read(descriptor, min(_CHUNK, remaining))
         if not part:
             break
         parts.append(part)
-        left -= len(part)
+        remaining -= len(part)
     return b"".join(parts)
 
 
@@ -206,11 +211,11 @@ def _take_lease(descriptor: int) -> _Lease:
     return _Lease.HELD
 
 
-def _give_lease_back(descriptor: int) -> None:
+def _release_lease(descriptor: int) -> None:
     fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
-def _told(error: OSError) -> Exception:
+def _file_error(error: OSError) -> Exception:
     if error.errno == errno.ENOENT:
         return FileVanished()
     if error.errno in (errno.ELOOP, errno.EMLINK):
@@ -222,3 +227,100 @@ def _told(error: OSError) -> Exception:
         "the file cannot be read",
         error=errno.errorcode.get(error.errno or 0),
     )
+
+
+@contextmanager
+def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield a descriptor of the folder of ``path``, reached without following a link.
+
+    With ``make`` missing folders are created.
+
+    Raises:
+        Vanished, IngestRejected: a folder on the way is gone, or is a link.
+    """
+    *folders, name = path.split("/")
+    with _descend(os.fspath(zone), folders, make=make) as descriptor:
+        yield descriptor, name
+
+
+def write_durably(path: Path, value: Any) -> None:
+    """Write JSON atomically, safe against a power cut; see ``write_text``."""
+    write_text(path, _json_text(value))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text atomically, safe against a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _written(path.parent, text) as fresh:
+        fresh.rename(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _written(folder: Path, text: str) -> Iterator[Path]:
+    """Write a text durably to a new file, to be renamed; a killed writer leaves it."""
+    fresh = folder / f".{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        yield fresh
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the names in a folder to disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _descend(
+    folder: str, rest: list[str], above: int | None = None, *, make: bool = False
+) -> Iterator[int]:
+    with open_directory(folder, above) as descriptor:
+        if not rest:
+            yield descriptor
+            return
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(rest[0], dir_fd=descriptor)
+        with _descend(rest[0], rest[1:], descriptor, make=make) as inner:
+            yield inner
+
+
+def is_reachable(folder: Path, path: str) -> bool:
+    """Return True when all parts of a path below a folder are folders, or missing."""
+    for part in PurePosixPath(path).parts[:-1]:
+        folder /= part
+        try:
+            mode = folder.lstat().st_mode
+        except FileNotFoundError:
+            return True
+        if not stat.S_ISDIR(mode):
+            return False
+    return True
+
+
+def numbered(name: str, number: int, limit: int) -> str:
+    """Return ``name``, numbered from the second on, its stem shortened to ``limit`` bytes in
+    all.
+    """
+    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
+    mark = f"~{number}" if number > 1 else ""
+    if len(os.fsencode(suffix)) > limit // 2:
+        stem, suffix = name, ""
+    while len(os.fsencode(stem)) > limit - len(mark) - len(os.fsencode(suffix)):
+        stem = stem[:-1]
+    return f"{stem}{mark}{suffix}"

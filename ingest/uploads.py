@@ -11,13 +11,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.claims import MAX_NAME_BYTES, sync_folder, zone_lock
-from ingest.discover import is_hidden_or_temporary
-from ingest.file_copies import free_name
-from ingest.leftovers import INCOMING
+from ingest.claims import zone_lock
+from ingest.drop_zone import (
+    INCOMING,
+    any_waiting,
+    free_name,
+    is_hidden_or_temporary,
+    note_sender,
+    waiting,
+)
 from ingest.parse import SUPPORTED_TYPES
 from ingest.pipeline import IngestPipeline
-from ingest.senders import note_sender, some_wait, waiting
+from ingest.safe_files import (
+    MAX_NAME_BYTES,
+    sync_folder,
+)
 from memgraph.errors import DatabaseFull, InvalidInput, RequestTooLarge, StorageError
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import UploadResult
@@ -105,7 +113,7 @@ class Uploads:
 
     def some_wait(self, zone: Path) -> bool:
         """Return True when any sent file waits."""
-        return some_wait(zone)
+        return any_waiting(zone)
 
     def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None:
         """Process the drop zone; raises as ``IngestPipeline.run``."""

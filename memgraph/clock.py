@@ -27,7 +27,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock for tests and for replaying: stands still until it is moved."""
+    """A clock for tests and replays that stands still until it is moved."""
 
     def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
         self._now_ms = now_ms
@@ -42,7 +42,7 @@ class FixedClock:
 # An answer has some 170 times, most of them twice, and its receipt has them all again.
 @lru_cache(maxsize=4_096)
 def iso(ms: int) -> str:
-    """Milliseconds as ISO 8601 in UTC, e.g. 2026-01-01T00:00:00.000Z."""
+    """Return milliseconds as ISO 8601 in UTC, e.g. 2026-01-01T00:00:00.000Z."""
     seconds, rest = divmod(ms, 1000)
     # A third of the time of ``strftime``.
     stamp = datetime.fromtimestamp(seconds, UTC).isoformat()[: len("2026-01-01T00:00:00")]
@@ -50,7 +50,8 @@ def iso(ms: int) -> str:
 
 
 def parse_time(text: str | int | datetime) -> int:
-    """Milliseconds from ISO 8601 text, a datetime, or milliseconds. A time without a zone is UTC.
+    """Return milliseconds from ISO 8601 text, a datetime, or milliseconds. Without a zone it is
+    UTC.
 
     Raises:
         InvalidInput: not a time, or outside the years 0001 to 9999.
@@ -63,7 +64,9 @@ def parse_time(text: str | int | datetime) -> int:
         try:
             moment = text if isinstance(text, datetime) else datetime.fromisoformat(text)
         except ValueError as error:
-            raise InvalidInput("not an ISO 8601 time, e.g. 2026-01-31T08:30:00Z") from error
+            raise InvalidInput(
+                "not an ISO 8601 time, e.g. 2026-01-31 or 2026-01-31T08:30:00Z"
+            ) from error
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         delta = moment - datetime(1970, 1, 1, tzinfo=UTC)

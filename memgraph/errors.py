@@ -24,7 +24,6 @@
     │   ├── DatabaseBusy             storage.busy
     │   ├── DatabaseFull             storage.full
     │   ├── DatabaseUnreachable      storage.unreachable
-    │   ├── EngineLacking            storage.engine_lacking
     │   ├── SchemaOutdated           storage.schema_outdated
     │   ├── SchemaTooNew             storage.schema_too_new
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
@@ -126,7 +125,7 @@ class AccessDenied(MemgraphError):
 
 
 class ConfirmationMissing(AccessDenied):
-    """A person's consent is required, and nobody is there to be asked."""
+    """A person's consent is required and cannot be requested."""
 
     code = "access.confirmation_missing"
 
@@ -182,15 +181,9 @@ class DatabaseFull(StorageError):
 
 
 class DatabaseUnreachable(StorageError):
-    """The server of the database does not answer, or lets nobody in."""
+    """The server of the database does not answer or refuses the login."""
 
     code = "storage.unreachable"
-
-
-class EngineLacking(StorageError):
-    """The database engine of this orchestrator cannot do it (yet)."""
-
-    code = "storage.engine_lacking"
 
 
 class SchemaOutdated(StorageError):
@@ -362,7 +355,7 @@ class ErasureUnproven(MemgraphError):
 
 
 class AuditFailed(MemgraphError):
-    """A rate of the store is above the limit that was given for it."""
+    """A rate of the store is above its limit."""
 
     code = "audit.failed"
 
@@ -376,11 +369,11 @@ class BenchFailed(MemgraphError):
 @cache
 def kinds_by_code() -> Mapping[str, type[MemgraphError]]:
     """Return every error of this tree by its code, without a surface's own errors."""
-    found: dict[str, type[MemgraphError]] = {}
+    kinds: dict[str, type[MemgraphError]] = {}
     waiting: list[type[MemgraphError]] = [MemgraphError]
     while waiting:
         kind = waiting.pop()
         if kind.__module__ == __name__:
-            found[kind.code] = kind
+            kinds[kind.code] = kind
         waiting.extend(kind.__subclasses__())
-    return found
+    return kinds

@@ -194,11 +194,11 @@ def open_log(
 
 
 def error_fields(error: BaseException) -> dict[str, str]:
-    """``error``: the class's name; ``code``: its stable code, for errors of this package."""
-    told = {"error": type(error).__name__}
+    """Return the class of an error as ``error``, and the code of memgraph's own as ``code``."""
+    fields = {"error": type(error).__name__}
     if isinstance(error, MemgraphError):
-        told["code"] = error.code
-    return told
+        fields["code"] = error.code
+    return fields
 
 
 def bug_fields(error: BaseException) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def bug_fields(error: BaseException) -> dict[str, Any]:
     places = traceback.extract_tb(error.__traceback__)[-_PLACES:]
     return {
         **error_fields(error),
-        "at": [f"{Path(each.filename).name}:{each.lineno}" for each in places],
+        "at": [f"{Path(frame.filename).name}:{frame.lineno}" for frame in places],
     }
 
 
@@ -254,9 +254,9 @@ def _clip(value: Any, depth: int) -> Any:
         return value
     if depth > 0 and isinstance(value, Mapping):
         items = islice(value.items(), _MAX_ITEMS)
-        return {str(key)[:MAX_VALUE_CHARS]: _clip(each, depth - 1) for key, each in items}
+        return {str(key)[:MAX_VALUE_CHARS]: _clip(item, depth - 1) for key, item in items}
     if depth > 0 and isinstance(value, list | tuple | set | frozenset):
-        return [_clip(each, depth - 1) for each in islice(value, _MAX_ITEMS)]
+        return [_clip(item, depth - 1) for item in islice(value, _MAX_ITEMS)]
     if isinstance(value, PurePath):
         return _clip(str(value), depth)
     # Not its repr, which might hold anything.

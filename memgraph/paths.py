@@ -84,7 +84,7 @@ def runtime_root(
         return user_data_path("memgraph", appauthor=False)
     text = os.fspath(chosen)
     if not text or "\0" in text:
-        raise InvalidInput("the runtime root must be a path, not an empty text")
+        raise InvalidInput("the runtime root must not be empty")
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
@@ -153,6 +153,11 @@ class OrchestratorPaths:
         return self.logs / "memory.log"
 
     @property
+    def moving(self) -> Path:
+        """The file that is there while it is moved to another store, and which names both."""
+        return self.memory / "moving.json"
+
+    @property
     def erasing(self) -> Path:
         """The folder with the plans of unfinished erasures."""
         return self.memory / "erasing"
@@ -216,7 +221,7 @@ def canonical_source(
     if real.is_relative_to(_real(own.ingest)):
         return real
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
-    if not inside or real.is_relative_to(_real(own.root)) or _of_an_orchestrator(real):
+    if not inside or real.is_relative_to(_real(own.root)) or _is_in_orchestrator(real):
         raise AccessDenied(
             "this source is outside the folders that may be read", field=SOURCE_FIELD
         )
@@ -225,15 +230,15 @@ def canonical_source(
 
 def stamp_of(*files: Path) -> Stamp:
     """Return the modification time and size of each file; None for a missing one."""
-    found: list[tuple[int, int] | None] = []
-    for each in files:
+    stamps: list[tuple[int, int] | None] = []
+    for file in files:
         try:
-            status = each.stat()
+            status = file.stat()
         except FileNotFoundError:
-            found.append(None)
+            stamps.append(None)
         else:
-            found.append((status.st_mtime_ns, status.st_size))
-    return tuple(found)
+            stamps.append((status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 @contextmanager
@@ -252,9 +257,9 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
             raise
         raise DatabaseFull("the disk is full; nothing was changed", path=str(folder)) from error
     except StorageError as error:
-        told = error.details
-        failed = str(told.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
-        if isinstance(error, DatabaseFull) or not (failed or told.get("errno") in _FULL_NAMES):
+        details = error.details
+        failed = str(details.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
+        if isinstance(error, DatabaseFull) or not (failed or details.get("errno") in _FULL_NAMES):
             raise
         raise DatabaseFull("the disk is full; nothing was written", path=str(folder)) from error
 
@@ -272,23 +277,23 @@ def take_free_name(draft: Path, target: Path) -> None:
     Raises:
         Conflict: the file exists.
     """
-    taken = Conflict(f"the file already exists: {target}", path=str(target))
+    conflict = Conflict(f"the file already exists: {target}", path=str(target))
     try:
         # A link cannot replace what another process put there meanwhile, a rename would.
         target.hardlink_to(draft)
     except FileExistsError:
-        raise taken from None
+        raise conflict from None
     except OSError:
         # A file system without links: the check and the rename are two steps there.
         if os.path.lexists(target):
-            raise taken from None
+            raise conflict from None
         draft.rename(target)
 
 
 def _real(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if not Path(text).is_absolute():
-        raise AccessDenied("name a source by its absolute path", field=SOURCE_FIELD)
+        raise AccessDenied("the path of a source must be absolute", field=SOURCE_FIELD)
     try:
         # strict=False: a missing file gets the same answer as an existing one outside.
         return Path(os.path.realpath(text))
@@ -296,10 +301,10 @@ def _real(path: str | os.PathLike[str]) -> Path:
         raise AccessDenied("this path cannot be resolved", field=SOURCE_FIELD) from error
 
 
-def _of_an_orchestrator(path: Path) -> bool:
+def _is_in_orchestrator(path: Path) -> bool:
     """Return True when a path without links lies in an orchestrator's folder, under any root."""
     folders = (path, *path.parents)
-    return any(os.path.lexists(each / MEMORY_NAME / DATABASE_NAME) for each in folders)
+    return any(os.path.lexists(folder / MEMORY_NAME / DATABASE_NAME) for folder in folders)
 
 
 def _is_orchestrator(root: Path, name: str) -> bool:

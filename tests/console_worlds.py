@@ -108,6 +108,41 @@ def hostile(root: Path, name: str = NAME) -> World:
         return World(root, _key(service, HOSTILE[:60]), name, case)
 
 
+RECORD = """# {number}. {title}
+
+## Status
+
+Accepted
+
+## Context
+
+{context}
+
+## Decision
+
+We will use {choice} for the {title}.
+
+## Consequences
+
+The team has to learn {choice} within a month.
+"""
+
+
+def documents(root: Path, name: str) -> World:
+    """Two decision records, and a memory that was derived from a part of each."""
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator(name, create=True)
+        for number, title, context, choice in (
+            (1, "Storage", "The disks are full every Friday.", "PostgreSQL"),
+            (2, "Queue", "Jobs are lost when a worker ends.", "RabbitMQ"),
+        ):
+            text = RECORD.format(number=number, title=title, context=context, choice=choice)
+            _drop(orc, f"{number:04}-{title.lower()}.md", text)
+        decisions = [each.memory_id for each in orc.memories.list(types=(MemoryType.DECISION,))]
+        orc.remember("Two services are to be run.", derived_from=decisions)
+        return World(root, _key(service), name)
+
+
 def crowd(root: Path, name: str, count: int) -> tuple[World, list[str]]:
     """So many memories, each joined to some before it, the same ones every time; and their ids."""
     with MemoryService(root, environ={}, background=False) as service:

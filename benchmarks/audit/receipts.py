@@ -8,7 +8,6 @@ import random
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.rules.scope import Viewer, viewer_fields
-from memgraph.store.snapshot import driver
 
 if TYPE_CHECKING:
     from benchmarks.audit.stores import Store
@@ -39,7 +38,7 @@ _BULLETIN: Final = (
 def hand_out(transaction: Transaction, store: Store, count: int) -> None:
     """Write so many receipts, spread over the year, of memories that were there then."""
     chance = random.Random("receipts")
-    execute = driver(transaction)
+    execute = transaction.driver
     bulletins = _bulletins(execute, store, chance)
     first: dict[str, str] = {}
     heads: list[tuple[Any, ...]] = []

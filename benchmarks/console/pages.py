@@ -122,7 +122,8 @@ def drawn(home: str, rounds: int) -> list[tuple[float, int]]:
             page.goto(f"{home}/graph")
             page.wait_for_selector("html[data-drawn]")
             took, count = page.evaluate(
-                "[Number(document.documentElement.dataset.drawn), memgraphGraph.nodes().length]"
+                "[Number(document.documentElement.dataset.drawn),"
+                " memgraphGraph.nodes('[!document]').length]"
             )
             found.append((took, count))
             page.close()
@@ -145,7 +146,7 @@ def moved(home: str) -> tuple[dict[str, list[float]], int]:
             page.evaluate(WATCHING)
             way(page)
             found[name] = page.evaluate(WATCHED)
-        count: int = page.evaluate("memgraphGraph.nodes().length")
+        count: int = page.evaluate("memgraphGraph.nodes('[!document]').length")
         return found, count
 
 

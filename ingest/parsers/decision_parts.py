@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ingest.dates import DateOrder, read_date
-from ingest.parsers.blocks import Block, HeadedSection, TextLink
-from ingest.parsers.file_names import date_in_name, record_number
-from ingest.parsers.front_matter import FrontMatter
+from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
+from ingest.parsers.file_names import date_in_name, link_keys, number_keys, record_number
+from memgraph.operations.read.sentences import split_sentences
 
 Role = Literal[
     "decision",
@@ -145,17 +145,17 @@ def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
     names = [_bare(part.title) for part in parts]
     roles = {_named_role(name) for name in names}
     frame = roles & {"status", "context", "consequences", "drivers", "options"}
-    named = record_number(path) is not None or any(
+    named_as_record = record_number(path) is not None or any(
         folder.casefold() in ("adr", "adrs", "decisions", "decision-records")
         for folder in path.split("/")[:-1]
     )
     numbered = any(part.level == 1 and _TITLE_NUMBER.match(f"{part.title} ") for part in parts)
-    known = named or numbered or date_in_name(path) is not None
+    recognised = named_as_record or numbered or date_in_name(path) is not None
     if "decision" in roles:
-        return bool(frame) or known
+        return bool(frame) or recognised
     if any(_WEAK_DECISION.fullmatch(name) for name in names):
-        return len(frame) >= 2 or (known and bool(frame))
-    return "status" in roles and (len(frame) >= 2 or known)
+        return len(frame) >= 2 or (recognised and bool(frame))
+    return "status" in roles and (len(frame) >= 2 or recognised)
 
 
 def dissect(
@@ -259,10 +259,10 @@ def _field_of(line: str) -> tuple[str, str] | None:
 def _read_fields(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
     for block in blocks:
         for line in _lines(block):
-            found = _field_of(line)
-            if found is None:
+            name_and_value = _field_of(line)
+            if name_and_value is None:
                 continue
-            name, value = found
+            name, value = name_and_value
             links = tuple(link for link in block.links if link.label and link.label in line)
             if name in ("status", "state"):
                 anatomy.statuses.append(StatusLine(value, links, block.first))
@@ -279,11 +279,19 @@ def _read_status(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
         if block.kind == "code":
             continue
         for line in _lines(block):
-            found = _field_of(line)
-            if found is not None and found[0] in _DATE_FIELDS and read_date(found[1]) is not None:
-                anatomy.dates.setdefault(found[0], found[1])
+            name_and_value = _field_of(line)
+            if (
+                name_and_value is not None
+                and name_and_value[0] in _DATE_FIELDS
+                and read_date(name_and_value[1]) is not None
+            ):
+                anatomy.dates.setdefault(name_and_value[0], name_and_value[1])
                 continue
-            text = found[1] if found is not None and found[0] == "status" else line
+            text = (
+                name_and_value[1]
+                if name_and_value is not None and name_and_value[0] == "status"
+                else line
+            )
             links = tuple(link for link in block.links if link.label and link.label in line)
             if len(text) <= _MAX_STATUS_CHARS:
                 anatomy.statuses.append(StatusLine(text, links, block.first))
@@ -304,8 +312,8 @@ def _read_front(anatomy: RecordSections, front: FrontMatter) -> None:
         for value in front.values.get(name.replace(" ", "-"), ()) if " " not in name else ():
             anatomy.relations.append(StatusLine(f"{name.replace('-', ' ')} {value}"))
     for name in _PEOPLE_FIELDS:
-        if given := front.values.get(name):
-            anatomy.fields[name] = ", ".join(given)[:200]
+        if people := front.values.get(name):
+            anatomy.fields[name] = ", ".join(people)[:200]
     for name in _DATE_FIELDS:
         if date := front.first(name.replace(" ", "-")):
             anatomy.dates[name] = date
@@ -322,3 +330,195 @@ def _date(anatomy: RecordSections, path: str, order: DateOrder | None) -> int | 
         if moment is not None:
             return moment
     return None if anatomy.dates else date_in_name(path)
+
+
+Effect = Literal["supersedes", "supersedes_partly", "amends"]
+
+_PARTLY = r"(?:partly|partially|in part|parts? of)"
+# adr-tools writes "Superceded"; both spellings are common.
+_BY = re.compile(
+    rf"(?P<before>{_PARTLY}\s+)?(?P<verb>supersede|supercede|replace|obsolete|amende?|"
+    rf"override|overridde|deprecate)[dn]?\s+(?P<after>{_PARTLY}\s+)?"
+    rf"(?:by|with|in\s+favou?r\s+of)\b[\s:]*",
+    re.IGNORECASE,
+)
+_OF = re.compile(
+    rf"(?P<before>{_PARTLY}\s+)?\b(?P<verb>supersede|supercede|replace|obsolete|amend|override)s\b"
+    rf"\s*(?P<after>{_PARTLY})?[\s:]*",
+    re.IGNORECASE,
+)
+_RECORD = re.compile(
+    r"(?:\b(?:ADR|MADR|record|decision|RFC)s?[\s#_-]*|#)0*(\d{1,5})(?![\d.]*\d)", re.IGNORECASE
+)
+_BARE_NUMBER = re.compile(r"^\W{0,3}0*(\d{1,5})(?=[\s.,;:)\]-]|$)")
+_MD_LINK = re.compile(r"\[([^\[\]]{0,200})\]\(([^()\s]{1,300})\)")
+_FILE = re.compile(r"[^\s\[\]()<>\"']{1,200}\.md\b")
+_DOUBT = re.compile(
+    r"\b(?:not|never|n't|should|would|could|might|may|must|can|will|until|if|whether|propos\w*)\b",
+    re.IGNORECASE,
+)
+_SELF = re.compile(
+    r"\b(?:this|the present)\s+(?:ADR|record|decision|document|proposal)\b|^(?:we|it)\b",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(
+    r"\b(?:not\s+(?:accepted|approved)|(?:partly|partially|in\s+part)\s+super[sc]eded|super[sc]eded|"
+    r"replaced|obsoleted?|deprecated|rejected|declined|withdrawn|abandoned|retired|accepted|"
+    r"approved|agreed|adopted|implemented|decided|proposed|proposal|draft|pending|in\s+review|"
+    r"under\s+discussion|in\s+progress|on\s+hold|wip|rfc|open|final|active|done|amended)\b",
+    re.IGNORECASE,
+)
+_WHOLLY = re.compile(
+    r"(?<!partly )(?<!partially )(?<!in part )\b(?:super[sc]eded|replaced|obsoleted?)\b",
+    re.IGNORECASE,
+)
+_ACCEPTED = (
+    "accepted, approved, agreed, adopted, implemented, decided, final, active, done, amended"
+)
+_OPEN = (
+    "proposed, proposal, draft, pending, in review, under discussion, in progress, on hold, wip, "
+    "rfc, open"
+)
+_DROPPED = "rejected, declined, withdrawn, abandoned, retired, not accepted, not approved"
+ACCEPTED = frozenset(_ACCEPTED.split(", "))
+OPEN = frozenset(_OPEN.split(", "))
+DROPPED = frozenset(_DROPPED.split(", "))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRelation:
+    """``outgoing``: this record acts on the target; otherwise the target acts on this record."""
+
+    targets: tuple[str, ...]
+    effect: Effect
+    outgoing: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    start: int
+    targets: tuple[str, ...]
+    label: str
+
+
+def status_word(statuses: Sequence[StatusLine]) -> str | None:
+    """Return the record's status as written, e.g. Accepted, Partly superseded; None without one.
+
+    Being superseded counts before earlier statuses. A template's list of choices is no status.
+    """
+    texts = [line.text for line in statuses if " | " not in line.text]
+    for text in texts:
+        if is_wholly_superseded(text):
+            return "Superseded"
+    for text in texts:
+        if match := _WORDS.search(text):
+            return " ".join(match.group().split()).capitalize()
+    first = " ".join(texts[0].split())[:40] if texts else ""
+    return first or None
+
+
+def is_wholly_superseded(text: str) -> bool:
+    """Return True when a status line states that the whole record was replaced."""
+    match = _WHOLLY.search(text)
+    if match is None or " | " in text or _DOUBT.search(text[: match.start()]):
+        return False
+    around = text[: match.start()] + text[match.end() : match.end() + 20]
+    return re.search(_PARTLY, around, re.IGNORECASE) is None
+
+
+def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[RecordRelation]:
+    """Yield relations from status lines, fields and link sections, where a bare number is a
+    record.
+    """
+    for line in lines:
+        text, links = _with_markdown_links(line)
+        references = _references(text, links, path)
+        matches = _phrases(text)
+        for place, (match, outgoing) in enumerate(matches):
+            end = matches[place + 1][0].start() if place + 1 < len(matches) else len(text)
+            scope = [item for item in references if match.end() <= item.start < end]
+            if not scope and (bare := _BARE_NUMBER.match(text[match.end() : end])):
+                number = int(bare[1])
+                scope = [_Reference(match.end(), number_keys(number, path), bare[1])]
+            for reference in scope:
+                yield RecordRelation(
+                    reference.targets, _effect(match), outgoing, _reason(match, reference)
+                )
+
+
+def body_relations(text: str, links: Sequence[TextLink], path: str) -> Iterator[RecordRelation]:
+    """Yield relations from running text: only those that are about this record and certain.
+
+    A passive ("these ranges have been superseded by …") refers to a part of the record.
+    """
+    for sentence in split_sentences(text):
+        references = _references(sentence, links, path)
+        if not references:
+            continue
+        for match, outgoing in _phrases(sentence):
+            before = sentence[: match.start()]
+            follows = [reference for reference in references if reference.start >= match.end()]
+            third_party = any(reference.start < match.start() for reference in references)
+            if not follows or third_party or _DOUBT.search(before):
+                continue
+            effect = _effect(match)
+            about_record = outgoing and _SELF.search(before) is not None
+            if effect == "supersedes" and not about_record:
+                effect = "supersedes_partly"
+            yield RecordRelation(follows[0].targets, effect, outgoing, _reason(match, follows[0]))
+
+
+def _phrases(text: str) -> list[tuple[re.Match[str], bool]]:
+    phrases = [(match, False) for match in _BY.finditer(text)]
+    phrases += [(match, True) for match in _OF.finditer(text)]
+    return sorted(phrases, key=lambda phrase: phrase[0].start())
+
+
+def _effect(match: re.Match[str]) -> Effect:
+    if match["verb"].casefold().startswith("amend"):
+        return "amends"
+    return "supersedes_partly" if match["before"] or match["after"] else "supersedes"
+
+
+def _reason(match: re.Match[str], reference: _Reference) -> str:
+    return f"{' '.join(match.group().split()).rstrip(':')} {reference.label}"[:200]
+
+
+def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[TextLink, ...]]:
+    """Return front matter with its links as Markdown; elsewhere they are parsed already."""
+    typed = tuple(TextLink(match[1], match[2]) for match in _MD_LINK.finditer(line.text))
+    if not typed:
+        return line.text, line.links
+    return _MD_LINK.sub(lambda match: match[1], line.text), (*line.links, *typed)
+
+
+def _references(text: str, links: Sequence[TextLink], path: str) -> list[_Reference]:
+    """Return links and record numbers in ``text`` by place; a number in a link's label is the
+    link's.
+    """
+    references: list[_Reference] = []
+    spans: list[tuple[int, int]] = []
+    cursor = 0
+    for link in links:
+        keys = link_keys(link.href, path)
+        at = text.find(link.label, cursor) if link.label else -1
+        if at < 0:
+            continue
+        cursor = at + len(link.label)
+        spans.append((at, cursor))
+        if keys:
+            references.append(_Reference(at, keys, link.label))
+    for match in _FILE.finditer(text):
+        if not _inside(match.start(), spans) and (keys := link_keys(match.group(), path)):
+            spans.append(match.span())
+            references.append(_Reference(match.start(), keys, match.group()))
+    for match in _RECORD.finditer(text):
+        if not _inside(match.start(), spans):
+            number = int(match[1])
+            references.append(_Reference(match.start(), number_keys(number, path), match.group()))
+    return sorted(references, key=lambda reference: reference.start)
+
+
+def _inside(position: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= position < end for start, end in spans)

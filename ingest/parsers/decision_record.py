@@ -23,29 +23,26 @@ from ingest.candidates import (
     summarize,
 )
 from ingest.dates import DateOrder
-from ingest.parsers.blocks import HeadedSection
+from ingest.parsers.blocks import FrontMatter, HeadedSection
 from ingest.parsers.decision_parts import (
-    RecordSections,
-    Role,
-    dissect,
-    is_decision_heading,
-    is_decision_record,
-    is_field,
-    option_name,
-)
-from ingest.parsers.decision_relations import (
     ACCEPTED,
     DROPPED,
     OPEN,
     Effect,
     RecordRelation,
+    RecordSections,
+    Role,
     body_relations,
+    dissect,
     head_relations,
+    is_decision_heading,
+    is_decision_record,
+    is_field,
     is_wholly_superseded,
+    option_name,
     status_word,
 )
 from ingest.parsers.file_names import document_keys, link_keys
-from ingest.parsers.front_matter import FrontMatter
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
@@ -157,20 +154,20 @@ def parse_decision_record(
 
 def _add_decision(draft: _Draft) -> None:
     anatomy = draft.anatomy
-    said: list[Passage] = []
+    passages: list[Passage] = []
     for place, section in enumerate(anatomy.of("decision")):
-        found = _usable(draft, section, statements(section.blocks), least=1)
-        if place and found and not found[0].lead and not is_decision_heading(section.title):
-            found[0] = replace(found[0], lead=f"{section.title}:")
-        said.extend(found)
-    decided = [each for each in said if not _META.search(each.said)]
+        usable = _usable(draft, section, statements(section.blocks), min_words=1)
+        if place and usable and not usable[0].lead and not is_decision_heading(section.title):
+            usable[0] = replace(usable[0], lead=f"{section.title}:")
+        passages.extend(usable)
+    decided = [passage for passage in passages if not _META.search(passage.said)]
     while decided and _WITHOUT_BEGINNING.match(decided[0].text):
         del decided[0]
-    said = decided or said
-    if not said:
+    passages = decided or passages
+    if not passages:
         return
-    first, last = _core(said)
-    text = _joined(said[first:last])
+    first, last = _core(passages)
+    text = _joined(passages[first:last])
     draft.main_key = draft.keys.new()
     attributes: dict[str, object] = {"role": "decision", "title": anatomy.title[:200]}
     if draft.word:
@@ -189,7 +186,7 @@ def _add_decision(draft: _Draft) -> None:
         IngestCandidate(
             draft.main_key,
             content,
-            lines(said[first].first, max(each.last for each in said[first:last])),
+            lines(passages[first].first, max(passage.last for passage in passages[first:last])),
             type=MemoryType.DECISION,
             summary=summarize(content),
             importance=importance,
@@ -202,22 +199,26 @@ def _add_decision(draft: _Draft) -> None:
     )
     if draft.is_dropped:
         return
-    rest = [each for each in (*said[:first], *said[last:]) if _stands(each)]
+    rest = [detail for detail in (*passages[:first], *passages[last:]) if _stands(detail)]
     for passage in rest[:_MAX_DETAILS]:
         label = "proposed detail" if draft.is_open else "detail"
         _add(draft, passage.text, passage.locator, "decision_detail", label)
 
 
-def _core(said: Sequence[Passage]) -> tuple[int, int]:
+def _core(passages: Sequence[Passage]) -> tuple[int, int]:
     """Return the statements that are the decision: all, or those from the one that decides on."""
-    if len(_joined(said)) <= MAX_DECISION_CHARS:
-        return 0, len(said)
-    decided = (at for at, each in enumerate(said) if _decides(each.said) or _decides(each.lead))
+    if len(_joined(passages)) <= MAX_DECISION_CHARS:
+        return 0, len(passages)
+    decided = (
+        at
+        for at, passage in enumerate(passages)
+        if _decides(passage.said) or _decides(passage.lead)
+    )
     first = next(decided, 0)
-    while first and said[first].hangs and not said[first].listed:
+    while first and passages[first].hangs and not passages[first].listed:
         first -= 1
     last = first + 1
-    while last < len(said) and len(_joined(said[first : last + 1])) <= MAX_DECISION_CHARS:
+    while last < len(passages) and len(_joined(passages[first : last + 1])) <= MAX_DECISION_CHARS:
         last += 1
     return first, last
 
@@ -228,20 +229,20 @@ def _decides(text: str) -> bool:
     return type_of(text, decides=True) is MemoryType.DECISION
 
 
-def _joined(said: Sequence[Passage]) -> str:
+def _joined(passages: Sequence[Passage]) -> str:
     """Return statements as running text; a list's introduction occurs once."""
     parts: list[str] = []
     lead = ""
-    for each in said:
-        own = _SEE.sub("", each.said)
-        if each.lead and each.lead == lead:
+    for passage in passages:
+        own = _SEE.sub("", passage.said)
+        if passage.lead and passage.lead == lead:
             parts[-1] = parts[-1].rstrip(" .;") + "; "
             parts.append(own)
         else:
-            parts.append(_SEE.sub("", each.text))
+            parts.append(_SEE.sub("", passage.text))
         closed = parts[-1].rstrip()[-1:] in ".!?:;…"
         parts[-1] += " " if closed else ". "
-        lead = each.lead
+        lead = passage.lead
     return "".join(parts).strip()
 
 
@@ -257,43 +258,60 @@ def _worth(draft: _Draft) -> tuple[int, float]:
 
 
 def _title(draft: _Draft) -> str:
-    known = draft.known_status
+    status = draft.known_status
     if draft.status is MemoryStatus.SUPERSEDED:
         return f"{draft.anatomy.title} (superseded)"
     if draft.is_open:
-        return f"{draft.anatomy.title} ({known.replace('rfc', 'RFC')}, not yet decided)"
-    if known and known not in ACCEPTED:
-        return f"{draft.anatomy.title} ({known})"
+        return f"{draft.anatomy.title} ({status.replace('rfc', 'RFC')}, not yet decided)"
+    if status and status not in ACCEPTED:
+        return f"{draft.anatomy.title} ({status})"
     return draft.anatomy.title
 
 
 def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
-    blocks = [each for each in section.blocks if role != "preamble" or not is_field(each)]
+    blocks = [block for block in section.blocks if role != "preamble" or not is_field(block)]
     if role in ("context", "preamble"):
-        said = [each for each in _usable(draft, section, statements(blocks)) if _grounds(each)]
-        for each in said[: _MOST["context"]]:
-            _add(draft, each.text, each.locator, "context", "context")
+        passages = [
+            passage for passage in _usable(draft, section, statements(blocks)) if _grounds(passage)
+        ]
+        for passage in passages[: _MOST["context"]]:
+            _add(draft, passage.text, passage.locator, "context", "context")
     elif role == "drivers":
-        said = list(_usable(draft, section, statements(blocks)))
-        for text, where in _packed(said, _MOST["drivers"]):
+        passages = list(_usable(draft, section, statements(blocks)))
+        for text, where in _packed(passages, _MOST["drivers"]):
             _add(draft, text, where, "context", section.title.casefold())
     elif role == "consequences" and not draft.is_dropped:
-        said = [each for each in _usable(draft, section, statements(blocks)) if _follows(each)]
-        for each in said[: _MOST["consequences"]]:
-            _add(draft, each.text, each.locator, "consequence", _kind(draft, section))
+        passages = [
+            passage for passage in _usable(draft, section, statements(blocks)) if _follows(passage)
+        ]
+        for passage in passages[: _MOST["consequences"]]:
+            _add(draft, passage.text, passage.locator, "consequence", _kind(draft, section))
     elif role == "actions":
         _add_actions(draft, statements(blocks))
     elif role == "other" and not draft.is_dropped:
-        said = [each for each in _usable(draft, section, statements(blocks)) if _stands(each)]
-        for each in said[: _MOST["other"]]:
-            _add(draft, each.text, each.locator, "decision_detail", section.title)
+        passages = [
+            passage for passage in _usable(draft, section, statements(blocks)) if _stands(passage)
+        ]
+        for passage in passages[: _MOST["other"]]:
+            _add(draft, passage.text, passage.locator, "decision_detail", section.title)
 
 
 def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
     """Keep the open boxes of a list of actions as Todos; what is ticked is over."""
-    for each in passages:
-        if each.checked is False and len(each.said.split()) > 2 and not is_placeholder(each.said):
-            _add(draft, each.said, each.locator, "decision_detail", "open action", MemoryType.TODO)
+    for passage in passages:
+        if (
+            passage.checked is False
+            and len(passage.said.split()) > 2
+            and not is_placeholder(passage.said)
+        ):
+            _add(
+                draft,
+                passage.said,
+                passage.locator,
+                "decision_detail",
+                "open action",
+                MemoryType.TODO,
+            )
 
 
 def _add_options(draft: _Draft) -> None:
@@ -303,19 +321,21 @@ def _add_options(draft: _Draft) -> None:
     for section in draft.anatomy.of("options"):
         name = option_name(section)
         # Of a mere list the options themselves, without what is nested in them.
-        blocks = [each for each in section.blocks if name or each.level <= 1]
-        said = _usable(draft, section, statements(blocks))
+        blocks = [block for block in section.blocks if name or block.level <= 1]
+        passages = _usable(draft, section, statements(blocks))
         if name is None:
-            listed.extend(each for each in said if each.listed)
+            listed.extend(passage for passage in passages if passage.listed)
             continue
         heading = section.title if _GOOD.search(section.title) or _BAD.search(section.title) else ""
-        about.setdefault(name, []).extend((heading, each) for each in said)
+        about.setdefault(name, []).extend((heading, passage) for passage in passages)
     chosen = _chosen(draft)
-    for name, given in list(about.items())[:_MAX_OPTIONS]:
+    for name, arguments in list(about.items())[:_MAX_OPTIONS]:
         kind = "option considered"
         if chosen:
             kind = "chosen option" if _same(name, chosen) else "option not chosen"
-        for text, where in _packed([each for _, each in given], 1, [mark for mark, _ in given]):
+        for text, where in _packed(
+            [passage for _, passage in arguments], 1, [mark for mark, _ in arguments]
+        ):
             _add(draft, text, where, "decision_detail", f"{kind}: {name}")
     if listed and not about:
         for text, where in _packed(listed, 1):
@@ -331,99 +351,99 @@ def _chosen(draft: _Draft) -> str | None:
 
 
 def _same(name: str, chosen: str) -> bool:
-    one, other = (re.sub(r"\W+", " ", each).casefold().strip() for each in (name, chosen))
-    return one == other or one.endswith(f" {other}") or other.endswith(f" {one}")
+    left, right = (re.sub(r"\W+", " ", text).casefold().strip() for text in (name, chosen))
+    return left == right or left.endswith(f" {right}") or right.endswith(f" {left}")
 
 
 def _packed(
-    said: Sequence[Passage], most: int, marks: Sequence[str] = ()
+    passages: Sequence[Passage], limit: int, marks: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
     """Yield statements as few texts of bounded length, each with its lines."""
     pending: list[Passage] = []
     text = mark = ""
-    made = 0
-    for at, each in enumerate(said):
-        repeated = pending and each.lead and each.lead == pending[-1].lead
-        own = (each.said if repeated else each.text).rstrip(" .;,")
+    count = 0
+    for at, passage in enumerate(passages):
+        repeated = pending and passage.lead and passage.lead == pending[-1].lead
+        own = (passage.said if repeated else passage.text).rstrip(" .;,")
         if marks and marks[at] and marks[at] != mark:
             mark, own = marks[at], f"{marks[at]}: {own}"
-        joint = ". " if pending and not each.listed else "; "
+        joint = ". " if pending and not passage.listed else "; "
         if pending and len(text) + len(own) > MAX_JOINED_CHARS:
             yield f"{text}.", lines(pending[0].first, pending[-1].last)
-            pending, text, made = [], "", made + 1
-            if made == most:
+            pending, text, count = [], "", count + 1
+            if count == limit:
                 return
         text = f"{text}{joint}{own}" if pending else own
-        pending.append(each)
+        pending.append(passage)
     if pending:
         yield f"{text}.", lines(pending[0].first, pending[-1].last)
 
 
 def _usable(
-    draft: _Draft, section: HeadedSection, said: Iterable[Passage], *, least: int = 3
+    draft: _Draft, section: HeadedSection, passages: Iterable[Passage], *, min_words: int = 3
 ) -> list[Passage]:
     """Return what is neither left over from the template, nor a bare link, nor a box."""
-    kept: list[Passage] = []
+    usable: list[Passage] = []
     options = list(draft.anatomy.of("options"))
-    for each in said:
-        if is_placeholder(each.said):
+    for passage in passages:
+        if is_placeholder(passage.said):
             details = {"section": section.title}
             draft.findings.append(
-                ParseFinding(SkippedPart.PLACEHOLDER_SECTION, each.locator, details)
+                ParseFinding(SkippedPart.PLACEHOLDER_SECTION, passage.locator, details)
             )
         elif (
-            each.checked is None
-            and _says_something(each, least)
-            and not (each.linked and section not in options)
+            passage.checked is None
+            and _says_something(passage, min_words)
+            and not (passage.linked and section not in options)
         ):
-            kept.append(each)
-    return kept
+            usable.append(passage)
+    return usable
 
 
-def _says_something(each: Passage, least: int) -> bool:
-    words = re.findall(r"[^\W\d_]{2,}", each.said)
-    if not words or _LINK_ONLY.fullmatch(each.said) or each.said.endswith((":", "?")):
+def _says_something(passage: Passage, min_words: int) -> bool:
+    words = re.findall(r"[^\W\d_]{2,}", passage.said)
+    if not words or _LINK_ONLY.fullmatch(passage.said) or passage.said.endswith((":", "?")):
         return False
-    return each.listed or len(words) >= least
+    return passage.listed or len(words) >= min_words
 
 
-def _grounds(each: Passage) -> bool:
-    return _stands(each) and not _ABOUT_RECORD.search(each.text)
+def _grounds(passage: Passage) -> bool:
+    return _stands(passage) and not _ABOUT_RECORD.search(passage.text)
 
 
-def _stands(each: Passage) -> bool:
+def _stands(passage: Passage) -> bool:
     """Return True when a statement is understandable with only the record's title."""
     return (
-        not each.hangs
-        and not hangs(each.said)
-        and is_complete(each.text)
-        and not points_elsewhere(each.text)
-        and (bool(each.lead) or not is_instruction(each.said))
+        not passage.hangs
+        and not hangs(passage.said)
+        and is_complete(passage.text)
+        and not points_elsewhere(passage.text)
+        and (bool(passage.lead) or not is_instruction(passage.said))
     )
 
 
-def _follows(each: Passage) -> bool:
+def _follows(passage: Passage) -> bool:
     """Return True as ``_stands``, but "this" is the decision, and an item may leave out its
     verb.
     """
-    if points_elsewhere(each.text) or len(each.text.split()) < 3:
+    if points_elsewhere(passage.text) or len(passage.text.split()) < 3:
         return False
-    if each.opens and re.match(r"(?:\w+ ){0,2}(?:this|it)\b", each.text, re.IGNORECASE):
-        return is_complete(each.text)
-    whole = each.listed or is_complete(each.text)
-    return whole and not each.hangs and not hangs(each.said)
+    if passage.opens and re.match(r"(?:\w+ ){0,2}(?:this|it)\b", passage.text, re.IGNORECASE):
+        return is_complete(passage.text)
+    complete = passage.listed or is_complete(passage.text)
+    return complete and not passage.hangs and not hangs(passage.said)
 
 
 def _kind(draft: _Draft, section: HeadedSection) -> str:
     kinds = (("drawback", _BAD), ("advantage", _GOOD), ("risk", _RISK))
-    named = (kind for kind, names in kinds if names.search(section.title))
-    kind = next(named, "consequence")
+    matches = (kind for kind, names in kinds if names.search(section.title))
+    kind = next(matches, "consequence")
     return f"expected {kind}" if draft.is_open else kind
 
 
 def _add(
     draft: _Draft,
-    said: str,
+    text: str,
     where: str,
     role: str,
     label: str,
@@ -432,7 +452,7 @@ def _add(
     """Add a statement of the record beside its title, joined to the decision."""
     if draft.status is MemoryStatus.SUPERSEDED:
         label = f"superseded, {label}"
-    content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', said)}"
+    content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', text)}"
     key = draft.keys.new()
     draft.candidates.append(
         IngestCandidate(
@@ -470,8 +490,8 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
         if relation.targets[0] in own:
             continue
         place = (relation.targets[0], relation.outgoing)
-        known = strongest.get(place)
-        if known is None or _STRENGTH[relation.effect] < _STRENGTH[known.effect]:
+        previous = strongest.get(place)
+        if previous is None or _STRENGTH[relation.effect] < _STRENGTH[previous.effect]:
             strongest[place] = relation
     related = {key for relation in strongest.values() for key in relation.targets}
     for relation in strongest.values():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NoReturn
 
 from ingest.candidates import (
     MAX_PASSAGE_CHARS,
@@ -16,31 +19,44 @@ from ingest.candidates import (
     split_long,
 )
 from ingest.dates import read_json_time
-from ingest.parsers.chat_exports import is_chatgpt, is_claude, parse_chatgpt, parse_claude
-from ingest.parsers.chat_json import find_chats, parse_chats
+from ingest.parsers.chats import (
+    find_chats,
+    is_chatgpt,
+    is_claude,
+    is_slack_day,
+    is_slack_list,
+    parse_chatgpt,
+    parse_chats,
+    parse_claude,
+    parse_slack_day,
+    slack_users,
+)
 from ingest.parsers.file_names import document_keys, title_of
-from ingest.parsers.memories_json import (
+from ingest.parsers.memories import (
     is_mem0,
     is_memories_document,
     parse_mem0,
     parse_memories,
 )
-from ingest.parsers.slack import Above, is_slack_day, is_slack_list, no_file_above, parse_slack_day
-from ingest.parsers.strict_json import load_json
 from ingest.reasons import RejectionReason, refuse
+from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryType
 
+Above = Callable[[str], str | None]
+"""Returns the text of a file in the parent folder of the current file; None: no such file."""
 SHAPES: Final = (
     '{"memories": [...]}, {"messages": [...]}, an export of ChatGPT, Claude, Slack or mem0,'
     " or a list of records with the same plain fields"
 )
 _RECORD_IMPORTANCE: Final = 30
 _RECORD_CONFIDENCE: Final = 0.8
-_WHEN: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_at")
+# Files, beside the folders of the channels, that name Slack's users.
+_SLACK_USERS: Final = ("users.json", "org_users.json")
+_TIME_FIELDS: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_at")
 
 
 def parse_json(
-    text: str, path: str, findings: tuple[ParseFinding, ...] = (), above: Above = no_file_above
+    text: str, path: str, findings: tuple[ParseFinding, ...], above: Above
 ) -> ParsedDocument:
     """Return the document for the structure of the JSON.
 
@@ -61,7 +77,10 @@ def parse_json(
     if is_claude(value):
         return replace(parse_claude(value, path, findings), origin="Claude")
     if is_slack_day(value):
-        return replace(parse_slack_day(value, path, findings, above), origin="Slack")
+        users = dict(
+            user for name in _SLACK_USERS for user in _names_in(above(name) or "[]").items()
+        )
+        return replace(parse_slack_day(value, path, findings, users), origin="Slack")
     if chats := find_chats(value):
         return parse_chats(chats, path, findings)
     if is_slack_list(value):
@@ -77,16 +96,25 @@ def parse_json(
     )
 
 
+@lru_cache(maxsize=4)
+def _names_in(users: str) -> Mapping[str, str]:
+    """Return the names in users.json by id; all days of an export read the same file."""
+    try:
+        return slack_users(load_json(users))
+    except IngestRejected:
+        return {}
+
+
 def _are_records(value: Any) -> bool:
     """Return True for a table: at least two objects with the same plain fields."""
     if not isinstance(value, list) or len(value) < 2:
         return False
     return all(
-        isinstance(each, dict)
-        and each.keys() == value[0].keys()
-        and not any(isinstance(field, dict | list) for field in each.values())
-        and any(isinstance(field, str) and field.strip() for field in each.values())
-        for each in value
+        isinstance(record, dict)
+        and record.keys() == value[0].keys()
+        and not any(isinstance(field, dict | list) for field in record.values())
+        and any(isinstance(field, str) and field.strip() for field in record.values())
+        for record in value
     )
 
 
@@ -98,7 +126,7 @@ def _records(value: list[dict[str, Any]]) -> Iterator[IngestCandidate]:
             for name, field in record.items()
             if field is not None and _text(field)
         ]
-        times = (read_json_time(record.get(name)) for name in _WHEN)
+        times = (read_json_time(record.get(name)) for name in _TIME_FIELDS)
         moment = next((time for time in times if time is not None), None)
         for piece in split_long("; ".join(fields), MAX_PASSAGE_CHARS):
             yield IngestCandidate(
@@ -118,14 +146,14 @@ def _text(field: Any) -> str:
 
 
 def _document(
-    made: tuple[IngestCandidate, ...], path: str, findings: tuple[ParseFinding, ...]
+    candidates: tuple[IngestCandidate, ...], path: str, findings: tuple[ParseFinding, ...]
 ) -> ParsedDocument:
     return ParsedDocument(
         "observations",
-        made,
+        candidates,
         findings=findings,
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -135,6 +163,138 @@ def _described(value: Any) -> str:
         names = ", ".join(name[:40] for name in list(value)[:10])
         return f"an object with the fields {names}"
     if isinstance(value, list):
-        kinds = sorted({type(each).__name__ for each in value[:1000]})
+        kinds = sorted({type(item).__name__ for item in value[:1000]})
         return f"a list of {len(value)} items: {', '.join(kinds)}"
     return "a single value"
+
+
+MAX_DEPTH = 64
+MAX_INTEGER = 2**63 - 1
+_MAX_DIGITS = 19
+
+# A string, or a bracket. The closing quote may be missing, so that no position is tried twice.
+_MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_NUL = re.compile(r"\\u0000")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class _DuplicateKey(ValueError):
+    pass
+
+
+class _NotANumber(ValueError):
+    pass
+
+
+class _OutOfRange(ValueError):
+    pass
+
+
+def load_json(text: str) -> Any:
+    """Return the value in ``text``.
+
+    Raises:
+        IngestRejected: json_invalid, json_truncated, json_duplicate_key, json_not_a_number (NaN,
+            Infinity), json_number_range (an integer beyond 64 bits, a float that overflows),
+            json_lone_surrogate, json_nul or json_too_deep (over ``MAX_DEPTH``).
+    """
+    _check_depth(text)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+            parse_float=_number,
+        )
+    except _DuplicateKey as error:
+        raise refuse(
+            RejectionReason.JSON_DUPLICATE_KEY,
+            "an object names the same field twice",
+            field=str(error),
+        ) from None
+    except _NotANumber:
+        raise refuse(
+            RejectionReason.JSON_NOT_A_NUMBER, "NaN and Infinity are no JSON numbers"
+        ) from None
+    except _OutOfRange:
+        raise refuse(
+            RejectionReason.JSON_NUMBER_RANGE,
+            "a number is too large: write it as text",
+            limit=MAX_INTEGER,
+        ) from None
+    except json.JSONDecodeError as error:
+        raise _syntax(text, error) from None
+    if _SURROGATE.search(text) or _NUL.search(text):
+        _check_text(value)
+    return value
+
+
+def _check_depth(text: str) -> None:
+    """Check the depth before parsing: the parser's own limit is the interpreter's stack."""
+    depth = 0
+    for match in _MARK.finditer(text):
+        mark = text[match.start()]
+        if mark in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise refuse(
+                    RejectionReason.JSON_TOO_DEEP,
+                    f"the JSON is nested deeper than {MAX_DEPTH} levels",
+                    limit=MAX_DEPTH,
+                )
+        elif mark in "]}":
+            depth -= 1
+
+
+def _check_text(value: Any) -> None:
+    plain = json.dumps(value, ensure_ascii=False)
+    if _LONE.search(plain):
+        raise refuse(
+            RejectionReason.JSON_LONE_SURROGATE, "half of a surrogate pair is no character"
+        )
+    # Dumping writes NUL as its escape again; an escaped backslash before it is doubled.
+    if re.search(r"(?<!\\)(?:\\\\)*\\u0000", plain):
+        raise refuse(RejectionReason.JSON_NUL, "a text holds the NUL character")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        names: set[str] = set()
+        for name, _ in pairs:
+            if name in names:
+                raise _DuplicateKey(name[:80].encode("utf-8", "replace").decode())
+            names.add(name)
+    return fields
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise _NotANumber
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > _MAX_DIGITS:
+        raise _OutOfRange
+    value = int(digits)
+    if not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
+        raise _OutOfRange
+    return value
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _OutOfRange
+    return value
+
+
+def _syntax(text: str, error: json.JSONDecodeError) -> Exception:
+    end = len(text.rstrip())
+    rest = text[error.pos : end]
+    half_word = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
+    cut = error.msg.startswith("Unterminated string") or (len(rest) < 5 and half_word)
+    reason = RejectionReason.JSON_TRUNCATED if cut else RejectionReason.JSON_INVALID
+    message = "the JSON ends before it is complete" if cut else "the file is not JSON"
+    return refuse(reason, message, line=error.lineno, column=error.colno, problem=error.msg)

@@ -64,13 +64,13 @@ def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
         block = blocks[at]
         end = at + 1
         if block.kind == "paragraph":
-            said = [] if _is_link(block.text, block.links) else list(_sentences(block))
+            passages = [] if _is_link(block.text, block.links) else list(_sentences(block))
             # A gap is a picture that was left out.
-            if lead is not None and said and block.first <= blocks[at - 1].last + 2:
-                said[0] = replace(said[0], lead=lead.said, hangs=lead.hangs)
+            if lead is not None and passages and block.first <= blocks[at - 1].last + 2:
+                passages[0] = replace(passages[0], lead=lead.said, hangs=lead.hangs)
             follows = blocks[end].kind if end < len(blocks) else "paragraph"
-            lead = said.pop() if said and _announces(said[-1].said, follows) else None
-            yield from said
+            lead = passages.pop() if passages and _announces(passages[-1].said, follows) else None
+            yield from passages
         elif block.kind in ("item", "row"):
             while end < len(blocks) and blocks[end].kind == block.kind:
                 end += 1
@@ -131,11 +131,11 @@ def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
         yield from items
         return
     boxed = any(item.checked is not None for item in items)
-    whole = "; ".join(item.said.rstrip(".;,") for item in items)
-    if not boxed and len(whole) + len(lead.said) < MAX_LIST_CHARS:
+    joined = "; ".join(item.said.rstrip(".;,") for item in items)
+    if not boxed and len(joined) + len(lead.said) < MAX_LIST_CHARS:
         linked = all(item.linked for item in items)
         span = (lead.first, items[-1].last)
-        yield Passage(f"{whole}.", *span, lead.said, lead.hangs, listed=True, linked=linked)
+        yield Passage(f"{joined}.", *span, lead.said, lead.hangs, listed=True, linked=linked)
         return
     for item in items:
         if item.checked is None:
@@ -157,36 +157,36 @@ def _items(blocks: Sequence[Block]) -> Iterator[Passage]:
         at = end
         own = head.text.rstrip()
         text = own + (" " if own.endswith(":") else ": ")
-        text += "; ".join(each.text.rstrip(".;,") for each in inner)
+        text += "; ".join(item.text.rstrip(".;,") for item in inner)
         if inner and own[-1:] not in ".!?" and len(text) < MAX_JOINED_CHARS:
-            last = max(each.last for each in inner)
+            last = max(item.last for item in inner)
             yield _item(replace(head, text=text, last=last))
             continue
         for block in (head, *inner):
             if block.checked is not None or len(block.text) < MAX_ITEM_CHARS:
                 yield _item(block)
             else:
-                yield from (replace(each, listed=True) for each in _sentences(block))
+                yield from (replace(passage, listed=True) for passage in _sentences(block))
 
 
 def _item(block: Block) -> Passage:
-    said = " ".join(block.text.split())
+    text = " ".join(block.text.split())
     return Passage(
-        said,
+        text,
         block.first,
         block.last,
-        hangs=hangs(said),
+        hangs=hangs(text),
         listed=True,
-        linked=_is_link(said, block.links),
+        linked=_is_link(text, block.links),
         checked=block.checked,
     )
 
 
-def _is_link(said: str, links: Sequence[TextLink]) -> bool:
+def _is_link(text: str, links: Sequence[TextLink]) -> bool:
     """Return True for an entry of a list of links: a label and its title."""
     if not links:
         return False
-    head = re.sub(r"^\W+", "", said)
+    head = re.sub(r"^\W+", "", text)
     label = re.sub(r"^\W+", "", " ".join(links[0].label.split()))
     if not label or not head.startswith(label):
         return False

@@ -63,17 +63,17 @@ def parse_text(text: str, path: str, findings: tuple[ParseFinding, ...] = ()) ->
     if is_transcript(text):
         return parse_transcript(text, path, findings)
     keys = KeySource()
-    made: list[IngestCandidate] = []
+    candidates: list[IngestCandidate] = []
     for moment, units in groupby(_units(text), key=lambda unit: unit.event_time):
         for passage in statements([unit.block() for unit in units]):
             make = sentence if passage.checked is None else task
-            made.extend(make(keys, passage, event_time=moment))
+            candidates.extend(make(keys, passage, event_time=moment))
     return ParsedDocument(
         "prose",
-        tuple(made),
+        tuple(candidates),
         findings=findings,
         title=title_of(path),
-        main_key=made[0].key if made else None,
+        main_key=candidates[0].key if candidates else None,
         document_keys=document_keys(path),
     )
 
@@ -102,8 +102,8 @@ def sentence(
 
 
 def _attributes(section: tuple[str, ...], title: str | None) -> dict[str, str]:
-    given = {"section": " / ".join(section), "title": (title or "")[:200]}
-    return {name: value for name, value in given.items() if value}
+    attributes = {"section": " / ".join(section), "title": (title or "")[:200]}
+    return {name: value for name, value in attributes.items() if value}
 
 
 def task(
@@ -160,8 +160,8 @@ def _units(text: str) -> Iterator[_Unit]:
         if unit:
             yield unit
         checked = None if box is None else box[1] != " "
-        said = bare[box.end() :] if box else bare
-        unit = _Unit(number, number, moment, checked, [said], bullet is not None)
+        words = bare[box.end() :] if box else bare
+        unit = _Unit(number, number, moment, checked, [words], bullet is not None)
     if unit:
         yield unit
 

@@ -68,7 +68,7 @@ class ParsedConversation:
     keys: KeySource = field(default_factory=KeySource)
     _next: Counter[str] = field(default_factory=Counter)
 
-    def say(
+    def add(
         self,
         text: str,
         where: str,
@@ -97,7 +97,7 @@ class ParsedConversation:
         for piece in pieces:
             sequence = self._next[session]
             self._next[session] += 1
-            made = episode(
+            candidate = episode(
                 self.keys.new(),
                 piece,
                 where,
@@ -109,8 +109,8 @@ class ParsedConversation:
                 turn_id=turn_id or str(sequence),
             )
             if attributes:
-                made = replace(made, attributes={**made.attributes, **attributes})
-            self.candidates.append(made)
+                candidate = replace(candidate, attributes={**candidate.attributes, **attributes})
+            self.candidates.append(candidate)
 
     def document(self, format_: Format, title: str | None = None) -> ParsedDocument:
         """Return the episodes as a document."""
@@ -183,9 +183,9 @@ def parse_transcript(
         session: base if len(used) == 1 else f"{base}#{place}"
         for place, session in enumerate(used, start=1)
     }
-    told = ParsedConversation(path, list(findings))
+    conversation = ParsedConversation(path, list(findings))
     for turn in turns:
-        told.say(
+        conversation.add(
             "\n".join(turn.texts).strip(),
             lines(turn.first, turn.last),
             speaker=turn.name,
@@ -193,7 +193,7 @@ def parse_transcript(
             conversation=conversation_name(base),
             event_time=turn.event_time if turn.event_time is not None else starts[turn.session],
         )
-    return replace(told.document("transcript"), title=title)
+    return replace(conversation.document("transcript"), title=title)
 
 
 def episode(

@@ -18,6 +18,7 @@ def check_chain(
     anchored: JournalHead | None,
     proofs: Proofs | None = None,
     key: bytes | None = None,
+    start: JournalHead | None = None,
 ) -> JournalHead:
     """Recompute every seal and compare the anchored entry; return the journal's head.
 
@@ -26,13 +27,14 @@ def check_chain(
             compare with (not a finding here).
         proofs: the proofs of redactions outside of the database; None: not checked.
         key: of a keyed journal; older entries are sealed without one.
+        start: an entry that was checked before; None: from the first one.
     """
-    head = JournalHead(0, "")
+    head = start or JournalHead(0, "")
     number = 0
     with_key = False
     redacted = redactions(snapshot)
-    keyed = False
-    for entry in integrity.entries().cursor(snapshot):
+    keyed = key is not None and start is not None
+    for entry in integrity.entries().cursor(snapshot, after=head.seq):
         seq, sealed = entry[0], str(entry[-1])
         number += 1
         if seq != head.seq + 1:

@@ -65,7 +65,7 @@ REBUILDABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AuditDefect:
-    """One defect. ``subject``: the id of what is concerned."""
+    """A defect. ``subject``: the id of the object."""
 
     code: FindingCode
     message: str
@@ -120,14 +120,14 @@ class VerifyReport:
             return f"OK: {entries}, chain intact{last}"
         total = self.totals.total()
         what = ", ".join(f"{count:,} x {code}" for code, count in sorted(self.totals.items()))
-        found = "1 finding" if total == 1 else f"{total:,} findings"
-        return f"NOT OK: {found} ({what}) in {entries}{last}"
+        findings = "1 finding" if total == 1 else f"{total:,} findings"
+        return f"NOT OK: {findings} ({what}) in {entries}{last}"
 
     def add(self, code: FindingCode, message: str, subject: Any = None, **details: Any) -> None:
         self.totals[code.value] += 1
         if self.totals[code.value] <= MAX_PER_CODE:
-            told = None if subject is None else str(subject)
-            self.findings.append(AuditDefect(code, message, told, details))
+            subject_id = None if subject is None else str(subject)
+            self.findings.append(AuditDefect(code, message, subject_id, details))
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -136,5 +136,5 @@ class VerifyReport:
             "last_at": self.last_at,
             "checked": dict(self.checked),
             "totals": dict(sorted(self.totals.items())),
-            "findings": [each.as_dict() for each in self.findings],
+            "findings": [finding.as_dict() for finding in self.findings],
         }

@@ -1,4 +1,4 @@
-"""The journal's entries: sealed, appended, told."""
+"""Append journal entries, and compare stored values with them."""
 
 from __future__ import annotations
 
@@ -76,31 +76,18 @@ def append(
     rows = []
     for number, entry in enumerate(entries, 1):
         seq += 1
-        told = state if number == len(entries) else None
+        entry_state = state if number == len(entries) else None
         row = (seq, at, actor, entry.action, entry.subject, compact_json(entry.details))
-        last = chain_hash(last, *row, told, key=key)
-        rows.append((*row, last, told))
+        last = chain_hash(last, *row, entry_state, key=key)
+        rows.append((*row, last, entry_state))
     journal.insert(transaction, rows)
     return JournalHead(seq, last)
 
 
 SEALED_FIELDS = (
-    "memory_id",
-    "kind",
-    "type",
-    "content",
-    "summary",
-    "sensitivity",
-    "scope",
-    "scope_id",
-    "agent_id",
-    "session_id",
-    "sequence",
-    "turn_id",
-    "source_role",
-    "event_time",
-    "created_at",
-    "source_id",
+    *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
+    *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time"),
+    *("created_at", "source_id"),
 )
 
 
@@ -125,19 +112,19 @@ _REPLACED_ITEM: Final = "replaced by a newer item of its id"
 _PRECISION: Final = 1e-9
 
 
-def reasons(action: str, subject: str | None, told: Mapping[str, Any]) -> frozenset[str] | None:
+def reasons(action: str, subject: str | None, details: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the possible reasons of a status that an entry records; None: any.
 
     Args:
-        action, subject, told: of the entry; ``told`` are its details.
+        action, subject, details: of the entry; ``details`` are its details.
     """
     if action == "erase":
         return frozenset({ERASED_REASON})
-    if is_redacted(told):
+    if is_redacted(details):
         return UNKNOWN
     if action == "supersede":
-        return _replaced(told)
-    reason = told.get("reason")
+        return _replaced(details)
+    reason = details.get("reason")
     if not isinstance(reason, str):
         return UNKNOWN
     if action == "resolve":
@@ -145,42 +132,42 @@ def reasons(action: str, subject: str | None, told: Mapping[str, Any]) -> frozen
     if action == "reopen":
         # What housekeeping had retracted before it lost is retracted so again.
         return QUIET | {f"contradiction reopened: {reason}"}
-    if "source" in told:
-        back = "brought back" if action == "restore" else "taken back"
-        return frozenset({f"its source was {back}: {reason}"})
+    if "source" in details:
+        verb = "brought back" if action == "restore" else "taken back"
+        return frozenset({f"its source was {verb}: {reason}"})
     return frozenset({reason})
 
 
-def _replaced(told: Mapping[str, Any]) -> frozenset[str] | None:
-    by = told.get("by")
+def _replaced(details: Mapping[str, Any]) -> frozenset[str] | None:
+    by = details.get("by")
     if not isinstance(by, str):
         return UNKNOWN
-    if "with" in told:
-        return frozenset({f"replaced by {by}, with {told['with']} of which it is a part"})
+    if "with" in details:
+        return frozenset({f"replaced by {by}, with {details['with']} of which it is a part"})
     return frozenset({f"replaced by {by}", _REPLACED_ITEM})
 
 
-def confidence_after(action: str, told: Mapping[str, Any]) -> Any:
+def confidence_after(action: str, details: Mapping[str, Any]) -> Any:
     """Return the confidence of a memory after an entry; None: it is not recorded."""
     if action == "confirm":
         return 1.0
     if action in ("resolve", "reopen"):
-        return told.get("loser_confidence")
-    changed = told.get("confidence")
+        return details.get("loser_confidence")
+    changed = details.get("confidence")
     return changed.get("after") if isinstance(changed, Mapping) else UNKNOWN
 
 
-def differing(stored: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
+def differing(stored: Mapping[str, Any], journalled: Mapping[str, Any]) -> list[str]:
     """Return the names of the values that differ from the recorded ones."""
     return [
         name
         for name, value in stored.items()
-        if told.get(name) is not UNKNOWN and not _same(value, told[name])
+        if journalled.get(name) is not UNKNOWN and not _same(value, journalled[name])
     ]
 
 
-def _same(stored: Any, told: Any) -> bool:
+def _same(stored: Any, journalled: Any) -> bool:
     try:
-        return bool(abs(stored - told) <= _PRECISION)
+        return bool(abs(stored - journalled) <= _PRECISION)
     except TypeError:
         return False

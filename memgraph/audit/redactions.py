@@ -54,7 +54,8 @@ Proofs = Callable[[Redaction], str | None]
 
 def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
     """Return the last redaction of each entry that was redacted, by its number."""
-    rows = integrity.redactions().rows(snapshot)
+    # An engine may give an element of JSON as text.
+    rows = [(_number(seq), *rest) for seq, *rest in integrity.redactions().rows(snapshot)]
     entries: dict[str, set[Any]] = {}
     for seq, _, _, erasure_id, *_ in rows:
         entries.setdefault(str(erasure_id), set()).add(seq)
@@ -63,5 +64,9 @@ def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
             seq, str(sealed), str(details), str(erasure), at, end, len(entries[str(erasure)])
         )
         for seq, sealed, details, erasure, at, end in rows
-        if isinstance(seq, int)
+        if seq is not None
     }
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int) or str(value).isdecimal() else None

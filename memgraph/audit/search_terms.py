@@ -41,7 +41,7 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-_WAYS: Final[tuple[Callable[[str], bytes], ...]] = (
+_ENCODINGS: Final[tuple[Callable[[str], bytes], ...]] = (
     _utf8,
     lambda text: _utf8(_json(text)),
     lambda text: _utf8(_ascii(text)),
@@ -68,7 +68,7 @@ class TermMatch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _EncodedTerm:
     """One encoding of one string; its first ``least`` bytes are enough to recognise it."""
 
     string: int
@@ -82,7 +82,7 @@ class _Written:
         """Return how many bytes of it match there, in whole characters."""
         if buffer.startswith(self.data, start):
             return len(self.data)
-        ends = list(accumulate(len(self.way(each)) for each in self.text))
+        ends = list(accumulate(len(self.way(character)) for character in self.text))
         common = self.least
         while buffer[start + common : start + common + 1] == self.data[common : common + 1]:
             common += 1
@@ -101,11 +101,11 @@ class SearchTerms:
     def __init__(
         self,
         strings: Sequence[str],
-        least: Mapping[int, int] | None = None,
+        min_chars: Mapping[int, int] | None = None,
         blobs: Sequence[bytes] = (),
     ) -> None:
         self.strings = list(strings)
-        self._least = least or {}
+        self._least = min_chars or {}
         self._blobs = list(blobs)
 
     def __len__(self) -> int:
@@ -114,19 +114,19 @@ class SearchTerms:
     def hits(self, buffer: bytes) -> Iterator[TermMatch]:
         """Yield occurrences, unordered; one place may match several strings."""
         for size in _ANCHORS:
-            known = self._by_anchor[size]
-            if not known:
+            by_anchor = self._by_anchor[size]
+            if not by_anchor:
                 continue
             for start in self._places(buffer, size):
-                for each in known.get(buffer[start : start + size], ()):
-                    if buffer.startswith(each.data[: each.least], start) and not (
-                        each.bare and _in_token(buffer, start, start + each.least)
+                for term in by_anchor.get(buffer[start : start + size], ()):
+                    if buffer.startswith(term.data[: term.least], start) and not (
+                        term.bare and _in_token(buffer, start, start + term.least)
                     ):
-                        yield TermMatch(each.string, start, start + each.extent(buffer, start))
+                        yield TermMatch(term.string, start, start + term.extent(buffer, start))
 
     def found_in(self, buffer: bytes) -> set[int]:
         """Return which of the strings occur in it."""
-        return {each.string for each in self.hits(buffer)}
+        return {match.string for match in self.hits(buffer)}
 
     def spans(self, buffer: bytes) -> list[tuple[int, int]]:
         """Return the spans of the strings, in order and disjoint.
@@ -134,7 +134,7 @@ class SearchTerms:
         An escape of JSON that begins or ends such a span belongs to it as a whole: the text remains
         readable when the spans are replaced.
         """
-        hits = _joined((each.start, each.end) for each in self.hits(buffer))
+        hits = _joined((match.start, match.end) for match in self.hits(buffer))
         return _joined(
             (_escape_around(buffer, start)[0], _escape_around(buffer, end)[1])
             for start, end in hits
@@ -155,33 +155,33 @@ class SearchTerms:
     @property
     def overlap(self) -> int:
         """The maximum number of bytes before a piece of a file in which a string may begin."""
-        return max((each.least for each in self._written), default=1) - 1
+        return max((term.least for term in self._written), default=1) - 1
 
     @cached_property
-    def _written(self) -> list[_Written]:
-        found = [
-            _Written(number, blob, len(blob), _utf8, "")
+    def _written(self) -> list[_EncodedTerm]:
+        encoded = [
+            _EncodedTerm(number, blob, len(blob), _utf8, "")
             for number, blob in enumerate(self._blobs, len(self.strings))
         ]
         for number, text in enumerate(self.strings):
-            least = self._least.get(number, min(len(text), ENOUGH))
+            min_chars = self._least.get(number, min(len(text), ENOUGH))
             bare = _BARE.fullmatch(text) is not None
-            seen = set()
-            for way in _WAYS:
+            distinct = set()
+            for way in _ENCODINGS:
                 data = way(text)
-                if data not in seen and len(data) >= min(_ANCHORS):
-                    seen.add(data)
-                    head = max(len(way(text[:least])), min(_ANCHORS))
-                    found.append(_Written(number, data, head, way, text, bare))
-        return found
+                if data not in distinct and len(data) >= min(_ANCHORS):
+                    distinct.add(data)
+                    head = max(len(way(text[:min_chars])), min(_ANCHORS))
+                    encoded.append(_EncodedTerm(number, data, head, way, text, bare))
+        return encoded
 
     @cached_property
-    def _by_anchor(self) -> dict[int, dict[bytes, list[_Written]]]:
-        found: dict[int, dict[bytes, list[_Written]]] = {size: {} for size in _ANCHORS}
-        for each in self._written:
-            size = next(size for size in _ANCHORS if each.least >= size)
-            found[size].setdefault(each.data[:size], []).append(each)
-        return found
+    def _by_anchor(self) -> dict[int, dict[bytes, list[_EncodedTerm]]]:
+        result: dict[int, dict[bytes, list[_EncodedTerm]]] = {size: {} for size in _ANCHORS}
+        for term in self._written:
+            size = next(size for size in _ANCHORS if term.least >= size)
+            result[size].setdefault(term.data[:size], []).append(term)
+        return result
 
     @cached_property
     def _tables(self) -> dict[int, np.ndarray]:
@@ -189,9 +189,9 @@ class SearchTerms:
         import numpy as np
 
         tables = {}
-        for size, known in self._by_anchor.items():
+        for size, by_anchor in self._by_anchor.items():
             table = np.zeros(1 << _TABLE_BITS, dtype=bool)
-            anchors = np.frombuffer(b"".join(known), f"<u{size}")
+            anchors = np.frombuffer(b"".join(by_anchor), f"<u{size}")
             table[_hashed(anchors)] = True
             tables[size] = table
         return tables
@@ -237,10 +237,12 @@ def _escape_around(buffer: bytes, place: int) -> tuple[int, int]:
 
 def _in_token(buffer: bytes, start: int, end: int) -> bool:
     first = max(start - _TOKEN_BYTES, 0)
-    found = _TOKEN.finditer(buffer[first : end + _TOKEN_BYTES])
+    tokens = _TOKEN.finditer(buffer[first : end + _TOKEN_BYTES])
     return any(
-        first + each.start() <= start and end <= first + each.end() and len(each[0]) > end - start
-        for each in found
+        first + token.start() <= start
+        and end <= first + token.end()
+        and len(token[0]) > end - start
+        for token in tokens
     )
 
 

@@ -37,6 +37,7 @@ from memgraph.store import embeddings, integrity, journal, table_digests, text_i
 from memgraph.store.memories import source_id
 from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,21 +118,21 @@ def verify(
         ("entities", check_entities),
         ("postings", check_postings),
     ]
-    told = progress or (lambda _stage, _done, _total: None)
+    report_progress = progress or (lambda _stage, _done, _total: None)
     with database.store.inspect() as snapshot:
         for place, (stage, check) in enumerate(checks):
             if stop():
                 return report
-            told(stage, place, len(checks) + 1)
-            with _told_as_findings(database.engine, report, stage):
+            report_progress(stage, place, len(checks) + 1)
+            with _as_findings(database.engine, report, stage):
                 check(snapshot, report)
-    told("text index", len(checks), len(checks) + 1)
-    with _told_as_findings(database.engine, report, "text index"), database.write() as transaction:
+    report_progress("text index", len(checks), len(checks) + 1)
+    with _as_findings(database.engine, report, "text index"), database.write() as transaction:
         if not transaction.engine.phrases.check(transaction):
             report.add(
                 FindingCode.TEXT_INDEX_DRIFT, "the full-text index differs from the memories"
             )
-    told("done", len(checks) + 1, len(checks) + 1)
+    report_progress("done", len(checks) + 1, len(checks) + 1)
     return report
 
 
@@ -145,11 +146,13 @@ def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that tables, indexes and triggers are those that the migrations make."""
     expected = snapshot.engine.expected_schema()
-    found = snapshot.engine.schema(snapshot)
-    report.checked["schema_objects"] = len(found)
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            what = "missing" if name not in found else "changed" if name in expected else "foreign"
+    current = snapshot.engine.schema(snapshot)
+    report.checked["schema_objects"] = len(current)
+    for name in sorted(expected.keys() | current.keys()):
+        if expected.get(name) != current.get(name):
+            what = (
+                "missing" if name not in current else "changed" if name in expected else "foreign"
+            )
             report.add(FindingCode.SCHEMA_CHANGED, f"the {name} of the schema is {what}", name)
 
 
@@ -170,7 +173,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check contents against their hash, and immutable fields against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
-    moved = _moved(snapshot)
+    moved = _last_values(snapshot)
     rates_changed = integrity.rates_changed().scalar(snapshot)
     for row in integrity.memories().cursor(snapshot):
         memory_id, content = row[0], row[3]
@@ -198,7 +201,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
                 message = "the memory is not as it was journalled when it was stored"
                 report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
         changed = moved.get(memory_id, {})
-        if (seq or 0) < rates_changed and _may_last(row, source_type, captured_by, values):
+        if (seq or 0) < rates_changed and _may_not_decay(row, source_type, captured_by, values):
             changed = {"decay_rate": 0.0} | changed
         for name in _values_edited(values, remembered, changed):
             message = f"the memory's {name} is not as it was journalled last"
@@ -235,7 +238,7 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     for memory_id, status_id in integrity.broken_histories().cursor(snapshot):
         message = "the periods of the memory's history do not follow one another"
         report.add(FindingCode.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
-    for memory_id, status, since in integrity.untold_statuses().cursor(snapshot):
+    for memory_id, status, since in integrity.unjournalled_statuses().cursor(snapshot):
         message = f"the journal does not know how the memory became {status}"
         report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
     edited = {
@@ -243,10 +246,10 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
         *integrity.unerased_reasons().cursor(snapshot),
         *_periods_edited(snapshot),
     }
-    for memory_id, status_id in sorted(edited, key=lambda one: int(one[1])):
+    for memory_id, status_id in sorted(edited, key=lambda period: int(period[1])):
         message = "the reason or the actor of the memory's status is not as it was journalled"
         report.add(FindingCode.STATUS_EDITED, message, memory_id, status_id=status_id)
-    report.checked["status_periods"] = integrity.count(snapshot, "memory_status")
+    report.checked["status_periods"] = row_count(snapshot, "memory_status")
 
 
 def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -256,7 +259,7 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
         number += 1
         edge_id, from_id, to_id, edge_type, weight, reason, partial, *later = edge[:9]
         resolved_at, resolution = later
-        subject, told, entries, action, at, decided = edge[9:]
+        subject, first_details, entries, action, at, decided = edge[9:]
         if subject is None:
             report.add(
                 FindingCode.EDGE_UNJOURNALLED, "the journal does not know this edge", edge_id
@@ -264,7 +267,7 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             continue
         # A partial edge may have been made whole since, which is an entry of its own.
         grown = entries > 1
-        said = {
+        stored = {
             "edge_id": edge_id,
             "to": to_id,
             "type": edge_type,
@@ -272,12 +275,12 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             "reason": reason,
             "partial": bool(partial) or grown,
         }
-        if subject != from_id or _words(told) != said or (grown and partial):
+        if subject != from_id or _details(first_details) != stored or (grown and partial):
             report.add(FindingCode.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):
-            beside = ("edge_id", "loser_confidence")
-            expected = {key: one for key, one in _words(decided).items() if key not in beside}
+            extra = ("edge_id", "loser_confidence")
+            expected = {key: field for key, field in _details(decided).items() if key not in extra}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
             message = "the resolution of the contradiction is not as it was journalled"
             report.add(FindingCode.EDGE_EDITED, message, edge_id)
@@ -302,9 +305,9 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the mentions of an entity match the number of its links."""
-    report.checked["entities"] = integrity.count(snapshot, "entities")
-    for entity_id, said, found in integrity.miscounted_entities().cursor(snapshot):
-        message = f"the entity says {said} mentions and has {found}"
+    report.checked["entities"] = row_count(snapshot, "entities")
+    for entity_id, stored, actual in integrity.miscounted_entities().cursor(snapshot):
+        message = f"the entity says {stored} mentions and has {actual}"
         report.add(FindingCode.ENTITY_COUNT_WRONG, message, entity_id)
 
 
@@ -332,11 +335,11 @@ def check_copy(
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("references", check_references),
-        ("journal", lambda one, into: check_chain(one, into, expected_head, proofs, key)),
+        ("journal", lambda view, into: check_chain(view, into, expected_head, proofs, key)),
         *CONTENT_CHECKS,
     ]
     for stage, check in checks:
-        with _told_as_findings(snapshot.engine, report, stage):
+        with _as_findings(snapshot.engine, report, stage):
             check(snapshot, report)
     return report
 
@@ -357,38 +360,38 @@ def _check_journal(
     key: bytes | None,
 ) -> None:
     head = check_chain(snapshot, report, anchored, proofs, key)
-    told = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
+    anchor_findings = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
     # A database that nothing was ever written to has no anchor yet.
-    if anchored is None and head.seq and not told:
+    if anchored is None and head.seq and not anchor_findings:
         report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "there is no anchor of the journal")
 
 
 def _as_journalled(
-    fields: Sequence[Any], stored_hash: str, at: int, told: Mapping[str, Any]
+    fields: Sequence[Any], stored_hash: str, at: int, details: Mapping[str, Any]
 ) -> bool:
-    if told.get("content_hash") != stored_hash:
+    if details.get("content_hash") != stored_hash:
         return False
     row = dict(zip(SEALED_FIELDS, fields, strict=True))
     # Entries of before seals were journalled tell of the content, kind and type alone.
-    if "seal" not in told:
-        return (told.get("kind"), told.get("type")) == (row["kind"], row["type"])
-    return (row["created_at"], memory_seal(row)) == (at, told["seal"])
+    if "seal" not in details:
+        return (details.get("kind"), details.get("type")) == (row["kind"], row["type"])
+    return (row["created_at"], memory_seal(row)) == (at, details["seal"])
 
 
-def _moved(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+def _last_values(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Return the last journalled values of numbers that were changed.
 
     A statement of its own and no join: SQLite joins the memories with it by reading all of it each
     time.
     """
-    found: dict[str, dict[str, Any]] = {}
-    for memory_id, action, details, _, confirmed in integrity.moved().cursor(snapshot):
-        told = {"confidence": confidence_after(action, _object(details))}
-        found[memory_id] = told | ({"decay_rate": 0.0} if confirmed else {})
-    return found
+    result: dict[str, dict[str, Any]] = {}
+    for memory_id, action, details, _, confirmed in integrity.confidence_changes().cursor(snapshot):
+        values = {"confidence": confidence_after(action, _object(details))}
+        result[memory_id] = values | ({"decay_rate": 0.0} if confirmed else {})
+    return result
 
 
-def _may_last(
+def _may_not_decay(
     row: Sequence[Any], source_type: Any, captured_by: Any, values: Sequence[Any]
 ) -> bool:
     """Return True when a migration may have set the decay rate of a memory to its current 0.
@@ -415,14 +418,14 @@ def _values_edited(
     values: Sequence[Any], remembered: Mapping[str, Any], moved: dict[str, Any]
 ) -> list[str]:
     """Return the names of the values that differ from the journalled ones."""
-    told = {name: each for name, each in remembered.items() if name in VALUES}
-    return differing(dict(zip(VALUES, values, strict=True)), told | moved)
+    journalled = {name: number for name, number in remembered.items() if name in VALUES}
+    return differing(dict(zip(VALUES, values, strict=True)), journalled | moved)
 
 
 def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     """Yield the periods that none of their journal entries records as they are."""
-    found = integrity.status_entries().cursor(snapshot)
-    for (status_id, memory_id, actor, reason), entries in groupby(found, lambda row: row[:4]):
+    rows = integrity.status_entries().cursor(snapshot)
+    for (status_id, memory_id, actor, reason), entries in groupby(rows, lambda row: row[:4]):
         for *_, action, subject, by, details in entries:
             may_be = reasons(action, subject, _object(details))
             if actor == by and (may_be is None or reason in may_be):
@@ -431,9 +434,9 @@ def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
             yield memory_id, status_id
 
 
-def _source_id(said: dict[str, Any]) -> str | None:
+def _source_id(fields: dict[str, Any]) -> str | None:
     try:
-        return source_id(Source.model_validate(said))
+        return source_id(Source.model_validate(fields))
     except ValidationError:
         return None
 
@@ -442,19 +445,19 @@ def _object(text: Any) -> dict[str, Any]:
     if not isinstance(text, str):
         return {}
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _words(details: Any) -> dict[str, Any]:
+def _details(details: Any) -> dict[str, Any]:
     """Return an entry's details, without the mark of an erasure."""
-    return {key: one for key, one in _object(details).items() if key != ERASED}
+    return {key: field for key, field in _object(details).items() if key != ERASED}
 
 
 @contextmanager
-def _told_as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[None]:
+def _as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[None]:
     """Turn damage that a check runs into into a finding; a busy database or a failing disk is
     raised.
     """

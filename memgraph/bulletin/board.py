@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from memgraph.bulletin.document import composed, view_key
+from memgraph.bulletin.generate import composed, view_key
 from memgraph.bulletin.snapshots import BulletinFiles
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
@@ -96,11 +96,11 @@ class BulletinBoard:
         with self._database.read() as snapshot:
             head = journal_head(snapshot)
             with self._lock:
-                kept = self._kept.get(viewer)
-                if kept is not None and kept.head == head:
-                    if kept.erased != erased:
-                        self._kept[viewer] = kept._replace(erased=erased)
-                    return kept.bulletin
+                cached = self._kept.get(viewer)
+                if cached is not None and cached.head == head:
+                    if cached.erased != erased:
+                        self._kept[viewer] = cached._replace(erased=erased)
+                    return cached.bulletin
             bulletin = generate_in(snapshot, viewer, self._settings)
         with self._lock:
             # Read before an erasure: good for this answer, not for keeping.
@@ -128,7 +128,7 @@ class BulletinBoard:
             for bulletin in waiting.values():
                 self._save(bulletin)
             if waiting:
-                self._require_unerased(min(each.change_seq for each in waiting.values()))
+                self._require_unerased(min(entry.change_seq for entry in waiting.values()))
         return len(waiting)
 
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> BuiltBulletin:
@@ -160,16 +160,16 @@ class BulletinBoard:
         """Return the snapshot files that ``forget`` would remove now."""
         return [] if self._snapshots is None else self._snapshots.files()
 
-    def _keep(self, viewer: Viewer, kept: _Kept) -> None:
+    def _keep(self, viewer: Viewer, cached: _Kept) -> None:
         # A thread that read an earlier state and was slower does no harm: heads are compared.
-        self._kept[viewer] = kept
+        self._kept[viewer] = cached
         self._kept.move_to_end(viewer)
         while len(self._kept) > MAX_VIEWS:
             self._kept.popitem(last=False)
         if self._snapshots is not None:
             # Anew at the end; the oldest views give way, so that what waits is bounded too.
-            self._waiting.pop(kept.bulletin.view_key, None)
-            self._waiting[kept.bulletin.view_key] = kept.bulletin
+            self._waiting.pop(cached.bulletin.view_key, None)
+            self._waiting[cached.bulletin.view_key] = cached.bulletin
             while len(self._waiting) > MAX_VIEWS:
                 del self._waiting[next(iter(self._waiting))]
 
@@ -193,9 +193,9 @@ class BulletinBoard:
 
     def _last_good(self, viewer: Viewer) -> Bulletin | None:
         with self._lock:
-            kept = self._kept.get(viewer)
-        if kept is not None and kept.erased == self._erased():
-            return kept.bulletin
+            cached = self._kept.get(viewer)
+        if cached is not None and cached.erased == self._erased():
+            return cached.bulletin
         if self._snapshots is None:
             return None
         try:

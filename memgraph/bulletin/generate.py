@@ -7,21 +7,23 @@ confidence, and expiry is judged at the time of the last change.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import PurePosixPath
 
-from memgraph.bulletin.document import composed, view_key
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
 from memgraph.graph.stale import find_stale
-from memgraph.model.context import Bulletin
+from memgraph.model.context import Bulletin, BulletinLine
+from memgraph.rules import bulletin as policy
 from memgraph.rules.bulletin import UNDATED, BulletinSection, LayoutEntry, stands_alone
 from memgraph.rules.contradictions import Conflicts, in_order
-from memgraph.rules.scope import Viewer
+from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import bulletins
 from memgraph.store import bulletins as queries
 from memgraph.store.bulletins import BulletinExcerpt
@@ -71,84 +73,90 @@ def generate_in(
     view = View(viewer, as_of)
     if as_of is not None:
         bulletins.prepare(snapshot, as_of)
-    most = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
+    limit = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
     open_ = queries.open_conflicts(snapshot, view)
-    conflicts = Conflicts.of((each.first, each.second) for each in open_)
+    conflicts = Conflicts.of((pair.first, pair.second) for pair in open_)
     offered: dict[BulletinSection, list[LayoutEntry]] = {}
     for section, place in _SECTIONS.items():
         if section is BulletinSection.RECENT_DECISIONS:
-            found = queries.decisions(snapshot, view, at, settings.min_confidence)
+            excerpts = queries.decisions(snapshot, view, at, settings.min_confidence)
         else:
             floor = 0.0 if section is BulletinSection.KNOWLEDGE_SUMMARY else settings.min_confidence
-            found = place.read(snapshot, view, at, floor)
-            found = _persons_first(found)
-        fitting = [one for one in found if _is_shown(one)]
-        offered[section] = [_in_section(one, section, conflicts) for one in fitting[:most]]
-    totals = {one: place.total(snapshot, view, at) for one, place in _SECTIONS.items()}
+            excerpts = place.read(snapshot, view, at, floor)
+            excerpts = _persons_first(excerpts)
+        fitting = [excerpt for excerpt in excerpts if _is_shown(excerpt)]
+        offered[section] = [_in_section(excerpt, section, conflicts) for excerpt in fitting[:limit]]
+    totals = {section_: place.total(snapshot, view, at) for section_, place in _SECTIONS.items()}
     # A contradiction takes two lines' room.
-    pairs = [in_order((one.first, one.second)) for one in open_]
-    shown = pairs[: most // 2]
+    pairs = [in_order((pair.first, pair.second)) for pair in open_]
+    listed = pairs[: limit // 2]
     stale = find_stale(
-        snapshot, view, limit=most, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
+        snapshot, view, limit=limit, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
     )
-    names = [side.memory_id for pair in shown for side in pair]
-    texts = queries.excerpts(snapshot, view, names + [one.memory_id for one in stale.items], at)
+    names = [side.memory_id for pair in listed for side in pair]
+    texts = queries.excerpts(
+        snapshot, view, names + [memory.memory_id for memory in stale.items], at
+    )
     # What fell with its ground in one and the same file is no news.
-    fallen = [
-        one for one in stale.items if one.memory_id in texts and texts[one.memory_id].path is None
+    unsupported = [
+        memory
+        for memory in stale.items
+        if memory.memory_id in texts and texts[memory.memory_id].path is None
     ]
     doubts = queries.UNCERTAIN.read(snapshot, view, at, 0.0)
     offered[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = [
         *_in_turn(
             [
                 _conflict(texts[later.memory_id], texts[earlier.memory_id])
-                for later, earlier in shown
+                for later, earlier in listed
                 if later.memory_id in texts and earlier.memory_id in texts
             ],
             [
-                _line(texts[one.memory_id], f"Its evidence was withdrawn on {_day(one.since)}: ")
-                for one in fallen[: most // 4]
+                _line(
+                    texts[memory.memory_id], f"Its evidence was withdrawn on {_day(memory.since)}: "
+                )
+                for memory in unsupported[: limit // 4]
             ],
         ),
         *(
-            _line(one, f"Uncertain ({one.confidence:.2f}): ")
-            for one in doubts[:most]
-            if _is_shown(one)
+            _line(doubt, f"Uncertain ({doubt.confidence:.2f}): ")
+            for doubt in doubts[:limit]
+            if _is_shown(doubt)
         ),
     ]
     doubtful = queries.UNCERTAIN.total(snapshot, view, at)
-    totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(fallen) + doubtful
+    totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(unsupported) + doubtful
     key = view_key(viewer, settings)
     return composed(offered, settings, change_seq=seq, key=key, totals=totals)
 
 
 def _in_section(
-    one: BulletinExcerpt, section: BulletinSection, conflicts: Conflicts
+    excerpt: BulletinExcerpt, section: BulletinSection, conflicts: Conflicts
 ) -> LayoutEntry:
     """Return the line of a memory, with what contradicts it."""
-    lead = _until(one)
+    lead = _until(excerpt)
     if section is BulletinSection.KNOWLEDGE_SUMMARY:
-        lead = f"{one.type}: "
+        lead = f"{excerpt.type}: "
     elif section is BulletinSection.RECENT_DECISIONS:
-        lead = _date(one) + _status(one)
-    elif one.path is not None:
-        lead = _date(one) + lead
-    return _line(one, lead, conflicts.mark(one.memory_id))
+        lead = _date(excerpt) + _status(excerpt)
+    elif excerpt.path is not None:
+        lead = _date(excerpt) + lead
+    return _line(excerpt, lead, conflicts.mark(excerpt.memory_id))
 
 
-def _persons_first(found: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
+def _persons_first(excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
     """Sort what persons said first, then files: the best of each file, then its second best …"""
     of_file: Counter[str] = Counter()
     places = {}
-    for one in found:
-        if one.path is not None:
-            of_file[one.path] += 1
-            places[one.memory_id] = of_file[one.path]
-    return sorted(found, key=lambda one: places.get(one.memory_id, 0))
+    for excerpt in excerpts:
+        if excerpt.path is not None:
+            of_file[excerpt.path] += 1
+            places[excerpt.memory_id] = of_file[excerpt.path]
+    return sorted(excerpts, key=lambda excerpt: places.get(excerpt.memory_id, 0))
 
 
-def _is_shown(one: BulletinExcerpt) -> bool:
-    return one.path is None or stands_alone(one.text)
+def _is_shown(excerpt: BulletinExcerpt) -> bool:
+    return excerpt.path is None or stands_alone(excerpt.text)
 
 
 def _in_turn(*kinds: list[LayoutEntry]) -> Iterator[LayoutEntry]:
@@ -156,29 +164,77 @@ def _in_turn(*kinds: list[LayoutEntry]) -> Iterator[LayoutEntry]:
     return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
-def _line(one: BulletinExcerpt, lead: str, mark: str = "") -> LayoutEntry:
-    file = None if one.path is None else PurePosixPath(one.path).name or "file"
-    return LayoutEntry(one.text, (one.memory_id,), lead, file, mark)
+def _line(excerpt: BulletinExcerpt, lead: str, mark: str = "") -> LayoutEntry:
+    file = None if excerpt.path is None else PurePosixPath(excerpt.path).name or "file"
+    return LayoutEntry(excerpt.text, (excerpt.memory_id,), lead, file, mark)
 
 
 def _conflict(later: BulletinExcerpt, earlier: BulletinExcerpt) -> LayoutEntry:
     return replace(_line(later, _date(later)), against=_line(earlier, _date(earlier)))
 
 
-def _until(one: BulletinExcerpt) -> str:
-    return "" if one.valid_until is None else f"(until {_day(one.valid_until)}) "
+def _until(excerpt: BulletinExcerpt) -> str:
+    return "" if excerpt.valid_until is None else f"(until {_day(excerpt.valid_until)}) "
 
 
-def _date(one: BulletinExcerpt) -> str:
-    return f"{UNDATED if one.at is None else _day(one.at)} "
+def _date(excerpt: BulletinExcerpt) -> str:
+    return f"{UNDATED if excerpt.at is None else _day(excerpt.at)} "
 
 
-def _status(one: BulletinExcerpt) -> str:
+def _status(excerpt: BulletinExcerpt) -> str:
     # Stored attributes are free: only a short text is a status.
-    status = one.decision_status
+    status = excerpt.decision_status
     return f"({status[:_MAX_STATUS_CHARS]}) " if isinstance(status, str) and status else ""
 
 
 def _day(ms: int) -> str:
     """Return the date in UTC; five times as fast as via a full timestamp."""
     return date.fromordinal(_EPOCH + ms // MS_PER_DAY).isoformat()
+
+
+def composed(
+    offered: Mapping[policy.BulletinSection, list[policy.LayoutEntry]],
+    settings: BulletinSettings,
+    *,
+    change_seq: int,
+    key: str,
+    totals: Mapping[policy.BulletinSection, int] | None = None,
+) -> Bulletin:
+    """Return the bulletin of the candidates; pure.
+
+    Args:
+        totals: as of ``policy.compose``.
+    """
+    chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals)
+    # Built without validation, being made of our own.
+    return Bulletin.model_construct(
+        sections={
+            section.value: tuple(
+                BulletinLine.model_construct(
+                    text=line.plain(settings.max_line_chars), memory_ids=line.cited
+                )
+                for line in chosen.lines[section]
+            )
+            for section in policy.BulletinSection
+        },
+        text=chosen.markdown,
+        change_seq=change_seq,
+        view_key=key,
+        size=len(chosen.markdown),
+        left_out={
+            section.value: chosen.totals[section] - len(chosen.lines[section])
+            for section in policy.BulletinSection
+        },
+    )
+
+
+def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
+    """Return 16 hexadecimal digits that identify a view and its limits."""
+    limits = (settings.max_chars, settings.max_line_chars, settings.min_confidence)
+    return _view_key(viewer, limits)
+
+
+@lru_cache(maxsize=256)
+def _view_key(viewer: Viewer, limits: tuple[float, ...]) -> str:
+    reader = f"{predicate(viewer)!r} {limits}"
+    return hashlib.sha256(reader.encode()).hexdigest()[:16]

@@ -70,7 +70,7 @@ class BulletinFiles:
     def files(self) -> list[Path]:
         """Return the files that ``clear`` would remove."""
         pairs = ((path, path.with_suffix(".md")) for path in self._found())
-        return sorted(each for pair in pairs for each in pair if each.is_file())
+        return sorted(file for pair in pairs for file in pair if file.is_file())
 
     def _found(self, view_key: str | None = None) -> list[Path]:
         """Return the .json files, of one view or of all, newest first."""
@@ -78,13 +78,13 @@ class BulletinFiles:
             paths = list(self._folder.iterdir())
         except FileNotFoundError:
             return []
-        found = []
+        existing = []
         for path in paths:
             match = _NAME.fullmatch(path.name)
             if match is not None and view_key in (None, match["key"] or self._plain_key):
                 # By time, since a restored backup goes on counting from a lower number.
-                found.append((_modified(path), int(match["seq"]), path.name, path))
-        return [path for *_, path in sorted(found, reverse=True)]
+                existing.append((_modified(path), int(match["seq"]), path.name, path))
+        return [path for *_, path in sorted(existing, reverse=True)]
 
     def _prune(self) -> None:
         for path in self._found()[self._keep :]:

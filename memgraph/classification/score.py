@@ -85,10 +85,10 @@ def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
         InvalidInput: the sequences differ in length, or a label is not one of the nine.
     """
     per_label = _per_label(gold, predicted, TYPE_LABELS)
-    seen = [s["f1"] for s in per_label.values() if s["gold"] or s["predicted"]]
+    scores = [s["f1"] for s in per_label.values() if s["gold"] or s["predicted"]]
     return TypesScore(
         accuracy=_ratio(_hits(gold, predicted), len(gold)),
-        macro_f1=_ratio(sum(seen), len(seen)),
+        macro_f1=_ratio(sum(scores), len(scores)),
         lines=len(gold),
         per_label=per_label,
     )
@@ -102,13 +102,13 @@ def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
     Raises:
         InvalidInput: the sequences differ in length.
     """
-    wanted, found = (
+    expected, predictions = (
         [label if label in RELATION_LABELS else NONE_LABEL for label in labels]
         for labels in (gold, predicted)
     )
-    per_label = _per_label(wanted, found, (*RELATION_LABELS, NONE_LABEL))
+    per_label = _per_label(expected, predictions, (*RELATION_LABELS, NONE_LABEL))
     return PairsScore(
-        accuracy=_ratio(_hits(wanted, found), len(gold)),
+        accuracy=_ratio(_hits(expected, predictions), len(gold)),
         lines=len(gold),
         contradicts=per_label["contradicts"],
         updates=per_label["updates"],
@@ -149,10 +149,10 @@ def score_entities(
     gold: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
     hits: Counter[str] = Counter()
-    for wanted, found in zip(map(set, gold_spans), map(set, predicted_spans), strict=True):
-        gold.update(span[2] for span in wanted)
-        predicted.update(span[2] for span in found)
-        hits.update(span[2] for span in wanted & found)
+    for expected, predictions in zip(map(set, gold_spans), map(set, predicted_spans), strict=True):
+        gold.update(span[2] for span in expected)
+        predicted.update(span[2] for span in predictions)
+        hits.update(span[2] for span in expected & predictions)
     _check_labels([*gold, *predicted], (*ENTITY_LABELS, EntityType.OTHER.value))
     total = _score(gold.total(), predicted.total(), hits.total())
     per_type = {
@@ -166,9 +166,9 @@ def _per_label(
 ) -> dict[str, LabelScore]:
     _check_lengths(gold, predicted)
     _check_labels([*gold, *predicted], labels)
-    wanted, found = Counter(gold), Counter(predicted)
+    expected, predictions = Counter(gold), Counter(predicted)
     hits = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-    return {label: _score(wanted[label], found[label], hits[label]) for label in labels}
+    return {label: _score(expected[label], predictions[label], hits[label]) for label in labels}
 
 
 def _score(gold: int, predicted: int, hits: int) -> LabelScore:
@@ -186,8 +186,8 @@ def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
     return sum(g == p for g, p in zip(gold, predicted, strict=True))
 
 
-def _ratio(part: float, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _ratio(part: float, total: int) -> float:
+    return part / total if total else 0.0
 
 
 def _check_lengths(gold: Sequence[object], predicted: Sequence[object]) -> None:
@@ -199,9 +199,9 @@ def _check_lengths(gold: Sequence[object], predicted: Sequence[object]) -> None:
         )
 
 
-def _check_labels(given: Sequence[str], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(given) - set(known))
+def _check_labels(labels: Sequence[str], allowed: tuple[str, ...]) -> None:
+    unknown = sorted(set(labels) - set(allowed))
     if unknown:
         raise InvalidInput(
-            f"Unknown labels: {', '.join(unknown)}; known are {', '.join(known)}.", labels=unknown
+            f"Unknown labels: {', '.join(unknown)}; known are {', '.join(allowed)}.", labels=unknown
         )

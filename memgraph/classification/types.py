@@ -126,12 +126,14 @@ def probabilities(
 def _add_sparse(weights: TypeWeights, texts: Sequence[str], scores: NDArray[np.float32]) -> None:
     """Add to each row of ``scores`` its text's feature weights, scaled to a row of norm 1."""
     rows = weights.rows
-    known = [[rows[name] for name in features(text) if name in rows] for text in texts]
-    filled = [at for at, found in enumerate(known) if found]
+    row_lists = [[rows[name] for name in features(text) if name in rows] for text in texts]
+    filled = [at for at, rows_of_text in enumerate(row_lists) if rows_of_text]
     if not filled:
         return
-    sizes = np.array([len(known[at]) for at in filled])
-    flat = np.fromiter((row for found in known for row in found), np.intp, int(sizes.sum()))
+    sizes = np.array([len(row_lists[at]) for at in filled])
+    flat = np.fromiter(
+        (row for rows_of_text in row_lists for row in rows_of_text), np.intp, int(sizes.sum())
+    )
     # reduceat needs non-empty segments, hence the texts without any known feature stay out.
     sums = np.add.reduceat(weights.table[flat], np.cumsum(sizes) - sizes)
     scores[filled] += sums / np.sqrt(sizes, dtype=np.float32)[:, None]

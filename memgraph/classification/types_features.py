@@ -115,35 +115,35 @@ def features(text: str) -> list[str]:
     text = text[:MAX_CHARACTERS].strip()
     tokens = tokenize(text)
     words = [token.lower for token in tokens]
-    found: dict[str, None] = {}
-    _add_words(words, found)
-    categories = _add_cues(words, found)
-    _add_japanese(text, found)
-    _add_classes(tokens, categories, found)
-    _add_shape(text, tokens, found)
-    return list(found)
+    names: dict[str, None] = {}
+    _add_words(words, names)
+    categories = _add_cues(words, names)
+    _add_japanese(text, names)
+    _add_classes(tokens, categories, names)
+    _add_shape(text, tokens, names)
+    return list(names)
 
 
-def _add_words(words: list[str], found: dict[str, None]) -> None:
+def _add_words(words: list[str], names: dict[str, None]) -> None:
     previous = "^"
     for word in words:
         shape = "0" if word[0].isdigit() else word
-        found["w:" + shape] = None
-        found["b:" + previous + " " + shape] = None
+        names["w:" + shape] = None
+        names["b:" + previous + " " + shape] = None
         if len(shape) > 4:
-            found["p:" + shape[:4]] = None
-            found["s:" + shape[-3:]] = None
+            names["p:" + shape[:4]] = None
+            names["s:" + shape[-3:]] = None
         previous = shape
-    found["b:" + previous + " $"] = None
+    names["b:" + previous + " $"] = None
 
 
-def _add_cues(words: list[str], found: dict[str, None]) -> list[str]:
+def _add_cues(words: list[str], names: dict[str, None]) -> list[str]:
     """Mark cue categories; return for each word the class of the longest phrase it begins."""
     cues = _cues()
     best = [""] * len(words)
     for at, word in enumerate(words):
         for category in cues.phrases.get(word, ()):
-            _mark(category, at, found)
+            _mark(category, at, names)
         best[at] = best[at] or cues.classes.get(word, "")
         if word not in cues.starts:
             continue
@@ -151,45 +151,45 @@ def _add_cues(words: list[str], found: dict[str, None]) -> list[str]:
         for end in range(at + 1, min(at + _LONGEST_PHRASE, len(words))):
             phrase = phrase + " " + words[end]
             for category in cues.phrases.get(phrase, ()):
-                _mark(category, at, found)
+                _mark(category, at, names)
                 best[at] = category
     return best
 
 
-def _mark(category: str, at: int, found: dict[str, None]) -> None:
-    found["c:" + category] = None
+def _mark(category: str, at: int, names: dict[str, None]) -> None:
+    names["c:" + category] = None
     if at < 3:
-        found["c<3:" + category] = None
+        names["c<3:" + category] = None
     if at == 0:
-        found["c0:" + category] = None
+        names["c0:" + category] = None
 
 
-def _add_japanese(text: str, found: dict[str, None]) -> None:
+def _add_japanese(text: str, names: dict[str, None]) -> None:
     if not _JAPANESE.search(text):
         return
-    found["x:japanese"] = None
+    names["x:japanese"] = None
     for phrase, category in _cues().japanese:
         if phrase in text:
-            found["c:" + category] = None
+            names["c:" + category] = None
             if phrase in text[-len(phrase) - 4 :]:
-                found["c$:" + category] = None
+                names["c$:" + category] = None
     for run in _JAPANESE_RUN.findall(text):
-        found["j$:" + run[-2:]] = None
-        found["j$:" + run[-3:]] = None
+        names["j$:" + run[-2:]] = None
+        names["j$:" + run[-3:]] = None
         for at in range(len(run) - 1):
-            found["j:" + run[at : at + 2]] = None
+            names["j:" + run[at : at + 2]] = None
 
 
-def _add_classes(tokens: list[TypedToken], categories: list[str], found: dict[str, None]) -> None:
-    two_back, back = "^", "^"
+def _add_classes(tokens: list[TypedToken], categories: list[str], names: dict[str, None]) -> None:
+    second_previous, previous = "^", "^"
     for at, (token, category) in enumerate(zip(tokens, categories, strict=True)):
         name = category or _form(token, first=at == 0)
-        found["k:" + back + " " + name] = None
-        found["k:" + two_back + " " + back + " " + name] = None
+        names["k:" + previous + " " + name] = None
+        names["k:" + second_previous + " " + previous + " " + name] = None
         if at < 4:
-            found[f"k{at}:" + name] = None
-        two_back, back = back, name
-    found["k:" + two_back + " " + back + " $"] = None
+            names[f"k{at}:" + name] = None
+        second_previous, previous = previous, name
+    names["k:" + second_previous + " " + previous + " $"] = None
 
 
 def _form(token: TypedToken, *, first: bool) -> str:
@@ -223,23 +223,23 @@ def _number_form(word: str) -> str:
     return "NUM"
 
 
-def _add_shape(text: str, tokens: list[TypedToken], found: dict[str, None]) -> None:
+def _add_shape(text: str, tokens: list[TypedToken], names: dict[str, None]) -> None:
     count = len(tokens)
     for bound in (1, 2, 3, 4, 6, 8, 12, 18, 28):
         if count <= bound:
-            found[f"x:len<={bound}"] = None
+            names[f"x:len<={bound}"] = None
     last = text[-1:] if text else ""
-    found["x:last=" + (last if not last.isalnum() else "word")] = None
+    names["x:last=" + (last if not last.isalnum() else "word")] = None
     if last == "?":
-        found["x:question"] = None
+        names["x:question"] = None
     for sign in ("?", "!", ":", ";", "%", "…", "...", "[ ]", "- [", "#", "`", "("):
         if sign in text:
-            found["x:has" + sign] = None
+            names["x:has" + sign] = None
     if text[:1].islower():
-        found["x:lower"] = None
+        names["x:lower"] = None
     if ":" in text[:24]:
-        found["x:heading"] = None
+        names["x:heading"] = None
     if any(ord(character) > 0x2190 and not character.isalnum() for character in text):
-        found["x:symbol"] = None
+        names["x:symbol"] = None
     if any(token.lower[0].isdigit() for token in tokens):
-        found["x:digit"] = None
+        names["x:digit"] = None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -51,6 +54,15 @@ def _server_url(url: str) -> str:
     return url
 
 
+def _placement(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        pattern, sign, url = entry.partition("=")
+        if not pattern or not sign:
+            raise ValueError("each as pattern=url, with an empty url for a file")
+        _server_url(url)
+    return entries
+
+
 def _variable(name: str) -> str:
     if name and not _VARIABLE.fullmatch(name):
         raise ValueError("the name of an environment variable, or empty")
@@ -83,8 +95,8 @@ def _time_zone(name: str) -> str:
 
 
 def _entity_providers(names: tuple[str, ...]) -> tuple[str, ...]:
-    known = ("regex", "spacy", "llm")
-    if not set(names) <= set(known) or len(set(names)) != len(names):
+    providers = ("regex", "spacy", "llm")
+    if not set(names) <= set(providers) or len(set(names)) != len(names):
         raise ValueError("each of regex, spacy, llm at most once")
     return names
 
@@ -95,10 +107,10 @@ def _fast_providers(names: tuple[str, ...]) -> tuple[str, ...]:
     return _entity_providers(names)
 
 
-def _nicknames(given: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(each.count("=") == 1 and all(map(str.strip, each.split("="))) for each in given):
+def _nicknames(pairs: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(pair.count("=") == 1 and all(map(str.strip, pair.split("="))) for pair in pairs):
         raise ValueError("each as nickname=full name")
-    return given
+    return pairs
 
 
 def list_to_tuple(value: Any) -> Any:
@@ -115,6 +127,7 @@ def no_crossing(crosses: bool) -> bool:
 Factor = Annotated[float, Field(ge=0.0, le=1.0)]
 LegWeight = Annotated[float, Field(ge=0.0, le=100.0)]
 ServerUrl = Annotated[str, AfterValidator(_server_url)]
+Placement = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_placement)]
 ApiBase = Annotated[str, AfterValidator(_api_base)]
 VariableName = Annotated[str, AfterValidator(_variable)]
 Cron = Annotated[str, AfterValidator(_cron)]
@@ -147,9 +160,32 @@ class ModelGroup(SettingsGroup):
     api_key_env: VariableName = Field(
         default="", description="Variable that holds the key; empty: the provider's usual one."
     )
+    api_key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File that holds the key, read at every call; it wins over the variable.",
+    )
     timeout_s: float = Field(
         default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
     )
     retries: int = Field(
         default=2, ge=0, le=20, description="Further attempts after one that failed."
     )
+
+
+class HasModelKey(Protocol):
+    """The settings of a model that needs a key."""
+
+    @property
+    def api_key_env(self) -> str: ...
+
+    @property
+    def api_key_file(self) -> str: ...
+
+
+def model_key(chosen: HasModelKey, environ: Mapping[str, str] | None = None) -> str | Path | None:
+    """Return the key of a model, or the file that holds it; None: the provider finds its own."""
+    if chosen.api_key_file:
+        return Path(chosen.api_key_file).expanduser()
+    variables = os.environ if environ is None else environ
+    return variables.get(chosen.api_key_env) if chosen.api_key_env else None

@@ -1,6 +1,7 @@
 """Settings from files, environment and code, each value with its origin.
 
-Precedence: code, environment, the orchestrator's file, the global file, defaults. Every layer is
+Precedence: code, environment, the orchestrator's file, the global file, defaults. Where an
+orchestrator lies, its own file says before all others, then ``placement``. Every layer is
 validated as it is laid on, so an error names the layer that holds it, and a wrong value fails even
 where another layer would override it.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ ENVIRONMENT_PREFIX = "MEMGRAPH_"
 SHORT_VARIABLES = {f"{ENVIRONMENT_PREFIX}STORAGE_URL": "MEMORY__STORAGE__URL"}
 DEFAULT_ORIGIN = "default"
 CODE_ORIGIN = "code"
+_PLACE = "memory.storage.url"
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -63,6 +66,7 @@ def load_settings(
         InvalidConfig: a wrong type, a value out of range, or a file that cannot be read.
     """
     layers = [_read_toml(global_config_file(root))]
+    own: dict[str, _Given] = {}
     if orchestrator is not None:
         own = _read_toml(OrchestratorPaths(root, orchestrator).config_file)
         _refuse_global_only(own)
@@ -76,8 +80,22 @@ def load_settings(
         if layer:
             merged.update(layer)
             settings = _validated(merged)
-    settings._origins.update({name: given.origin for name, given in merged.items()})
+    if orchestrator is not None and (place := own.get(_PLACE) or _place(merged, orchestrator)):
+        merged[_PLACE] = place
+        settings = _validated(merged)
+    settings._origins.update({name: setting.origin for name, setting in merged.items()})
     return settings
+
+
+def _place(merged: Mapping[str, _Given], orchestrator: str) -> _Given | None:
+    """Return where ``placement`` puts an orchestrator; None: it says nothing of it."""
+    if (placement := merged.get("memory.storage.placement")) is None:
+        return None
+    for entry in placement.value:
+        pattern, _, url = entry.partition("=")
+        if fnmatchcase(orchestrator, pattern):
+            return _Given(url, placement.origin)
+    return None
 
 
 def describe(settings: Settings) -> list[SettingValue]:
@@ -176,12 +194,12 @@ def _parse(key: SettingReference, text: str, variable: str) -> Any:
 
 
 def _refuse_global_only(layer: Mapping[str, _Given]) -> None:
-    for name, given in layer.items():
+    for name, setting in layer.items():
         if keys()[name].global_only:
             raise InvalidConfig(
-                f"{name} in {given.origin} applies to the whole process: set it globally",
+                f"{name} in {setting.origin} applies to the whole process: set it globally",
                 key=name,
-                origin=given.origin,
+                origin=setting.origin,
             )
 
 
@@ -201,12 +219,12 @@ def _validated(merged: Mapping[str, _Given]) -> Settings:
 
 def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for name, given in merged.items():
+    for name, setting in merged.items():
         *parents, last = name.split(".")
         table = tree
         for part in parents:
             table = table.setdefault(part, {})
-        table[last] = given.value
+        table[last] = setting.value
     return tree
 
 
@@ -217,7 +235,7 @@ def _known_prefix(location: tuple[int | str, ...]) -> str:
     """
     name = ".".join(str(part) for part in location)
     while name not in keys():
-        inside = [each for each in keys() if each.startswith(f"{name}.")]
+        inside = [key for key in keys() if key.startswith(f"{name}.")]
         name = inside[0] if inside else name.rpartition(".")[0]
     return name
 

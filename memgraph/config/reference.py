@@ -103,13 +103,13 @@ def _key(name: str, field: FieldInfo, *, global_only: bool) -> SettingReference:
 
 
 def _bounds(field: FieldInfo) -> str:
-    found: dict[str, float] = {}
+    bounds: dict[str, float] = {}
     for constraint in field.metadata:
         for name in ("ge", "gt", "le"):
             if (limit := getattr(constraint, name, None)) is not None:
-                found[name] = limit
-    if not found:
+                bounds[name] = limit
+    if not bounds:
         return ""
-    low = f"{found['ge']:g}" if "ge" in found else f"over {found['gt']:g}"
-    joiner = ".." if "ge" in found else " to "
-    return f"{low}{joiner}{found['le']:.10g}"
+    low = f"{bounds['ge']:g}" if "ge" in bounds else f"over {bounds['gt']:g}"
+    joiner = ".." if "ge" in bounds else " to "
+    return f"{low}{joiner}{bounds['le']:.10g}"

@@ -17,6 +17,7 @@ from memgraph.config.fields import (
     Folders,
     LegWeight,
     ModelGroup,
+    Placement,
     ServerUrl,
     SettingsGroup,
     VariableName,
@@ -32,8 +33,7 @@ from memgraph.config.life import (
     ReflectionSettings,
     ScheduleSettings,
 )
-from memgraph.config.server import ServerSettings
-from memgraph.config.webhook import WebhookSettings
+from memgraph.config.server import ServerSettings, WebhookSettings
 
 
 class BulletinSettings(SettingsGroup):
@@ -158,6 +158,11 @@ class EmbeddingSettings(SettingsGroup):
     api_key_env: VariableName = Field(
         default="", description="Variable that holds the key; empty: the provider's usual one."
     )
+    api_key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File that holds the key, read at every call; it wins over the variable.",
+    )
     timeout_s: float = Field(
         default=20.0, gt=0.0, le=600.0, description="Limit of one call, seconds."
     )
@@ -188,6 +193,11 @@ class RerankerSettings(SettingsGroup):
     )
     api_key_env: VariableName = Field(
         default="", description="Variable that holds the key; empty: the provider's usual one."
+    )
+    api_key_file: str = Field(
+        default="",
+        max_length=4_096,
+        description="File that holds the key, read at every call; it wins over the variable.",
     )
     timeout_s: float = Field(
         default=5.0,
@@ -247,6 +257,13 @@ class StorageSettings(SettingsGroup):
         " `postgresql+psycopg://user@host/database`, without a password; empty: a file of SQLite."
         " Also `MEMGRAPH_STORAGE_URL`.",
     )
+    placement: Placement = Field(
+        default=(),
+        description="Where orchestrators lie whose own file does not say it: each entry"
+        " `pattern=url`, such as `team-*=postgresql+psycopg://db2/memories` or `local-*=` for"
+        " files; the first whose pattern fits counts before `url`. In a file, not a variable.",
+        json_schema_extra=GLOBAL_ONLY,
+    )
     synchronous: Literal["FULL", "NORMAL"] = Field(
         default="FULL", description="`NORMAL` is faster and may lose the last writes on power loss."
     )
@@ -267,6 +284,12 @@ class StorageSettings(SettingsGroup):
         description="Vectors one process keeps between recalls, units of 1,000,000 bytes; 0: none.",
         json_schema_extra=GLOBAL_ONLY,
     )
+
+    @property
+    def urls(self) -> list[str]:
+        """The servers that may keep an orchestrator, sorted."""
+        placed = {entry.partition("=")[2] for entry in self.placement}
+        return sorted({self.url, *placed} - {""})
 
 
 class AuditSettings(SettingsGroup):

@@ -172,9 +172,9 @@ class _Conversation:
             # It may have read all of it before it failed.
             self._spend(self._size)
             raise
-        said = as_message(turn)
-        self._messages.append(said)
-        written = estimated_tokens(said)
+        message = as_message(turn)
+        self._messages.append(message)
+        written = estimated_tokens(message)
         self._spend(
             (turn.tokens_in if turn.tokens_in is not None else self._size)
             + (turn.tokens_out if turn.tokens_out is not None else written)

@@ -112,8 +112,8 @@ class ConsolidatorTools:
             "resolve_conflict": self.resolve_conflict,
         }
         try:
-            given = _arguments(name, arguments_text)
-            answer = tools[name](**given)
+            arguments = _arguments(name, arguments_text)
+            answer = tools[name](**arguments)
         except ToolCallRefused as refusal:
             # The name is the model's own text: only known ones are told.
             self._reject(str(refusal), name if name in tools else "tool")
@@ -154,10 +154,10 @@ class ConsolidatorTools:
             staged = self.facts[place]
             when = staged.event_time
             if when is None:
-                when = max(self._turns[each].at_ms for each in staged.evidence)
-            found = self._page.known.conflicting(staged.content, when)[:MAX_SHOWN]
-            self._shown[fact] = {each.memory_id: each for each in found}
-        return fenced_lines([_known(each) for each in self._shown[fact].values()], self._mark)
+                when = max(self._turns[item].at_ms for item in staged.evidence)
+            conflicts = self._page.known.conflicting(staged.content, when)[:MAX_SHOWN]
+            self._shown[fact] = {item.memory_id: item for item in conflicts}
+        return fenced_lines([_known(item) for item in self._shown[fact].values()], self._mark)
 
     def resolve_conflict(
         self, winner: str, loser: str, winner_says: str, loser_says: str, reason: str
@@ -168,14 +168,17 @@ class ConsolidatorTools:
             raise ToolCallRefused("reason")
         ref, other = (winner, loser) if winner.startswith("#") else (loser, winner)
         self._place(ref)
-        shown = self._shown.get(ref, {}).get(other)
-        if shown is None:
+        fact = self._shown.get(ref, {}).get(other)
+        if fact is None:
             raise ToolCallRefused("not_in_conflict")
-        if shown.protected and other == loser:
+        if fact.protected and other == loser:
             raise ToolCallRefused("protected")
-        if any({each.winner, each.loser} == {winner, loser} for each in self.resolutions):
+        if any(
+            {resolution.winner, resolution.loser} == {winner, loser}
+            for resolution in self.resolutions
+        ):
             raise ToolCallRefused("repeated")
-        texts = {ref: self.facts[self._place(ref)].content, other: shown.content}
+        texts = {ref: self.facts[self._place(ref)].content, other: fact.content}
         proposal = ResolutionProposal(winner, loser, reason.strip(), winner_says, loser_says)
         if not proposal.is_grounded_in(texts[winner], texts[loser]):
             raise ToolCallRefused("citation")
@@ -193,17 +196,17 @@ class ConsolidatorTools:
         """The page as fenced lines of JSON; what is too long is cut and told so."""
         turns, before, size = self._page.turns, self._page.before, self._turn_chars
         lines: list[Answer] = [{"session_id": self._page.session_id}]
-        lines += [{"context_only": True, **_shown_turn(each, MAX_BEFORE_CHARS)} for each in before]
-        lines += [{"memory_id": each.memory_id, **_shown_turn(each, size)} for each in turns]
+        lines += [{"context_only": True, **_shown_turn(turn, MAX_BEFORE_CHARS)} for turn in before]
+        lines += [{"memory_id": turn.memory_id, **_shown_turn(turn, size)} for turn in turns]
         return fenced_lines(lines, self._mark)
 
     def _stage(self, item: Any, place: int) -> Answer:
         judged = judge_fact(item, self._said)
         if isinstance(judged, ProposedFact):
-            said = {each.content for each in self.facts}
-            if judged.content in said:
+            contents = {fact.content for fact in self.facts}
+            if judged.content in contents:
                 judged = "repeated"
-            elif len(said) >= self._page.max_facts:
+            elif len(contents) >= self._page.max_facts:
                 judged = "too_many_facts"
         if isinstance(judged, str):
             self._reject(judged, "save_facts_batch", str(place))
@@ -258,41 +261,43 @@ def _arguments(name: str, text: str) -> dict[str, Any]:
     if len(text) > MAX_ARGUMENTS_CHARS:
         raise ToolCallRefused("arguments_too_long")
     try:
-        given = parsed_answer(text)
+        arguments = parsed_answer(text)
     except ProviderAnswerInvalid as error:
         raise ToolCallRefused("arguments_not_json") from error
     kinds = {"string": str, "array": list}
     expected = PARAMETERS[name]["properties"]
-    if not isinstance(given, dict) or set(given) != set(expected):
+    if not isinstance(arguments, dict) or set(arguments) != set(expected):
         raise ToolCallRefused("arguments_shape")
-    if not all(isinstance(given[key], kinds[each["type"]]) for key, each in expected.items()):
+    if not all(
+        isinstance(arguments[key], kinds[schema["type"]]) for key, schema in expected.items()
+    ):
         raise ToolCallRefused("arguments_shape")
-    return given
+    return arguments
 
 
-def longest_shown(lengths: Sequence[int], most: int = MAX_PAGE_CHARS) -> int:
-    """The length at which turns are cut, so that together they have at most ``most`` characters.
+def longest_shown(lengths: Sequence[int], limit: int = MAX_PAGE_CHARS) -> int:
+    """The length at which turns are cut, so that together they have at most ``limit`` characters.
 
     Turns that are shorter leave what they don't need to the others.
     """
-    left = most
+    remaining = limit
     for place, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - place)
+        share = remaining // (len(lengths) - place)
         if length > share:
             return share
-        left -= length
-    return most
+        remaining -= length
+    return limit
 
 
 def _shown_turn(turn: PageTurn, size: int) -> Answer:
-    shown: Answer = {
+    line: Answer = {
         "said_by": turn.source_role,
         "at": iso(turn.at_ms),
         "content": turn.content[:size],
     }
     if len(turn.content) > size:
-        shown["cut"] = True
-    return shown
+        line["cut"] = True
+    return line
 
 
 def _known(fact: KnownFact) -> Answer:

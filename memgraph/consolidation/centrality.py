@@ -37,12 +37,13 @@ class WeightedEdge(NamedTuple):
 def edge_ties(edges: Iterable[tuple[str, str, EdgeType, float]]) -> list[WeightedEdge]:
     """Edges (from, to, type, weight 0..1) as ties."""
     return [
-        WeightedEdge(one, other, EDGE_WEIGHTS[kind] * weight) for one, other, kind, weight in edges
+        WeightedEdge(first, second, EDGE_WEIGHTS[kind] * weight)
+        for first, second, kind, weight in edges
     ]
 
 
 def derivation_ties(pairs: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
-    return [WeightedEdge(one, other, DERIVATION_WEIGHT) for one, other in pairs]
+    return [WeightedEdge(first, second, DERIVATION_WEIGHT) for first, second in pairs]
 
 
 def entity_ties(links: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
@@ -51,14 +52,14 @@ def entity_ties(links: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
     Weight: 1 / log2(1 + n), where n >= 2 memories name it; one that a single memory names joins
     nothing.
     """
-    named: dict[str, list[str]] = {}
+    by_entity: dict[str, list[str]] = {}
     for entity, memory_id in links:
-        named.setdefault(entity, []).append(memory_id)
+        by_entity.setdefault(entity, []).append(memory_id)
     return [
-        WeightedEdge(f"entity:{entity}", one, 1.0 / log2(1 + len(memories)))
-        for entity, memories in named.items()
+        WeightedEdge(f"entity:{entity}", memory, 1.0 / log2(1 + len(memories)))
+        for entity, memories in by_entity.items()
         if len(memories) > 1
-        for one in memories
+        for memory in memories
     ]
 
 
@@ -75,30 +76,30 @@ def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> di
     Returns:
         The memories of ``preference`` alone.
     """
-    total = sum(preference[each] for each in sorted(preference))
+    total = sum(preference[memory_id] for memory_id in sorted(preference))
     if total <= 0.0:
         return dict.fromkeys(preference, 0.0)
-    known = {
+    places = {
         tie
         for tie in ties
         if tie.weight > 0.0 and tie.other in preference and _is_node(tie.one, preference)
     }
-    nodes = sorted({*preference, *(tie.one for tie in known)})
+    nodes = sorted({*preference, *(tie.one for tie in places)})
     place = {node: index for index, node in enumerate(nodes)}
-    joined = [(place[tie.one], place[tie.other], tie.weight) for tie in sorted(known)]
+    joined = [(place[tie.one], place[tie.other], tie.weight) for tie in sorted(places)]
     strength = [0.0] * len(nodes)
-    for one, other, weight in joined:
-        strength[one] += weight
-        strength[other] += weight
+    for first, second, weight in joined:
+        strength[first] += weight
+        strength[second] += weight
     begin = [preference.get(node, 0.0) / total for node in nodes]
     rank = begin
     for _ in range(ROUNDS):
         # What has no ties gives its share back to the beginning.
-        lost = sum(rank[index] for index, each in enumerate(strength) if each == 0.0)
-        following = [(1.0 - DAMPING + DAMPING * lost) * each for each in begin]
-        for one, other, weight in joined:
-            following[other] += DAMPING * rank[one] * weight / strength[one]
-            following[one] += DAMPING * rank[other] * weight / strength[other]
+        lost = sum(rank[index] for index, memory_id in enumerate(strength) if memory_id == 0.0)
+        following = [(1.0 - DAMPING + DAMPING * lost) * memory_id for memory_id in begin]
+        for first, second, weight in joined:
+            following[second] += DAMPING * rank[first] * weight / strength[first]
+            following[first] += DAMPING * rank[second] * weight / strength[second]
         rank = following
     return {node: rank[place[node]] for node in preference}
 

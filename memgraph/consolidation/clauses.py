@@ -124,10 +124,10 @@ def sentences_of(content: str, speakers: Collection[str]) -> Iterator[TurnSenten
 
 def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[TurnSentence]:
     at = 0
-    for whole in split_sentences(line):
+    for part in split_sentences(line):
         # Whoever writes without capitals ends a sentence by a full stop all the same.
-        small = whole[:1].islower()
-        for sentence in _SMALL_END.split(whole) if small else (whole,):
+        small = part[:1].islower()
+        for sentence in _SMALL_END.split(part) if small else (part,):
             begins = line.index(sentence, at)
             at = begins + len(sentence)
             if len(sentence) <= MAX_SENTENCE_CHARS and not _SPOKEN.search(sentence):
@@ -157,8 +157,8 @@ def clauses_of(sentence: str) -> list[tuple[int, int]]:
 
     What has no verb belongs to the clause before it, or to the next where it is the first.
     """
-    found = (each.span() for each in _BREAK.finditer(sentence))
-    breaks = [(0, 0), *(span for span in found if not _OF_A_PAIR.fullmatch(sentence, 0, span[0]))]
+    matches = (match.span() for match in _BREAK.finditer(sentence))
+    breaks = [(0, 0), *(span for span in matches if not _OF_A_PAIR.fullmatch(sentence, 0, span[0]))]
     ends = [stop for stop, _ in breaks[1:]] + [len(sentence)]
     spans: list[tuple[int, int]] = []
     waits = False

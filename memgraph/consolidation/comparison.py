@@ -68,15 +68,19 @@ class StatementAuthor(NamedTuple):
         Args:
             roles: who said the turns that it was drawn from.
         """
-        said = source_type == SourceType.CHANNEL_TRANSCRIPT.value
+        from_conversation = source_type == SourceType.CHANNEL_TRANSCRIPT.value
         path = _path_of(source_type, source_path, content_sha256)
         speaker = Statement.of(content).speaker
         if speaker is None and len(set(roles)) == 1:
             [speaker] = set(roles)
         # Whoever drew a fact from a conversation did not state it.
-        known = not said or captured_by != CapturedBy.EXTRACTOR.value or speaker is not None
+        is_known = (
+            not from_conversation
+            or captured_by != CapturedBy.EXTRACTOR.value
+            or speaker is not None
+        )
         folded = None if speaker is None else speaker.strip().casefold()
-        return cls(str(captured_by), agent_id, folded, path, known)
+        return cls(str(captured_by), agent_id, folded, path, is_known)
 
     def is_same(self, other: StatementAuthor) -> bool:
         """Return True if both are known to be one author."""
@@ -149,8 +153,8 @@ class FactMatch(NamedTuple):
         What a program stored and a person confirmed waits for a person; and so does what a person
         said where only a model finds that it changed.
         """
-        said = self.fact.captured_by == CapturedBy.USER.value
-        protected = self.by_model if said else self.fact.confidence >= 1.0
+        by_user = self.fact.captured_by == CapturedBy.USER.value
+        protected = self.by_model if by_user else self.fact.confidence >= 1.0
         changes = self.finding.relation in (Relation.UPDATES, Relation.CONTRADICTS)
         return changes and self.same_author and not protected
 
@@ -213,27 +217,27 @@ def find_candidates(
     has none, and of a file's statement the file's others are none.
     """
     questions = [_search_words(new.statement) for new in statements]
-    stems = {each for question in questions for each in question}
+    stems = {word for question in questions for word in question}
     frequencies = snapshot.engine.phrases.frequencies(snapshot, stems) if stems else {}
-    found: list[ComparisonCandidates] = []
+    results: list[ComparisonCandidates] = []
     for new, question in zip(statements, questions, strict=True):
-        beside = FactLocation(new.place, at, view, new.before)
+        location = FactLocation(new.place, at, view, new.before)
         facts: list[ComparedFact] = []
         more = False
         match = _match_expression(question, frequencies)
         if match is not None:
             # What shares an entity or is near has its share of the places.
-            most = limit - limit // 4 if new.entity_pks or new.near else limit
-            held = comparisons.facts_by_text(snapshot, match, beside, 2 * limit)
-            held = [fact for fact in held if _may_meet(new, fact)]
-            facts, more = _most_alike(question, frequencies, held, most)
+            text_limit = limit - limit // 4 if new.entity_pks or new.near else limit
+            matches = comparisons.facts_by_text(snapshot, match, location, 2 * limit)
+            matches = [fact for fact in matches if _may_meet(new, fact)]
+            facts, more = _most_alike(question, frequencies, matches, text_limit)
         if question and new.entity_pks:
-            facts += comparisons.facts_of_entities(snapshot, new.entity_pks, beside, limit // 4)
+            facts += comparisons.facts_of_entities(snapshot, new.entity_pks, location, limit // 4)
         if question and new.near:
-            facts += comparisons.facts_by_key(snapshot, new.near, beside)
+            facts += comparisons.facts_by_key(snapshot, new.near, location)
         distinct = {fact.memory_id: fact for fact in facts if _may_meet(new, fact)}
-        found.append(ComparisonCandidates(list(distinct.values())[:limit], more))
-    return found
+        results.append(ComparisonCandidates(list(distinct.values())[:limit], more))
+    return results
 
 
 def _search_words(statement: Statement) -> Mapping[str, str]:
@@ -257,22 +261,22 @@ def _match_expression(words: Mapping[str, str], frequencies: Mapping[str, int]) 
 
     Where there is neither, it is the rarest word.
     """
-    known = {each: frequencies[each] for each in words if each in frequencies}
-    if not known:
+    counts = {word: frequencies[word] for word in words if word in frequencies}
+    if not counts:
         return None
     rare, rows = [], 0
-    for each, frequency in known.items():
+    for word, frequency in counts.items():
         if rows + frequency <= MAX_MATCHING_ROWS:
-            rare.append(each)
+            rare.append(word)
             rows += frequency
     pairs = (
-        (one, other)
-        for one, other in combinations([each for each in known if each not in rare], 2)
-        if min(known[one], known[other]) <= MAX_COMMON_ROWS
+        (first, second)
+        for first, second in combinations([word for word in counts if word not in rare], 2)
+        if min(counts[first], counts[second]) <= MAX_COMMON_ROWS
     )
-    parts = [f'"{words[each]}"' for each in rare]
+    parts = [f'"{words[word]}"' for word in rare]
     parts += [f'("{words[a]}" AND "{words[b]}")' for a, b in islice(pairs, MAX_PAIRS)]
-    return " OR ".join(parts or [f'"{words[min(known, key=lambda each: known[each])]}"'])
+    return " OR ".join(parts or [f'"{words[min(counts, key=lambda word: counts[word])]}"'])
 
 
 def _most_alike(
@@ -286,14 +290,14 @@ def _most_alike(
     A shared word counts the more the rarer it is, and the less the more words a fact has.
     """
     weights = {
-        each: 1 / math.log(2 + frequencies[each]) for each in question if each in frequencies
+        term: 1 / math.log(2 + frequencies[term]) for term in question if term in frequencies
     }
     shares: dict[int, float] = {}
     scores: dict[int, float] = {}
     for fact in facts:
-        held = {stem(word) for word in _words(fact.content)}
-        shares[fact.pk] = sum(weight for each, weight in weights.items() if each in held)
-        scores[fact.pk] = shares[fact.pk] / math.sqrt(4 + len(held))
+        fact_stems = {stem(word) for word in _words(fact.content)}
+        shares[fact.pk] = sum(weight for term, weight in weights.items() if term in fact_stems)
+        scores[fact.pk] = shares[fact.pk] / math.sqrt(4 + len(fact_stems))
     ranked = sorted(facts, key=lambda fact: (-scores[fact.pk], -fact.pk))
     much = MUCH * sum(weights.values())
     return ranked[:limit], any(shares[fact.pk] >= much for fact in ranked[limit:])
@@ -312,11 +316,11 @@ def matches_among(
     snapshot: Snapshot, new: NewStatement, facts: Sequence[ComparedFact]
 ) -> list[FactMatch]:
     """Return those of some stored facts that a statement repeats, updates or contradicts."""
-    said = new.statement
+    statement = new.statement
     findings: list[tuple[ComparedFact, RelationFinding]] = []
     for fact in facts:
         stored = _of(fact)
-        finding = compare(stored, said) if is_later(new, fact) else compare(said, stored)
+        finding = compare(stored, statement) if is_later(new, fact) else compare(statement, stored)
         if finding is not None:
             findings.append((fact, finding))
     return matches_of(snapshot, new, findings)

@@ -132,13 +132,13 @@ class ModelConflictJudge:
         """For each: True (they contradict), False (they do not), None (no word)."""
         if sensitivity.level > self._max_sensitivity.level:
             return (None,) * len(suspicions)
-        pairs = [(each.earlier, each.later) for each in suspicions]
+        pairs = [(suspicion.earlier, suspicion.later) for suspicion in suspicions]
         unknown = [pair for pair in dict.fromkeys(pairs) if pair not in self._words]
         for start in range(0, len(unknown), PAIRS_PER_CALL):
             if budget.exhausted:
                 break
-            asked = unknown[start : start + PAIRS_PER_CALL]
-            self._keep(dict(zip(asked, self._ask(asked, budget), strict=True)))
+            batch = unknown[start : start + PAIRS_PER_CALL]
+            self._keep(dict(zip(batch, self._ask(batch, budget), strict=True)))
         return tuple(self._words.get(pair) for pair in pairs)
 
     def _ask(self, pairs: Sequence[tuple[str, str]], budget: ModelBudget) -> list[bool | None]:
@@ -165,17 +165,17 @@ class ModelConflictJudge:
 def verdicts_of(answer: object) -> dict[int, bool]:
     """The readable verdicts of an answer by number; one that is given twice counts as none."""
     items = answer.get("verdicts") if isinstance(answer, dict) else None
-    found: dict[int, bool] = {}
-    twice: set[int] = set()
-    for each in items if isinstance(items, list) else ():
-        number = each.get("number") if isinstance(each, dict) else None
-        word = each.get("contradicts") if isinstance(each, dict) else None
+    verdicts: dict[int, bool] = {}
+    repeated: set[int] = set()
+    for item in items if isinstance(items, list) else ():
+        number = item.get("number") if isinstance(item, dict) else None
+        word = item.get("contradicts") if isinstance(item, dict) else None
         if type(number) is not int or type(word) is not bool:
             continue
-        if number in found:
-            twice.add(number)
-        found[number] = word
-    return {number: word for number, word in found.items() if number not in twice}
+        if number in verdicts:
+            repeated.add(number)
+        verdicts[number] = word
+    return {number: word for number, word in verdicts.items() if number not in repeated}
 
 
 class ConflictCandidate(NamedTuple):
@@ -219,8 +219,12 @@ def judge_candidates(
     """
     lines: list[dict[str, Any]] = [{"new": _short(new)}]
     lines += [
-        {"number": number, "said": "before" if each.earlier else "after", "text": _short(each.text)}
-        for number, each in enumerate(candidates, start=1)
+        {
+            "number": number,
+            "said": "before" if candidate.earlier else "after",
+            "text": _short(candidate.text),
+        }
+        for number, candidate in enumerate(candidates, start=1)
     ]
     user = fenced_lines(lines, mark())
     budget.spend(calls=1, tokens=estimated_tokens(RELATING) + estimated_tokens(user))

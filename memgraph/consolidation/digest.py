@@ -81,7 +81,7 @@ class WeekMaterial:
 
     @property
     def facts(self) -> list[Memory]:
-        return [each for each in self.memories if each.kind is MemoryKind.FACT]
+        return [memory for memory in self.memories if memory.kind is MemoryKind.FACT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ class WeekDigest:
     def cited(self) -> tuple[str, ...]:
         """Every id, once, in the order of the text."""
         every = (
-            one
+            memory_id
             for part in DigestPart
             for line in self.lines.get(part, ())
-            for one in line.memory_ids
+            for memory_id in line.memory_ids
         )
         return tuple(dict.fromkeys(every))
 
@@ -123,32 +123,36 @@ class WeekDigest:
         first = next((line.text for part in DigestPart for line in self.lines.get(part, ())), "")
         return _cut(f"{self.title}: {self.headline} {first}", MAX_SUMMARY_CHARS)
 
-    def without(self, gone: Collection[str]) -> WeekDigest:
-        """The same without the lines that cite one of ``gone``."""
-        kept = {
-            part: tuple(line for line in lines if not set(line.memory_ids) & set(gone))
+    def without(self, memory_ids: Collection[str]) -> WeekDigest:
+        """The same without the lines that cite one of ``memory_ids``."""
+        remaining = {
+            part: tuple(line for line in lines if not set(line.memory_ids) & set(memory_ids))
             for part, lines in self.lines.items()
         }
-        return WeekDigest(self.title, self.headline, kept)
+        return WeekDigest(self.title, self.headline, remaining)
 
 
-def digest(week: WeekMaterial, said: Sequence[LayoutEntry] = ()) -> WeekDigest:
+def digest(week: WeekMaterial, observations: Sequence[LayoutEntry] = ()) -> WeekDigest:
     """The lines of a week, the most telling of each part, as many as fit.
 
     Args:
-        said: what a model made of the week; it stands in place of the most central memories.
+        observations: a model's lines about the week; they replace the most central memories.
     """
     paired = [
         (
             DigestPart.CONTRADICTIONS,
-            [_pair(one, "against", other) for one, other in _of(week, True)],
+            [_pair(memory, "against", other) for memory, other in _of(week, True)],
         ),
         (DigestPart.REPLACED, [_pair(new, "instead of", old) for new, old in _of(week, False)]),
         (DigestPart.FINISHED, _finished(week)),
         (DigestPart.STALE, _stale(week)),
     ]
-    told = {one for _, lines in paired for line in lines for one in line.memory_ids}
-    first = (DigestPart.SAID, list(said)) if said else (DigestPart.CENTRAL, _central(week, told))
+    cited = {memory for _, lines in paired for line in lines for memory in line.memory_ids}
+    first = (
+        (DigestPart.SAID, list(observations))
+        if observations
+        else (DigestPart.CENTRAL, _central(week, cited))
+    )
     offered = dict([first, *paired])
     cut = {part: lines[: MOST_LINES[part]] for part, lines in offered.items()}
     return _fitting(WeekDigest(title(week.during), headline(week)), cut)
@@ -170,9 +174,9 @@ def title(during: ReflectionPeriod) -> str:
 def headline(week: WeekMaterial) -> str:
     """Return how many memories of which type came, and from how many conversations."""
     facts = week.facts
-    types = Counter(each.type.value for each in facts)
-    listed = ", ".join(_counted(*each) for each in sorted(types.items(), key=_most_first))
-    sessions = {each.session_id for each in week.memories if each.session_id is not None}
+    types = Counter(memory.type.value for memory in facts)
+    listed = ", ".join(_counted(*memory) for memory in sorted(types.items(), key=_most_first))
+    sessions = {memory.session_id for memory in week.memories if memory.session_id is not None}
     number = max(week.total, len(facts))
     begun = _counted("new memory", number)
     if number > len(facts):
@@ -183,80 +187,85 @@ def headline(week: WeekMaterial) -> str:
 
 def by_centrality(week: WeekMaterial) -> list[Memory]:
     """The facts of the week, the most central first, then its turns, the latest first."""
-    ranks = central({each.memory_id: preference(each) for each in week.memories}, week.ties)
+    ranks = central({memory.memory_id: preference(memory) for memory in week.memories}, week.ties)
     # Rounded: two that the graph does not tell apart are ordered by their ids.
-    facts = sorted(week.facts, key=lambda each: (-round(ranks[each.memory_id], 12), each.memory_id))
-    return facts + [each for each in week.memories if each.kind is MemoryKind.EPISODE]
+    facts = sorted(
+        week.facts, key=lambda memory: (-round(ranks[memory.memory_id], 12), memory.memory_id)
+    )
+    return facts + [memory for memory in week.memories if memory.kind is MemoryKind.EPISODE]
 
 
-def preference(one: Memory) -> float:
+def preference(memory: Memory) -> float:
     """Return how much a memory counts by itself: importance (at least 1) by confidence, turns a
     tenth.
     """
-    share = 1.0 if one.kind is MemoryKind.FACT else TURN_SHARE
-    return share * max(one.importance, 1) * max(one.confidence, 0.01)
+    share = 1.0 if memory.kind is MemoryKind.FACT else TURN_SHARE
+    return share * max(memory.importance, 1) * max(memory.confidence, 0.01)
 
 
-def _central(week: WeekMaterial, told: Collection[str]) -> list[LayoutEntry]:
+def _central(week: WeekMaterial, excluded: Collection[str]) -> list[LayoutEntry]:
     lines: list[LayoutEntry] = []
-    said: list[frozenset[str]] = []
-    for each in by_centrality(week):
-        if each.kind is MemoryKind.EPISODE or len(lines) == MOST_LINES[DigestPart.CENTRAL]:
+    wordings: list[frozenset[str]] = []
+    for memory in by_centrality(week):
+        if memory.kind is MemoryKind.EPISODE or len(lines) == MOST_LINES[DigestPart.CENTRAL]:
             break
-        words = word_set(Statement.of(each.content).text)
-        if each.memory_id in told or any(jaccard(words, other) > ALIKE for other in said):
+        words = word_set(Statement.of(memory.content).text)
+        if memory.memory_id in excluded or any(jaccard(words, other) > ALIKE for other in wordings):
             continue
-        said.append(words)
-        lines.append(LayoutEntry(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)))
+        wordings.append(words)
+        lines.append(LayoutEntry(_quote(memory, QUOTED_ALONE_CHARS), (memory.memory_id,)))
     return lines
 
 
 def _of(week: WeekMaterial, contradictions: bool) -> list[tuple[Memory, Memory]]:
-    found = week.contradictions if contradictions else week.replaced
+    pairs = week.contradictions if contradictions else week.replaced
     return sorted(
-        found,
-        key=lambda pair: (-max(each.importance for each in pair), *(one.memory_id for one in pair)),
+        pairs,
+        key=lambda pair: (
+            -max(each.importance for each in pair),
+            *(memory.memory_id for memory in pair),
+        ),
     )
 
 
 def _finished(week: WeekMaterial) -> list[LayoutEntry]:
     done = [
-        each
-        for each in week.tasks
-        if is_finished(each.type, each.tags, each.attributes, _touched(each), week.during)
+        task
+        for task in week.tasks
+        if is_finished(task.type, task.tags, task.attributes, _touched(task), week.during)
     ]
-    done.sort(key=lambda each: (-each.importance, each.memory_id))
-    return [LayoutEntry(_quote(each, QUOTED_ALONE_CHARS), (each.memory_id,)) for each in done]
+    done.sort(key=lambda task: (-task.importance, task.memory_id))
+    return [LayoutEntry(_quote(task, QUOTED_ALONE_CHARS), (task.memory_id,)) for task in done]
 
 
 def _stale(week: WeekMaterial) -> list[LayoutEntry]:
     stale = [
-        each
-        for each in week.tasks
-        if is_stale(each.type, each.tags, each.attributes, _touched(each), week.now_ms)
+        task
+        for task in week.tasks
+        if is_stale(task.type, task.tags, task.attributes, _touched(task), week.now_ms)
     ]
-    stale.sort(key=lambda each: (-each.importance, _touched(each), each.memory_id))
+    stale.sort(key=lambda task: (-task.importance, _touched(task), task.memory_id))
     lines = []
-    for each in stale:
-        days = (week.now_ms - _touched(each)) // MS_PER_DAY
-        text = f"{_quote(each, QUOTED_ALONE_CHARS)} ({each.type.value}, untouched for {days} days)"
-        lines.append(LayoutEntry(text, (each.memory_id,)))
+    for task in stale:
+        days = (week.now_ms - _touched(task)) // MS_PER_DAY
+        text = f"{_quote(task, QUOTED_ALONE_CHARS)} ({task.type.value}, untouched for {days} days)"
+        lines.append(LayoutEntry(text, (task.memory_id,)))
     return lines
 
 
-def _pair(one: Memory, word: str, other: Memory) -> LayoutEntry:
-    text = f"{_marked(one)} {word} {_marked(other)}"
-    return LayoutEntry(text, (one.memory_id, other.memory_id))
+def _pair(memory: Memory, word: str, other: Memory) -> LayoutEntry:
+    text = f"{_marked(memory)} {word} {_marked(other)}"
+    return LayoutEntry(text, (memory.memory_id, other.memory_id))
 
 
-def _marked(one: Memory) -> str:
+def _marked(memory: Memory) -> str:
     """Return a memory in quotation marks; a quotation has its own."""
-    text = _quote(one, QUOTE_CHARS)
-    return text if Statement.of(one.content).speaker else f"“{text}”"
+    text = _quote(memory, QUOTE_CHARS)
+    return text if Statement.of(memory.content).speaker else f"“{text}”"
 
 
-def _quote(one: Memory, limit: int) -> str:
-    return _cut(one.summary or summarise(one.content), limit)
+def _quote(memory: Memory, limit: int) -> str:
+    return _cut(memory.summary or summarise(memory.content), limit)
 
 
 def _cut(text: str, limit: int) -> str:
@@ -264,15 +273,15 @@ def _cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def _touched(one: Memory) -> int:
-    return max(one.created_at, one.updated_at)
+def _touched(memory: Memory) -> int:
+    return max(memory.created_at, memory.updated_at)
 
 
 def _counted(name: str, number: int) -> str:
     """``1 fact``, ``2 memories``."""
-    one = name.lower()
-    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
-    return f"{number} {one if number == 1 else many}"
+    singular = name.lower()
+    many = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+    return f"{number} {singular if number == 1 else many}"
 
 
 def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
@@ -282,14 +291,14 @@ def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
 def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntry]]) -> WeekDigest:
     """One line of each part in turn, until one would not fit."""
     chosen: dict[DigestPart, list[LayoutEntry]] = {part: [] for part in DigestPart}
-    left = MAX_CHARS - len(frame.text) - sum(len(f"\n## {part}\n\n") for part in DigestPart)
+    remaining = MAX_CHARS - len(frame.text) - sum(len(f"\n## {part}\n\n") for part in DigestPart)
     for row in zip_longest(*(offered.get(part, ()) for part in DigestPart)):
         for part, line in zip(DigestPart, row, strict=True):
             if line is None:
                 continue
-            left -= len(render_line(line, MAX_LINE_CHARS))
-            if left < 0:
+            remaining -= len(render_line(line, MAX_LINE_CHARS))
+            if remaining < 0:
                 break
             chosen[part].append(line)
-    lines = {part: tuple(each) for part, each in chosen.items()}
+    lines = {part: tuple(entries) for part, entries in chosen.items()}
     return WeekDigest(frame.title, frame.headline, lines)

@@ -73,10 +73,10 @@ def place_of(row: TurnRow) -> ComparisonPlace:
 
 def groups_of(rows: Sequence[TurnRow]) -> dict[ComparisonPlace, list[TurnRow]]:
     """Turns by place, in the order of their first turns: nothing is mixed across a border."""
-    found: dict[ComparisonPlace, list[TurnRow]] = {}
+    groups: dict[ComparisonPlace, list[TurnRow]] = {}
     for row in rows:
-        found.setdefault(place_of(row), []).append(row)
-    return found
+        groups.setdefault(place_of(row), []).append(row)
+    return groups
 
 
 def draft(
@@ -94,8 +94,8 @@ def draft(
     voice = _voice(candidate, turns)
     if voice is SpeakerRole.SILENT:
         return RejectedItem(code="fact.silent", where=where)
-    most = MAX_AGENT_CONFIDENCE if voice is SpeakerRole.AGENT else MAX_CONFIDENCE
-    rows = [turns[each] for each in dict.fromkeys(candidate.evidence)]
+    max_confidence = MAX_AGENT_CONFIDENCE if voice is SpeakerRole.AGENT else MAX_CONFIDENCE
+    rows = [turns[turn_id] for turn_id in dict.fromkeys(candidate.evidence)]
     place, event_time = place_of(rows[0]), candidate.event_time
     if event_time is None:
         event_time = max((row.at for row in rows if row.dated), default=None)
@@ -106,7 +106,7 @@ def draft(
         "kind": MemoryKind.FACT,
         "type": candidate.type,
         "importance": candidate.importance,
-        "confidence": min(candidate.confidence, most),
+        "confidence": min(candidate.confidence, max_confidence),
         "sensitivity": place.sensitivity,
         "scope": place.scope,
         "scope_id": place.scope_id,
@@ -155,7 +155,7 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
     """Why a candidate may not be taken; None: it may."""
     if not candidate.evidence:
         return "fact.no_evidence"
-    if not all(each in turns for each in candidate.evidence):
+    if not all(turn_id in turns for turn_id in candidate.evidence):
         return "fact.foreign_evidence"
     if candidate.type is MemoryType.IDENTITY:
         return "fact.identity"
@@ -171,7 +171,7 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
 def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
     """The turns of the evidence that hold the quote."""
     quote = " ".join(candidate.quote.split())
-    rows = [turns[each] for each in candidate.evidence]
+    rows = [turns[turn_id] for turn_id in candidate.evidence]
     return [row for row in rows if quote and quote in " ".join(row.content.split())]
 
 

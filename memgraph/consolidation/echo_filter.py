@@ -52,7 +52,7 @@ class EchoFilter:
     def __init__(self, database: Database, turns: Sequence[PageTurn] = ()) -> None:
         self._database = database
         self._lines: dict[int, tuple[int, int] | None] = {}
-        hashes = [each for turn in turns for each in echo.line_hashes(turn.content)]
+        hashes = [line_hash for turn in turns for line_hash in echo.line_hashes(turn.content)]
         with database.read() as snapshot:
             self._load(snapshot, hashes)
 
@@ -77,11 +77,11 @@ class EchoFilter:
         # One read for all look-ups of a text; a person's lines are known already.
         reading = self._database.read() if echo.is_agent(source_role) else nullcontext()
         with reading as judge.snapshot:
-            kept = [judge.remains(unit) for unit in echo.units(bare)]
+            remaining = [judge.remains(unit) for unit in echo.units(bare)]
         reasons += judge.reasons
         if not reasons:
             return EchoRemainder(text)
-        return EchoRemainder("\n".join(line for line in kept if line), tuple(reasons))
+        return EchoRemainder("\n".join(line for line in remaining if line), tuple(reasons))
 
     def without_marked(self, text: str) -> EchoRemainder:
         """A text from a file without what is marked as this memory's, line numbers unchanged.
@@ -91,9 +91,9 @@ class EchoFilter:
         where the memory says the same: it may have them from there.
         """
         with self._database.read() as snapshot:
-            known = echoes.contents(snapshot, echo.cited_ids(text))
-            known |= echoes.contents_by_short_id(snapshot, echo.cited_short_ids(text))
-            if not known:
+            contents = echoes.contents(snapshot, echo.cited_ids(text))
+            contents |= echoes.contents_by_short_id(snapshot, echo.cited_short_ids(text))
+            if not contents:
                 return EchoRemainder(text)
             bare, blocks = without_own_output(text, self._was_told)
             lines = [
@@ -101,25 +101,27 @@ class EchoFilter:
                 for line in bare.split("\n")
             ]
             hashes = (echo.line_hashes(line) for line, ids in lines if ids)
-            self._load(snapshot, (each for found in hashes for each in found))
+            self._load(snapshot, (item for line_hashes in hashes for item in line_hashes))
         reasons = [EchoReason.FORMAT] * blocks
-        kept = []
+        remaining = []
         for line, ids in lines:
-            cited = [known[each] for each in ids if each in known]
+            cited = [contents[item] for item in ids if item in contents]
             if cited and self.repeats(line, cited):
                 reasons.append(EchoReason.RECEIPT)
-                kept.append("")
+                remaining.append("")
             else:
-                kept.append(echo.without_citations(line) if cited else line)
-        return EchoRemainder("\n".join(kept), tuple(reasons))
+                remaining.append(echo.without_citations(line) if cited else line)
+        return EchoRemainder("\n".join(remaining), tuple(reasons))
 
     def repeats(self, line: str, cited: Sequence[str]) -> bool:
         """Return True when a line that cites memories says nothing that their texts do not."""
-        said = [each for inner in echo.inner_texts(line) for each in split_sentences(inner)]
+        sentences = [
+            sentence for inner in echo.inner_texts(line) for sentence in split_sentences(inner)
+        ]
         return all(
-            self.handed_out(each) is not None
-            or any(_WORDS.says_nothing_new(echo.without_lead_in(each), text) for text in cited)
-            for each in said
+            self.handed_out(sentence) is not None
+            or any(_WORDS.says_nothing_new(echo.without_lead_in(sentence), text) for text in cited)
+            for sentence in sentences
         )
 
     def handed_out(self, text: str) -> tuple[int, int] | None:
@@ -146,23 +148,23 @@ class EchoFilter:
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
         """Return True when memories in force, in a place of the view, say all of a line."""
-        said = [each for inner in echo.inner_texts(text) for each in split_sentences(inner)]
+        sentences = [item for inner in echo.inner_texts(text) for item in split_sentences(inner)]
         with self._database.read() as snapshot:
             return all(
                 any(
                     # What one agent keeps to itself tells nobody's turn.
-                    view.viewer.agent_id is not None or each.agent_id is None
-                    for each in _saying(snapshot, sentence, at_ms, view)
+                    view.viewer.agent_id is not None or item.agent_id is None
+                    for item in _saying(snapshot, sentence, at_ms, view)
                 )
-                for sentence in said
+                for sentence in sentences
                 if _WORDS.wording(sentence).terms
             )
 
     def _load(self, snapshot: Snapshot, hashes: Iterable[int]) -> None:
         unknown = set(hashes) - self._lines.keys()
         if unknown:
-            found = echoes.find(snapshot, unknown)
-            self._lines |= {each: found.get(each) for each in unknown}
+            times = echoes.find(snapshot, unknown)
+            self._lines |= {line_hash: times.get(line_hash) for line_hash in unknown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +184,17 @@ def repeated(
     only when it was recalled in the day before, and never one of ``session_id``: what is told in
     the conversation itself is news.
     """
-    whole = True
+    complete = True
     memories: dict[str, StandingText] = {}
-    for sentence in (each for line in echo.units(text) for each in split_sentences(line)):
+    for sentence in (item for line in echo.units(text) for item in split_sentences(line)):
         bare = echo.without_lead_in(echo.normal_marks(sentence))
-        said = [
-            [each for each in _saying(snapshot, part, at_ms, view) if _counts(each, session_id)]
+        sources = [
+            [item for item in _saying(snapshot, part, at_ms, view) if _counts(item, session_id)]
             for part in (bare, *_WORDS.clauses(bare))
         ]
-        memories |= {each.memory_id: each for found in said for each in found}
-        whole = whole and (bool(said[0]) or (len(said) > 1 and all(said[1:])))
-    return RepeatedMemories(whole and bool(memories), tuple(memories.values()))
+        memories |= {item.memory_id: item for stored in sources for item in stored}
+        complete = complete and (bool(sources[0]) or (len(sources) > 1 and all(sources[1:])))
+    return RepeatedMemories(complete and bool(memories), tuple(memories.values()))
 
 
 def _counts(memory: StandingText, session_id: str | None) -> bool:
@@ -208,13 +210,13 @@ def _saying(snapshot: Snapshot, text: str, at_ms: int, view: View) -> list[Stand
         return []
     rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
     since = at_ms - echo.WINDOW_MS
-    found = echoes.standing_texts(snapshot, rare, at=at_ms, since=since, view=view)
+    texts = echoes.standing_texts(snapshot, rare, at=at_ms, since=since, view=view)
     line_hash = echo.form_hash(echo.normal_form(text))
     return [
-        each
-        for each in found
-        if _WORDS.says_nothing_new(text, each.content)
-        or line_hash in echo.line_hashes(each.content)
+        stored
+        for stored in texts
+        if _WORDS.says_nothing_new(text, stored.content)
+        or line_hash in echo.line_hashes(stored.content)
     ]
 
 
@@ -239,9 +241,9 @@ class _Judge:
         if cited and self.filter.repeats(unit, cited):
             self.reasons.append(EchoReason.RECEIPT)
             return ""
-        left = (each for each in sentences if not self._told(self._sentence(each, cited)))
+        remaining = (part for part in sentences if not self._told(self._sentence(part, cited)))
         # A citation that stands behind the full stop is cut off as if it were a sentence.
-        return " ".join(each for each in left if not cited or echo.normal_form(each))
+        return " ".join(part for part in remaining if not cited or echo.normal_form(part))
 
     def _told(self, reason: EchoReason | None) -> bool:
         if reason is not None:
@@ -253,7 +255,7 @@ class _Judge:
         if line is not None:
             return line
         bare = echo.normal_marks(text)
-        if any(_WORDS.says_nothing_new(bare, each) for each in cited):
+        if any(_WORDS.says_nothing_new(bare, content) for content in cited):
             return EchoReason.RECEIPT
         # A question states nothing.
         if self.snapshot is None or bare.endswith(("?", "？")):
@@ -272,24 +274,24 @@ class _Judge:
             return EchoReason.LINE
         # A person's own word is lost nowhere: it is left out where a memory goes on saying it.
         recent = times[1] >= self.at_ms - echo.WINDOW_MS
-        stands = recent and self.filter.stands(text, self.at_ms, self.view)
-        return EchoReason.LINE if stands else None
+        is_stored = recent and self.filter.stands(text, self.at_ms, self.view)
+        return EchoReason.LINE if is_stored else None
 
     def _covered(self, snapshot: Snapshot, text: str) -> EchoReason | None:
         """Return why a sentence is an echo: an earlier text says it, or one says each clause."""
-        whole = self._clause(snapshot, text)
-        if whole is not None:
-            return whole
+        complete_reason = self._clause(snapshot, text)
+        if complete_reason is not None:
+            return complete_reason
         clauses = _WORDS.clauses(text)
         if len(clauses) < 2:
             return None
-        found = []
+        reasons = []
         for clause in clauses:
             reason = self._clause(snapshot, clause)
             if reason is None:
                 return None
-            found.append(reason)
-        return found[0]
+            reasons.append(reason)
+        return reasons[0]
 
     def _clause(self, snapshot: Snapshot, text: str) -> EchoReason | None:
         terms = _WORDS.wording(text).terms

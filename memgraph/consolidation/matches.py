@@ -21,7 +21,7 @@ from memgraph.model.values import EdgeInput
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import RelationFinding, Statement
 from memgraph.rules.dedup import content_hash
-from memgraph.store import entities, items
+from memgraph.store import entities, memories
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedFact
 from memgraph.store.sessions import ComparisonPlace
@@ -71,15 +71,15 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
         if draft.number not in matched.repeats:
             new.append(draft)
     with read() as snapshot:
-        matched.since = items.last_key(snapshot)
-        hashes = {content_hash(each.given.content): each for each in new}
+        matched.since = memories.last_pk(snapshot)
+        hashes = {content_hash(item.given.content): item for item in new}
         same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
         for content, memory_id in same.items():
             matched.repeats[hashes[content].number] = memory_id
-        new = [each for each in new if each.number not in matched.repeats]
-        found = find_matches(snapshot, _statements(snapshot, new), at=at)
+        new = [item for item in new if item.number not in matched.repeats]
+        results = find_matches(snapshot, _statements(snapshot, new), at=at)
     matched.compared = len(new)
-    for draft, matches in zip(new, found, strict=True):
+    for draft, matches in zip(new, results, strict=True):
         _join_stored(draft, matches.found, matched)
     matched.links = [link for link in matched.links if not _repeats(link.from_id, matched)]
     matched.links = [link for link in matched.links if not _repeats(link.to_id, matched)]
@@ -112,16 +112,16 @@ def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: Match
 
 def _join_stored(draft: FactDraft, matches: Sequence[FactMatch], matched: MatchedDrafts) -> None:
     """Note which stored fact a draft repeats, else what it updates or contradicts."""
-    for found in matches:
-        if found.finding.relation is Relation.DUPLICATE and found.fact.twin:
-            matched.repeats[draft.number] = found.memory_id
+    for fact_match in matches:
+        if fact_match.finding.relation is Relation.DUPLICATE and fact_match.fact.twin:
+            matched.repeats[draft.number] = fact_match.memory_id
             return
-    for found in matches:
-        if found.finding.relation is not Relation.DUPLICATE:
-            ends = (f"#{draft.number}", found.memory_id)
-            later, earlier = ends if found.new_is_later else ends[::-1]
-            _link(later, earlier, found.finding, matched, same_author=found.replaces)
-            matched.texts[found.memory_id] = found.content
+    for fact_match in matches:
+        if fact_match.finding.relation is not Relation.DUPLICATE:
+            ends = (f"#{draft.number}", fact_match.memory_id)
+            later, earlier = ends if fact_match.new_is_later else ends[::-1]
+            _link(later, earlier, fact_match.finding, matched, same_author=fact_match.replaces)
+            matched.texts[fact_match.memory_id] = fact_match.content
 
 
 def _link(
@@ -140,17 +140,17 @@ def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStat
 
     "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
     """
-    keys = {each.author.speaker for each in drafts if each.author.speaker is not None}
-    known = entities.known_by(snapshot, keys)
+    keys = {draft.author.speaker for draft in drafts if draft.author.speaker is not None}
+    speakers = entities.meant_by(snapshot, keys)
     return [
         NewStatement(
-            each.given.content,
-            each.time,
-            each.place,
-            each.author,
-            entity_pks=tuple(known[key] for key in (each.author.speaker,) if key in known),
+            draft.given.content,
+            draft.time,
+            draft.place,
+            draft.author,
+            entity_pks=tuple(speakers[key] for key in (draft.author.speaker,) if key in speakers),
         )
-        for each in drafts
+        for draft in drafts
     ]
 
 
@@ -158,11 +158,11 @@ def _with_all_evidence(
     drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: MatchedDrafts
 ) -> list[FactDraft]:
     """Return the drafts to be stored, each with the turns of those that say the same."""
-    fresh = {f"#{each.number}": each for each in new if each.number not in matched.repeats}
-    for each in drafts:
-        target = matched.target(each.number)
-        if each.number in matched.repeats and target in fresh:
-            fresh[target] = fresh[target].with_evidence(each.evidence)
+    fresh = {f"#{draft.number}": draft for draft in new if draft.number not in matched.repeats}
+    for draft in drafts:
+        target = matched.target(draft.number)
+        if draft.number in matched.repeats and target in fresh:
+            fresh[target] = fresh[target].with_evidence(draft.evidence)
     return list(fresh.values())
 
 
@@ -188,8 +188,8 @@ class StoredFacts:
         time = self._at if time_ms is None else time_ms
         new = NewStatement(text, time, self._place, author)
         with self._read() as snapshot:
-            [found] = find_candidates(snapshot, [new], at=self._at)
-        return [_known(fact) for fact in found.facts if fact.content != text]
+            [candidates] = find_candidates(snapshot, [new], at=self._at)
+        return [_known(fact) for fact in candidates.facts if fact.content != text]
 
 
 class ProtectionFacts(Protocol):
@@ -207,8 +207,8 @@ class ProtectionFacts(Protocol):
 
 def is_protected(row: ProtectionFacts) -> bool:
     """Return True for what a person confirmed or told: no model decides against it."""
-    told = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
-    return told or row.confidence >= 1.0
+    stated_by_user = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
+    return stated_by_user or row.confidence >= 1.0
 
 
 def _known(fact: ComparedFact) -> KnownFact:

@@ -137,7 +137,7 @@ class ResolutionProposal:
 
     def is_grounded_in(self, winner: str, loser: str) -> bool:
         """Return whether each text holds the words cited of it, and these differ."""
-        cited = [_plain(each) for each in (self.winner_says, self.loser_says)]
+        cited = [_plain(words) for words in (self.winner_says, self.loser_says)]
         if min(map(len, cited)) < MIN_CITED_CHARS or cited[0] == cited[1]:
             return False
         return cited[0] in _plain(winner) and cited[1] in _plain(loser)

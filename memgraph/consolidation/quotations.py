@@ -54,33 +54,37 @@ class RuleExtractor:
         """Return what ``extract`` returns, and the number of facts that were left out."""
         ordered: list[_Found] = []
         gists: dict[str, list[tuple[int, SentenceKey]]] = {}
-        for found in _quotations(turns):
-            speaker = str(found.fact.attributes["speaker"])
-            said, gist = gists.setdefault(speaker, []), SentenceKey.of(found.fact.quote)
+        for quotation in _quotations(turns):
+            speaker = str(quotation.fact.attributes["speaker"])
+            earlier_keys, key = gists.setdefault(speaker, []), SentenceKey.of(quotation.fact.quote)
             # A decision or a goal is more than a fact in the same words.
-            alike = {found.fact.type} | ({*MemoryType} if found.fact.type in _PLAIN else set())
+            alike = {quotation.fact.type} | (
+                {*MemoryType} if quotation.fact.type in _PLAIN else set()
+            )
             at = next(
                 (
                     at
-                    for at, earlier in said
-                    if ordered[at].fact.type in alike and gist.repeats(earlier)
+                    for at, earlier in earlier_keys
+                    if ordered[at].fact.type in alike and key.repeats(earlier)
                 ),
                 None,
             )
             if at is None:
-                said.append((len(ordered), gist))
-                ordered.append(found)
+                earlier_keys.append((len(ordered), key))
+                ordered.append(quotation)
                 continue
-            known = ordered[at]
-            evidence = dict.fromkeys((*known.fact.evidence, *found.fact.evidence))
-            ordered[at] = _Found(known.score, replace(known.fact, evidence=tuple(evidence)))
+            earlier_quotation = ordered[at]
+            evidence = dict.fromkeys((*earlier_quotation.fact.evidence, *quotation.fact.evidence))
+            ordered[at] = _Found(
+                earlier_quotation.score, replace(earlier_quotation.fact, evidence=tuple(evidence))
+            )
         best = sorted(range(len(ordered)), key=lambda at: (-ordered[at].score, at))[:limit]
         return [ordered[at].fact for at in sorted(best)], len(ordered) - len(best)
 
 
 def speaker_of(role: str) -> str:
     """Return how a speaker is written before a quotation: the name, or the role in lower case."""
-    name = " ".join("".join(" " if each in ":“”" else each for each in role).split())
+    name = " ".join("".join(" " if char in ":“”" else char for char in role).split())
     name = name[:MAX_SPEAKER_CHARS].rstrip()
     if name.casefold() in AGENTS | PERSONS or name.casefold() == "customer":
         return name.casefold()
@@ -90,8 +94,8 @@ def speaker_of(role: str) -> str:
 def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
     """Yield the sentences of turns that are facts, in the order they were said."""
     speakers = _names(turns)
-    named = frozenset(
-        each for turn in turns for each in _NAMED.findall(turn.content[:MAX_TURN_CHARS])
+    names = frozenset(
+        name for turn in turns for name in _NAMED.findall(turn.content[:MAX_TURN_CHARS])
     )
     for turn in turns:
         voice = voice_of(turn.source_role, turn.told_as)
@@ -100,7 +104,7 @@ def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
             continue
         acquainted = turn.source_role.casefold() not in PERSONS
         for quoted, judged in facts_of(
-            turn.content, speakers=speakers, voice=voice, acquainted=acquainted, named=named
+            turn.content, speakers=speakers, voice=voice, acquainted=acquainted, names_around=names
         ):
             yield _Found(judged.score, _fact(turn, quoted, judged, voice))
 
@@ -110,7 +114,7 @@ def _names(turns: Sequence[PageTurn]) -> frozenset[str]:
     names = {speaker_of(turn.source_role) for turn in turns}
     firsts = {name.split()[0] for name in names if name}
     short = {first[:size] for first in firsts for size in _SHORTENED if len(first) > size + 1}
-    return frozenset(each for each in names | firsts | short if each[:1].isupper())
+    return frozenset(call_name for call_name in names | firsts | short if call_name[:1].isupper())
 
 
 def _fact(

@@ -102,12 +102,18 @@ class ModelReflection:
     @property
     def text(self) -> str:
         """A list with the cited ids in brackets behind each sentence."""
-        return "\n".join(f"- {each.text} [{', '.join(each.memory_ids)}]" for each in self.sentences)
+        return "\n".join(
+            f"- {sentence.text} [{', '.join(sentence.memory_ids)}]" for sentence in self.sentences
+        )
 
     @property
     def cited(self) -> tuple[str, ...]:
         """Every cited id once, in the order of the text."""
-        return tuple(dict.fromkeys(each for one in self.sentences for each in one.memory_ids))
+        return tuple(
+            dict.fromkeys(
+                memory_id for sentence in self.sentences for memory_id in sentence.memory_ids
+            )
+        )
 
 
 def reflect_with_model(
@@ -132,7 +138,7 @@ def reflect_with_model(
         ProviderAnswerInvalid: no sentence of the answer can be used; ``details["rejected"]`` holds
             pairs of a code and a place.
     """
-    open_ones = [each for each in memories if each.sensitivity.level <= max_sensitivity.level]
+    open_ones = [memory for memory in memories if memory.sensitivity.level <= max_sensitivity.level]
     sent, lines = _chosen(open_ones)
     if budget.exhausted or not sent:
         return None
@@ -140,14 +146,14 @@ def reflect_with_model(
     budget.spend(calls=1, tokens=estimated_tokens(SYSTEM) + estimated_tokens(user))
     answer = provider.complete_json(SYSTEM, user, ANSWER_SCHEMA)
     budget.spend(tokens=estimated_tokens(answer))
-    kept, rejected = _judge(answer, sent)
-    if not kept:
+    sentences, rejected = _judge(answer, sent)
+    if not sentences:
         raise ProviderAnswerInvalid(
             "No sentence of the model's reflection rests on what it cites.",
             reason="citations",
-            rejected=[(each.code, each.where) for each in rejected],
+            rejected=[(memory.code, memory.where) for memory in rejected],
         )
-    return ModelReflection(tuple(kept), len(sent), tuple(rejected))
+    return ModelReflection(tuple(sentences), len(sent), tuple(rejected))
 
 
 def _chosen(
@@ -156,18 +162,18 @@ def _chosen(
     """Return what is sent, and its lines, numbered from 1."""
     sent: list[ReflectionInput] = []
     lines: list[dict[str, Any]] = []
-    left = MAX_PROMPT_TOKENS
-    for each in memories:
+    remaining = MAX_PROMPT_TOKENS
+    for memory in memories:
         line = {
             "number": len(sent) + 1,
-            "type": str(each.type),
-            "at": iso(each.at_ms)[:10],
-            "text": each.content[:MAX_MEMORY_CHARS],
+            "type": str(memory.type),
+            "at": iso(memory.at_ms)[:10],
+            "text": memory.content[:MAX_MEMORY_CHARS],
         }
-        left -= estimated_tokens(line)
-        if left < 0:
+        remaining -= estimated_tokens(line)
+        if remaining < 0:
             break
-        sent.append(each)
+        sent.append(memory)
         lines.append(line)
     return sent, lines
 
@@ -178,17 +184,17 @@ def _judge(
     items = answer.get("sentences") if isinstance(answer, dict) else None
     if not isinstance(items, list):
         return [], [RejectedItem(code="reflection.shape", where="answer")]
-    kept: list[CitedSentence] = []
+    sentences: list[CitedSentence] = []
     rejected: list[RejectedItem] = []
     for place, item in enumerate(items):
-        judged = _sentence(item, sent) if len(kept) < MAX_SENTENCES else "too_many"
+        judged = _sentence(item, sent) if len(sentences) < MAX_SENTENCES else "too_many"
         if isinstance(judged, CitedSentence):
-            kept.append(judged)
+            sentences.append(judged)
             continue
         rejected.append(RejectedItem(code=f"reflection.{judged}", where=f"sentence {place}"))
         if judged == "too_many":
             break
-    return kept, rejected
+    return sentences, rejected
 
 
 def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str:
@@ -202,20 +208,20 @@ def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str
         return "text_too_long"
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_CITED:
         return "uncited"
-    if not all(type(each) is int and 0 < each <= len(sent) for each in numbers):
+    if not all(type(number) is int and 0 < number <= len(sent) for number in numbers):
         return "citation_unknown"
-    cited = [sent[each - 1] for each in dict.fromkeys(numbers)]
-    wrong = _unfounded(_cleaned(text), [each.content for each in cited])
+    cited = [sent[number - 1] for number in dict.fromkeys(numbers)]
+    wrong = _unfounded(_cleaned(text), [memory.content for memory in cited])
     if wrong is not None:
         return wrong
-    return CitedSentence(_cleaned(text), tuple(each.memory_id for each in cited))
+    return CitedSentence(_cleaned(text), tuple(memory.memory_id for memory in cited))
 
 
 def _unfounded(text: str, contents: Sequence[str]) -> str | None:
     """The code of why a sentence does not rest on what it cites."""
     if is_advice(text):
         return "advice"
-    if grounded(text, [QuotedTurn(each, "") for each in contents]) < MIN_GROUNDED:
+    if grounded(text, [QuotedTurn(content, "") for content in contents]) < MIN_GROUNDED:
         return "not_grounded"
     return unsaid(text, "\n".join(contents), sums_up=True)
 
@@ -223,5 +229,5 @@ def _unfounded(text: str, contents: Sequence[str]) -> str | None:
 def _cleaned(text: str) -> str:
     """One line, without control and format characters and lone surrogates."""
     hidden = ("Cc", "Cf", "Cs")
-    shown = (" " if unicodedata.category(each) in hidden else each for each in text)
-    return " ".join("".join(shown).split())
+    chars = (" " if unicodedata.category(char) in hidden else char for char in text)
+    return " ".join("".join(chars).split())

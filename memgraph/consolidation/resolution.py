@@ -53,35 +53,37 @@ def decide(
         faults = [_rejected("resolution.winner", where, n) for n in range(len(proposals))]
         return [], faults
     place = drafts[0].place
-    targets = {f"#{each.number}": matched.target(each.number) for each in drafts}
-    asked = proposals[:MAX_RESOLUTIONS]
-    named = {end for each in asked for end in (each.winner, each.loser)} | set(targets.values())
+    targets = {f"#{proposal.number}": matched.target(proposal.number) for proposal in drafts}
+    considered = proposals[:MAX_RESOLUTIONS]
+    ids = {end for proposal in considered for end in (proposal.winner, proposal.loser)} | set(
+        targets.values()
+    )
     with read() as snapshot:
-        known = queries.facts_by_id(snapshot, sorted(named), place, at=at)
-        spoken = queries.speakers(snapshot, known)
+        facts = queries.facts_by_id(snapshot, sorted(ids), place, at=at)
+        spoken = queries.speakers(snapshot, facts)
     voices = _Voices(_winners(drafts, matched), spoken)
-    said = {f"#{each.number}": each.given.content for each in drafts}
-    taken: list[ResolutionDecision] = []
+    contents = {f"#{proposal.number}": proposal.given.content for proposal in drafts}
+    decisions: list[ResolutionDecision] = []
     refused: list[RejectedItem] = []
-    for number, each in enumerate(proposals):
+    for number, proposal in enumerate(proposals):
         if number >= MAX_RESOLUTIONS:
             refused.append(_rejected("resolution.too_many", where, number))
             break
-        winner = targets.get(each.winner, each.winner)
-        loser = targets.get(each.loser, each.loser)
-        code = _fault(winner, loser, voices, known, {one.loser for one in taken})
+        winner = targets.get(proposal.winner, proposal.winner)
+        loser = targets.get(proposal.loser, proposal.loser)
+        code = _fault(winner, loser, voices, facts, {decision.loser for decision in decisions})
         if code is None and frozenset((winner, loser)) in dismissed:
             code = "resolution.dismissed"
         if code is None:
-            new = said.get(winner) or known[winner].content
-            if not _stands_against(each, new, known[loser].content):
+            new = contents.get(winner) or facts[winner].content
+            if not _stands_against(proposal, new, facts[loser].content):
                 code = "resolution.unrelated"
         if code is not None:
             refused.append(_rejected(code, where, number))
             continue
-        reason = " ".join(each.reason.split())[: MAX_REASON_CHARS // 2]
-        taken.append(ResolutionDecision(winner, loser, reason, f"{where}, resolution {number}"))
-    return taken, refused
+        reason = " ".join(proposal.reason.split())[: MAX_REASON_CHARS // 2]
+        decisions.append(ResolutionDecision(winner, loser, reason, f"{where}, resolution {number}"))
+    return decisions, refused
 
 
 def _stands_against(proposal: ResolutionProposal, winner: str, loser: str) -> bool:
@@ -102,7 +104,7 @@ class _Voices(NamedTuple):
 
     def outweighed(self, winner: str, loser: str) -> bool:
         """Return True when the loser's speaker outweighs the winner's."""
-        against = (voice_of(*each).weight for each in self.spoken.get(loser, ()))
+        against = (voice_of(*turn).weight for turn in self.spoken.get(loser, ()))
         return self.winners[winner].weight < max(against, default=0)
 
 
@@ -111,28 +113,30 @@ def _winners(drafts: Sequence[FactDraft], matched: MatchedDrafts) -> dict[str, S
 
     What is stored and only said again counts where a person says it: others repeat what they know.
     """
-    found: dict[str, SpeakerRole] = {}
-    for each in drafts:
-        target = matched.target(each.number)
-        if target.startswith("#") or each.voice is SpeakerRole.PERSON:
-            found[target] = max(found.get(target, each.voice), each.voice, key=lambda v: v.weight)
-    return found
+    winners: dict[str, SpeakerRole] = {}
+    for draft in drafts:
+        target = matched.target(draft.number)
+        if target.startswith("#") or draft.voice is SpeakerRole.PERSON:
+            winners[target] = max(
+                winners.get(target, draft.voice), draft.voice, key=lambda v: v.weight
+            )
+    return winners
 
 
 def _fault(
     winner: str,
     loser: str,
     voices: _Voices,
-    known: dict[str, FactRow],
+    facts: dict[str, FactRow],
     lost: set[str],
 ) -> str | None:
     if winner not in voices.winners:
         return "resolution.winner"
-    if loser not in known or not known[loser].twin:
+    if loser not in facts or not facts[loser].twin:
         return "resolution.loser"
     if winner == loser or winner in lost or loser in lost:
         return "resolution.twice"
-    if is_protected(known[loser]):
+    if is_protected(facts[loser]):
         return "resolution.protected"
     return "resolution.speaker" if voices.outweighed(winner, loser) else None
 

@@ -62,19 +62,19 @@ class SentenceKey(NamedTuple):
     @classmethod
     def of(cls, text: str) -> SentenceKey:
         """Return the gist of a sentence."""
-        words = [re.sub(r"'s$", "", each.replace("’", "'")) for each in patterns.WORD.findall(text)]
+        words = [re.sub(r"'s$", "", word.replace("’", "'")) for word in patterns.WORD.findall(text)]
         exact = [
-            each.lower()
-            for at, each in enumerate(words)
-            if any(c.isdigit() for c in each)
-            or (at > 0 and each[:1].isupper() and not patterns.IDLE.fullmatch(each))
+            word.lower()
+            for at, word in enumerate(words)
+            if any(c.isdigit() for c in word)
+            or (at > 0 and word[:1].isupper() and not patterns.IDLE.fullmatch(word))
         ]
-        low = [each.lower() for each in words]
-        told = frozenset(
-            patterns.ENDING.sub("", each) for each in low if not patterns.IDLE.fullmatch(each)
+        low = [word.lower() for word in words]
+        meaning = frozenset(
+            patterns.ENDING.sub("", word) for word in low if not patterns.IDLE.fullmatch(word)
         )
         return cls(
-            " ".join(low), told, tuple(exact), patterns.DENIED.search(" ".join(low)) is not None
+            " ".join(low), meaning, tuple(exact), patterns.DENIED.search(" ".join(low)) is not None
         )
 
     def repeats(self, earlier: SentenceKey) -> bool:
@@ -83,7 +83,7 @@ class SentenceKey(NamedTuple):
             return True
         if len(self.words) < 2 or self.denied != earlier.denied:
             return False
-        if self.exact != tuple(each for each in earlier.exact if each in self.exact):
+        if self.exact != tuple(item for item in earlier.exact if item in self.exact):
             return False
         return len(self.words & earlier.words) >= MIN_REPEATED * len(self.words)
 
@@ -94,7 +94,7 @@ def facts_of(
     speakers: Collection[str],
     voice: SpeakerRole,
     acquainted: bool,
-    named: Collection[str] = (),
+    names_around: Collection[str] = (),
 ) -> Iterator[tuple[str, ClauseVerdict]]:
     """Yield the quotations of a turn that are facts, each a contiguous part of it.
 
@@ -103,20 +103,20 @@ def facts_of(
         voice: a person's standing orders ("Always …") are preferences; an agent is heard only of
             what it has done itself.
         acquainted: people talk to each other, so that "the meeting" is one that both know of.
-        named: words that are written as names in the turns around.
+        names_around: words that are written as names in the turns around.
     """
     sentences = list(sentences_of(content, speakers))
-    names = {each for each in named if not patterns.IDLE.fullmatch(each)}
+    names = {word for word in names_around if not patterns.IDLE.fullmatch(word)}
     reader = _Reader(speakers, voice, acquainted, not acquainted and len(sentences) == 1, names)
     for at, sentence in enumerate(sentences):
         ordered = reader.order_in(sentence.text)
         if ordered is not None:
             yield ordered
             continue
-        found = list(reader.facts_in(sentence.text))
-        if not found:
-            found = reader.facts_with(sentence, sentences[max(0, at - MAX_BEFORE) : at])
-        yield from found
+        facts = list(reader.facts_in(sentence.text))
+        if not facts:
+            facts = reader.facts_with(sentence, sentences[max(0, at - MAX_BEFORE) : at])
+        yield from facts
 
 
 class _Reader(NamedTuple):
@@ -172,9 +172,9 @@ class _Reader(NamedTuple):
                 break
             if not self.refers_within(context):
                 continue
-            found = list(self.facts_in(sentence.text, context))
-            if found:
-                quoted, judged = found[0]
+            facts = list(self.facts_in(sentence.text, context))
+            if facts:
+                quoted, judged = facts[0]
                 end = sentence.line.index(quoted, sentence.start) + len(quoted)
                 return [(sentence.line[first.start : end], judged)]
         return []
@@ -230,10 +230,10 @@ class _Reader(NamedTuple):
         if self.judge(text, f"{before} {sentence[start:end]}") is not None:
             return True
         exact = patterns.PRECISE.search(low) or self.is_named(patterns.WORD.findall(text))
-        beside = re.search(rf"\b{patterns.FELT}\b", low) or (
+        is_comment = re.search(rf"\b{patterns.FELT}\b", low) or (
             low[:5] == "which" and patterns.PRONOUN.search(low)
         )
-        return bool(exact) and not beside
+        return bool(exact) and not is_comment
 
     def judge(self, text: str, before: str = "") -> ClauseVerdict | None:
         """Return what a clause is as a fact; None where it has no shape that is kept.
@@ -249,7 +249,7 @@ class _Reader(NamedTuple):
         if not self.is_clear(text, before):
             return None
         straight = text.replace("’", "'")
-        kind = next((kind for kind, each in patterns.SHAPES if each.search(straight)), None)
+        kind = next((kind for kind, shape in patterns.SHAPES if shape.search(straight)), None)
         if self.voice is SpeakerRole.AGENT and kind is not MemoryType.EVENT:
             return None
         weak = kind is None and patterns.WEAK.search(straight) is not None
@@ -269,7 +269,7 @@ class _Reader(NamedTuple):
     ) -> int | None:
         """Return how telling a clause of a shape is, 1 to 5; None where it says too little."""
         bare = patterns.UNTOLD.sub(" ", low)
-        told = {
+        meaning = {
             word
             for word in patterns.WORD.findall(bare)
             if not (
@@ -284,24 +284,24 @@ class _Reader(NamedTuple):
         # "I signed the contract on 3 May" is exact for those who know which.
         dated = patterns.DATED.search(low) is not None
         due = patterns.DUE.search(low) if kind is None else dated and not (event and " the " in low)
-        named = self.is_named(["", *words] if words[0] in self.named else words)
+        has_name = self.is_named(["", *words] if words[0] in self.named else words)
         often = kind is MemoryType.FACT and patterns.OFTEN_SAID.search(low) is not None
-        exact = any((life, due, named, patterns.EXACT.search(bare)))
-        least = 1 + (event and not (life or named)) + weak + (not exact and not liked)
-        if len(told) + life + often < least:
+        exact = any((life, due, has_name, patterns.EXACT.search(bare)))
+        min_words = 1 + (event and not (life or has_name)) + weak + (not exact and not liked)
+        if len(meaning) + life + often < min_words:
             return None
         if not liked:
             felt = len(re.findall(rf"\b{patterns.FELT}\b", low))
-            if felt and len(told) < 3 + felt:
+            if felt and len(meaning) < 3 + felt:
                 return None
             if (
                 kind in patterns.PLAIN
-                and not (named or life or self.alone)
+                and not (has_name or life or self.alone)
                 and patterns.BARE.search(low)
             ):
                 return None
         counted = any(map(str.isdigit, low))
-        return 1 + exact + dated + counted + (len(told) > 3)
+        return 1 + exact + dated + counted + (len(meaning) > 3)
 
     def is_clear(self, text: str, before: str = "") -> bool:
         """Return whether no word means the listener, the moment or something said before.
@@ -315,22 +315,22 @@ class _Reader(NamedTuple):
         """Return whether all that the pronouns of a text may stand for is said in it or before."""
         low = _plain(text)
         for pronoun in patterns.PRONOUN.finditer(
-            patterns.FILLED.sub(lambda found: " " * len(found[0]), low)
+            patterns.FILLED.sub(lambda match: " " * len(match[0]), low)
         ):
             head = patterns.DETERMINER.sub("", f"{before} {text[: pronoun.start()]}".lstrip())
             if patterns.PERSONAL.match(pronoun[0]):
-                known = (
+                has_antecedent = (
                     self.names_somebody(head) or patterns.ANIMATE.search(head.lower()) is not None
                 )
             else:
                 plain = patterns.REFERRING.match(pronoun[0])
                 # What a clause speaks of is no object of it.
                 start = 0 if before or patterns.NEXT_SUBJECT.search(low, 0, pronoun.start()) else 1
-                known = (
+                has_antecedent = (
                     plain is not None
                     and patterns.ANTECEDENT.search(head.lower(), start) is not None
                 )
-            if not known:
+            if not has_antecedent:
                 return False
         return True
 
@@ -343,14 +343,18 @@ class _Reader(NamedTuple):
                 patterns.VALUE.match(text, be.end()),
             )
         else:
-            ends = (each.start() for each in islice(re.finditer(" ", text), 10))
+            ends = (space.start() for space in islice(re.finditer(" ", text), 10))
             pairs = (
                 (patterns.WHOM.fullmatch(text, 0, at), patterns.HOLDS.match(text, at + 1))
                 for at in ends
             )
             pair = next((pair for pair in pairs if all(pair)), (None, None))
-        whom, found = pair
-        if whom is None or found is None or re.search(rf"\b(?:{PAST}|who|which|that)\b", whom[0]):
+        whom, predicate = pair
+        if (
+            whom is None
+            or predicate is None
+            or re.search(rf"\b(?:{PAST}|who|which|that)\b", whom[0])
+        ):
             return False
         if whom["said"]:
             low, words = _plain(text), patterns.WORD.findall(text)
@@ -360,13 +364,13 @@ class _Reader(NamedTuple):
             return be is None or patterns.REFERRED.match(text, be.end()) is None
         words = patterns.WORD.findall(whom[0])
         if whom["bare"]:
-            told = text[whom.end() :]
+            rest = text[whom.end() :]
             rule = be is not None or patterns.MODAL.match(text, whom.end())
             idle = (
                 not rule or is_instruction(text) or patterns.NO_SUBJECT.fullmatch(words[0].lower())
             )
-            exact = patterns.PRECISE.search(told.lower()) or self.is_named(
-                ["", *patterns.WORD.findall(told)]
+            exact = patterns.PRECISE.search(rest.lower()) or self.is_named(
+                ["", *patterns.WORD.findall(rest)]
             )
             return not idle and bool(exact)
         if whom["name"] and patterns.IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
@@ -376,8 +380,10 @@ class _Reader(NamedTuple):
         if whom["the"] and self.acquainted:
             return self.is_named(words)
         if whom["the"]:
-            fixed = re.search(f"{patterns.DATE}|{patterns.OFTEN}", text[found.start() :].lower())
-            valued = len(words) > 2 and patterns.VALUED.match(text, found.start())
+            fixed = re.search(
+                f"{patterns.DATE}|{patterns.OFTEN}", text[predicate.start() :].lower()
+            )
+            valued = len(words) > 2 and patterns.VALUED.match(text, predicate.start())
             return bool(self.alone or fixed or valued)
         if not (
             words[0] in self.speakers
@@ -385,9 +391,9 @@ class _Reader(NamedTuple):
             or len(words) > 1
             or _is_given(words[0])
         ):
-            told = text[whom.end() :]
-            counted = re.search(r"\d", told) or patterns.PRECISE.search(told.lower())
-            exact = counted is not None or self.is_named(["", *patterns.WORD.findall(told)])
+            rest = text[whom.end() :]
+            counted = re.search(r"\d", rest) or patterns.PRECISE.search(rest.lower())
+            exact = counted is not None or self.is_named(["", *patterns.WORD.findall(rest)])
             alone = (self.alone and not self.acquainted) or (be is not None and exact)
             return bool(alone) and not patterns.NO_SUBJECT.fullmatch(words[0].lower())
         value = "" if be is None else text[be.end() :]

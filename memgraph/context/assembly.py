@@ -101,18 +101,18 @@ def assembled(
     Those of a tier without a share are not considered.
     """
     weights = {tier: plan.shares.of(tier) for tier in Tier}
-    offered = [each for each in candidates if weights[each.tier] > 0.0]
-    given = sorted(offered, key=lambda each: each.memory.memory_id)
-    told = distinct(given, plan.query)
-    frame = _frame(given, plan, counter)
+    offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
+    candidates_by_id = sorted(offered, key=lambda each: each.memory.memory_id)
+    distinct_candidates = distinct(candidates_by_id, plan.query)
+    frame = _frame(candidates_by_id, plan, counter)
     room = max(plan.budget_tokens - frame.cost, 0)
-    whole = {tier: _whole(told.kept, tier, plan, counter) for tier in Tier}
-    wanted = {tier: sum(line.cost for line in own) for tier, own in whole.items()}
-    reach = reached(wanted, room, weights)
+    lines_by_tier = {tier: _whole(distinct_candidates.kept, tier, plan, counter) for tier in Tier}
+    costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
+    reach = reached(costs, room, weights)
     cutting = _Cutting(plan, counter, room, word_set(plan.query))
     lines = {
         line.memory_id: line
-        for tier, own in whole.items()
+        for tier, own in lines_by_tier.items()
         for line in cutting.within(own, reach[tier])
     }
     offers = {
@@ -122,8 +122,8 @@ def assembled(
     together = {
         one: line.candidate.against for one, line in lines.items() if line.candidate.against
     }
-    found = allocated(offers, room, weights, together, reach)
-    fitting = [one for each in found.chosen.values() for one in each]
+    allocation = allocated(offers, room, weights, together, reach)
+    fitting = [memory_id for tier_ids in allocation.chosen.values() for memory_id in tier_ids]
     chosen = _at_most(plan.max_items, [lines[one] for one in fitting], together)
     beyond = set(fitting) - {line.memory_id for line in chosen}
     chosen, text, cost = _written(
@@ -136,8 +136,11 @@ def assembled(
             for one, line in lines.items()
             if one not in inside
         ),
-        *((len(lines), _untold(each, DUPLICATE)) for each in told.repeated),
-        *((len(lines), _untold(each, QUERY)) for each in told.asked),
+        *(
+            (len(lines), _untold(candidate, DUPLICATE))
+            for candidate in distinct_candidates.repeated
+        ),
+        *((len(lines), _untold(candidate, QUERY)) for candidate in distinct_candidates.asked),
     ]
     left_out.sort(key=lambda each: (each[0], each[1].memory_id))
     shares = divided(room, weights)
@@ -145,11 +148,11 @@ def assembled(
         items=tuple(_packed(line) for line in chosen),
         text=text,
         token_cost=cost,
-        tiers={tier: _use(tier, shares[tier], chosen, given) for tier in Tier},
-        left_out=tuple(each for _, each in left_out[:MAX_LEFT_OUT]),
+        tiers={tier: _use(tier, shares[tier], chosen, candidates_by_id) for tier in Tier},
+        left_out=tuple(omitted for _, omitted in left_out[:MAX_LEFT_OUT]),
         left_out_count=len(left_out),
-        left_out_reasons=Counter(each.reason for _, each in left_out),
-        compression_ratio=_ratio(chosen, given),
+        left_out_reasons=Counter(omitted.reason for _, omitted in left_out),
+        compression_ratio=_ratio(chosen, candidates_by_id),
     )
 
 
@@ -162,26 +165,28 @@ class _Frame:
     cost: int = 0
 
 
-def _frame(given: Sequence[ContextCandidate], plan: ContextPlan, counter: TokenCounter) -> _Frame:
-    if not given:
+def _frame(
+    candidates: Sequence[ContextCandidate], plan: ContextPlan, counter: TokenCounter
+) -> _Frame:
+    if not candidates:
         return _Frame()
-    line = _line_of(given[0], "")
+    line = _line_of(candidates[0], "")
     whole, alone = render([line], plan.format, mark=plan.mark), render_line(line, plan.format)
     before, _, after = whole.partition(alone)
     return _Frame(before, after, counter.count(whole) - counter.count(alone))
 
 
 def _whole(
-    kept: Sequence[ContextCandidate], tier: Tier, plan: ContextPlan, counter: TokenCounter
+    candidates: Sequence[ContextCandidate], tier: Tier, plan: ContextPlan, counter: TokenCounter
 ) -> list[_Line]:
     """Return the uncut lines of one tier, best first."""
-    found = []
-    of_tier = [each for each in kept if each.tier is tier]
-    for place, (each, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail)):
-        line = _line_of(each, each.memory.content)
+    lines = []
+    of_tier = [candidate for candidate in candidates if candidate.tier is tier]
+    for place, (candidate, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail)):
+        line = _line_of(candidate, candidate.memory.content)
         rendered, cost = written(line, plan.format, counter.count)
-        found.append(_Line(each, line.text, rendered, cost, reasons, place))
-    return found
+        lines.append(_Line(candidate, line.text, rendered, cost, reasons, place))
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +198,12 @@ class _Cutting:
     room: int
     words: frozenset[str]
 
-    def within(self, whole: Sequence[_Line], reach: int) -> list[_Line]:
+    def within(self, lines: Sequence[_Line], reach: int) -> list[_Line]:
         """Return the lines of a tier limited to ``reach`` tokens each: only longer ones are cut."""
-        long = sum(line.cost > reach for line in whole)
-        left = reach - sum(line.cost for line in whole if line.cost <= reach)
-        limit = max(reach // _ITEMS_OF_A_TIER, left // max(long, 1), _LEAST_LINE)
-        return [self._cut(line, limit) if line.cost > reach else line for line in whole]
+        long = sum(line.cost > reach for line in lines)
+        remaining = reach - sum(line.cost for line in lines if line.cost <= reach)
+        limit = max(reach // _ITEMS_OF_A_TIER, remaining // max(long, 1), _LEAST_LINE)
+        return [self._cut(line, limit) if line.cost > reach else line for line in lines]
 
     def grown(self, chosen: Sequence[_Line]) -> list[_Line]:
         """Return the lines with the remaining tokens given to cut ones, best first."""
@@ -217,38 +222,40 @@ class _Cutting:
         return self.room if self.counter.by_line else max(self.room - _JOINING, 0)
 
     def _cut(self, line: _Line, limit: int) -> _Line:
-        whole = _line_of(line.candidate, line.candidate.memory.content)
-        most = min(limit, self._most)
+        uncut = _line_of(line.candidate, line.candidate.memory.content)
+        max_tokens = min(limit, self._most)
         shorter, rendered, cost = fitted(
-            whole, self.plan.format, most, self.counter.count, self.words
+            uncut, self.plan.format, max_tokens, self.counter.count, self.words
         )
         return replace(line, text=shorter.text, rendered=rendered, cost=cost)
 
 
-def _line_of(each: ContextCandidate, text: str) -> BlockLine:
+def _line_of(candidate: ContextCandidate, text: str) -> BlockLine:
     return built(
         BlockLine,
         {
-            "memory_id": each.memory.memory_id,
-            "kind": each.memory.kind,
+            "memory_id": candidate.memory.memory_id,
+            "kind": candidate.memory.kind,
             "text": text,
-            "at": each.at,
-            "citation": each.shown,
-            "confidence": each.confidence,
-            "mark": each.mark,
+            "at": candidate.at,
+            "citation": candidate.shown,
+            "confidence": candidate.confidence,
+            "mark": candidate.mark,
         },
     )
 
 
 def _at_most(
-    most: int, fitting: Sequence[_Line], together: Mapping[str, Collection[str]]
+    max_items: int, fitting: Sequence[_Line], together: Mapping[str, Collection[str]]
 ) -> list[_Line]:
     """Return the best lines that fit, by turns of the tiers; both sides of a contradiction or
     none.
     """
     in_turns = sorted(fitting, key=lambda line: line.place)
-    wanted = select_within([(line.memory_id, 1) for line in in_turns], most, together).chosen
-    inside = set(wanted)
+    memory_ids = select_within(
+        [(line.memory_id, 1) for line in in_turns], max_items, together
+    ).chosen
+    inside = set(memory_ids)
     return [line for line in fitting if line.memory_id in inside]
 
 
@@ -263,18 +270,18 @@ def _written(
 
     It may cost more than its lines do one by one: then the last line goes, with what belongs to it.
     """
-    shown = _in_order(chosen)
-    while shown:
-        text = frame.before + "".join([line.rendered for line in shown]) + frame.after
+    ordered = _in_order(chosen)
+    while ordered:
+        text = frame.before + "".join([line.rendered for line in ordered]) + frame.after
         if counter.by_line:
-            cost = frame.cost + sum(line.cost for line in shown)
+            cost = frame.cost + sum(line.cost for line in ordered)
         else:
             cost = counter.count(text)
         if cost <= budget:
-            return shown, text, cost
-        last = shown[-1].memory_id
-        gone = {last, *together.get(last, ())}
-        shown = [line for line in shown if line.memory_id not in gone]
+            return ordered, text, cost
+        last = ordered[-1].memory_id
+        removed = {last, *together.get(last, ())}
+        ordered = [line for line in ordered if line.memory_id not in removed]
     return [], "", 0
 
 
@@ -291,31 +298,33 @@ def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
     by_id = {line.memory_id: line for line in ordered}
     placed: dict[str, _Line] = {}
     for line in ordered:
-        others = (by_id[one] for one in line.candidate.against if one in by_id)
-        later = (one for one in others if by_time(one.candidate) > by_time(line.candidate))
-        newest_first = sorted(later, key=lambda one: by_time(one.candidate), reverse=True)
-        for each in (*newest_first, line):
-            placed.setdefault(each.memory_id, each)
+        others = (by_id[opponent] for opponent in line.candidate.against if opponent in by_id)
+        later = (
+            opponent for opponent in others if by_time(opponent.candidate) > by_time(line.candidate)
+        )
+        newest_first = sorted(later, key=lambda opponent: by_time(opponent.candidate), reverse=True)
+        for item in (*newest_first, line):
+            placed.setdefault(item.memory_id, item)
     return list(placed.values())
 
 
 def _packed(line: _Line) -> PackedItem:
-    each = line.candidate
+    candidate = line.candidate
     return built(
         PackedItem,
         {
-            "item": item_of(each.memory),
-            "tier": each.tier,
+            "item": item_of(candidate.memory),
+            "tier": candidate.tier,
             "memory_id": line.memory_id,
-            "kind": each.memory.kind,
-            "type": each.memory.type,
+            "kind": candidate.memory.kind,
+            "type": candidate.memory.type,
             "text": line.text,
             "shortened": line.shortened,
             "token_cost": line.cost,
             "reasons": line.reasons,
-            "citation": each.citation,
-            "at": each.at,
-            "confidence": each.confidence,
+            "citation": candidate.citation,
+            "at": candidate.at,
+            "confidence": candidate.confidence,
         },
     )
 
@@ -327,7 +336,7 @@ def _reason(line: _Line, room: int, beyond: Collection[str]) -> str:
 
 
 def _left(line: _Line, reason: str) -> tuple[int, OmittedMemory]:
-    left = built(
+    omitted = built(
         OmittedMemory,
         {
             "memory_id": line.memory_id,
@@ -336,23 +345,23 @@ def _left(line: _Line, reason: str) -> tuple[int, OmittedMemory]:
             "token_cost": line.cost,
         },
     )
-    return line.place, left
+    return line.place, omitted
 
 
-def _untold(each: ContextCandidate, reason: str) -> OmittedMemory:
+def _untold(candidate: ContextCandidate, reason: str) -> OmittedMemory:
     return built(
         OmittedMemory,
         {
-            "memory_id": each.memory.memory_id,
-            "tier": each.tier,
+            "memory_id": candidate.memory.memory_id,
+            "tier": candidate.tier,
             "reason": reason,
-            "token_cost": each.memory.token_cost,
+            "token_cost": candidate.memory.token_cost,
         },
     )
 
 
 def _use(
-    tier: Tier, share: int, chosen: Sequence[_Line], given: Sequence[ContextCandidate]
+    tier: Tier, share: int, chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]
 ) -> TierUse:
     own = [line for line in chosen if line.candidate.tier is tier]
     return built(
@@ -360,21 +369,21 @@ def _use(
         {
             "share_tokens": share,
             "spent": sum(line.cost for line in own),
-            "offered": sum(each.tier is tier for each in given),
+            "offered": sum(candidate.tier is tier for candidate in candidates),
             "chosen": len(own),
         },
     )
 
 
-def _ratio(chosen: Sequence[_Line], given: Sequence[ContextCandidate]) -> float:
+def _ratio(chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]) -> float:
     """Return the ratio by the same estimate for both, whatever counts the block."""
-    considered = sum(each.memory.token_cost for each in given)
-    shown = sum(
-        token_cost(line.text) if line.shortened else each.memory.token_cost
+    considered = sum(candidate.memory.token_cost for candidate in candidates)
+    tokens_used = sum(
+        token_cost(line.text) if line.shortened else candidate.memory.token_cost
         for line in chosen
-        for each in (line.candidate,)
+        for candidate in (line.candidate,)
     )
-    return shown / considered if considered else 1.0
+    return tokens_used / considered if considered else 1.0
 
 
 ConfirmationCallback = Callable[[str], bool]

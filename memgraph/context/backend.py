@@ -96,11 +96,11 @@ class InMemoryBackend:
         self._lock = threading.RLock()
 
     def add(self, item: ContextItem) -> None:
-        kept = checked(item)
+        stored = checked(item)
         with self._lock:
-            known = self._items.get(kept.context_item_id)
-            if known is None or not equal(known, kept):
-                self._items[kept.context_item_id] = kept
+            existing = self._items.get(stored.context_item_id)
+            if existing is None or not equal(existing, stored):
+                self._items[stored.context_item_id] = stored
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
         evicted((), max_items)
@@ -115,16 +115,16 @@ class InMemoryBackend:
     def query(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[ContextItem]:
-        terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
+        terms, order, max_count = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._lock:
             there = list(self._items.values())
-        found = ordered((each for each in there if matches(each, terms)), order)
-        return [each.model_copy(deep=True) for each in found[:most]]
+        matching = ordered((item for item in there if matches(item, terms)), order)
+        return [item.model_copy(deep=True) for item in matching[:max_count]]
 
     def get(self, item_id: str) -> ContextItem | None:
         with self._lock:
-            found = self._items.get(item_id)
-        return None if found is None else found.model_copy(deep=True)
+            item = self._items.get(item_id)
+        return None if item is None else item.model_copy(deep=True)
 
     def delete(self, item_id: str) -> bool:
         with self._lock:
@@ -133,7 +133,7 @@ class InMemoryBackend:
     def list_all(self) -> list[ContextItem]:
         with self._lock:
             there = list(self._items.values())
-        return [each.model_copy(deep=True) for each in ordered(there, parse_order(OLDEST_FIRST))]
+        return [item.model_copy(deep=True) for item in ordered(there, parse_order(OLDEST_FIRST))]
 
     def clear(self) -> int:
         with self._lock:
@@ -146,7 +146,7 @@ class InMemoryBackend:
             return len(self._items)
 
     def _evict(self, max_items: int, new: str | None = None) -> Sequence[str]:
-        gone = evicted(map(held, self._items.values()), max_items, new=new)
-        for each in gone:
-            del self._items[each]
-        return gone
+        evicted_ids = evicted(map(held, self._items.values()), max_items, new=new)
+        for item_id in evicted_ids:
+            del self._items[item_id]
+        return evicted_ids

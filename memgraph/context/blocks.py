@@ -60,8 +60,8 @@ def render(
     if not lines and insight is None:
         return ""
     last = () if insight is None else (insight,)
-    rendered = "".join(render_line(each, format) for each in lines)
-    closing = "".join(render_line(each, format) for each in last)
+    rendered = "".join(render_line(line, format) for line in lines)
+    closing = "".join(render_line(line, format) for line in last)
     if format == BlockFormat.FENCED:
         return f"{FENCE_INTRO}\n<data-{mark}>\n{rendered}{closing}</data-{mark}>\n"
     title, heading = (

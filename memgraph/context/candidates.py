@@ -41,8 +41,8 @@ class ContextCandidate:
     @property
     def at(self) -> int:
         """The time of the event, else of the storing."""
-        known = self.memory.event_time
-        return self.memory.created_at if known is None else known
+        event_time = self.memory.event_time
+        return self.memory.created_at if event_time is None else event_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class DistinctCandidates:
     asked: tuple[ContextCandidate, ...]
 
 
-def distinct(given: Iterable[ContextCandidate], query: str) -> DistinctCandidates:
+def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCandidates:
     """Return one of equal texts: a fact before a turn, then the nearest to the task, then the best
     recalled.
 
@@ -65,28 +65,28 @@ def distinct(given: Iterable[ContextCandidate], query: str) -> DistinctCandidate
     """
     places = {tier: place for place, tier in enumerate(Tier)}
     form = normal_form(query)
-    kept: dict[str, ContextCandidate] = {}
+    by_hash: dict[str, ContextCandidate] = {}
     repeated: list[ContextCandidate] = []
-    asked: list[ContextCandidate] = []
-    for each in sorted(
-        given,
+    repeats_query: list[ContextCandidate] = []
+    for candidate in sorted(
+        candidates,
         key=lambda one: (
             one.memory.kind is MemoryKind.EPISODE,
             places[one.tier],
             *_by_recall(one),
         ),
     ):
-        same = kept.get(each.memory.content_hash)
-        if _says(each.memory.content, query, form):
-            asked.append(each)
+        same = by_hash.get(candidate.memory.content_hash)
+        if _says(candidate.memory.content, query, form):
+            repeats_query.append(candidate)
         elif same is None:
-            kept[each.memory.content_hash] = each
+            by_hash[candidate.memory.content_hash] = candidate
         else:
-            repeated.append(each)
-            kept[each.memory.content_hash] = min(
-                same, replace(same, recalled=each.recalled), key=_by_recall
+            repeated.append(candidate)
+            by_hash[candidate.memory.content_hash] = min(
+                same, replace(same, recalled=candidate.recalled), key=_by_recall
             )
-    return DistinctCandidates(tuple(kept.values()), tuple(repeated), tuple(asked))
+    return DistinctCandidates(tuple(by_hash.values()), tuple(repeated), tuple(repeats_query))
 
 
 def ranked(
@@ -98,25 +98,29 @@ def ranked(
     importance.
     """
     ends = _ends(of_tier, head_tail) if tier is Tier.TASK else {}
-    by_id = {each.memory.memory_id: each for each in of_tier}
+    by_id = {candidate.memory.memory_id: candidate for candidate in of_tier}
     relevant = sorted(
-        (each for each in by_id.values() if each.recalled is not None), key=_by_recall
+        (candidate for candidate in by_id.values() if candidate.recalled is not None),
+        key=_by_recall,
     )
     important = sorted(by_id.values(), key=_by_importance)
     legs = {
-        "importance": [each.memory.memory_id for each in important],
-        "relevance": [each.memory.memory_id for each in relevant],
+        "importance": [candidate.memory.memory_id for candidate in important],
+        "relevance": [candidate.memory.memory_id for candidate in relevant],
     }
-    order = dict.fromkeys([*ends, *(each.id for each in reciprocal_rank_fusion(legs))])
+    order = dict.fromkeys([*ends, *(fused.id for fused in reciprocal_rank_fusion(legs))])
     return [
-        (by_id[one], (*ends.get(one, ()), *_reasons(by_id[one])) or ("importance",))
-        for one in order
+        (
+            by_id[memory_id],
+            (*ends.get(memory_id, ()), *_reasons(by_id[memory_id])) or ("importance",),
+        )
+        for memory_id in order
     ]
 
 
-def by_time(each: ContextCandidate) -> tuple[int, str]:
+def by_time(candidate: ContextCandidate) -> tuple[int, str]:
     """Return a sort key, oldest first."""
-    return each.at, each.memory.memory_id
+    return candidate.at, candidate.memory.memory_id
 
 
 def _says(text: str, query: str, form: str) -> bool:
@@ -126,23 +130,23 @@ def _says(text: str, query: str, form: str) -> bool:
 
 def _ends(of_tier: Sequence[ContextCandidate], count: int) -> Mapping[str, tuple[str, ...]]:
     """Return the first and last items by id, those at the very ends first; and which each is."""
-    in_time = [one.memory.memory_id for one in sorted(of_tier, key=by_time)]
-    found: dict[str, tuple[str, ...]] = {}
+    in_time = [candidate.memory.memory_id for candidate in sorted(of_tier, key=by_time)]
+    reasons: dict[str, tuple[str, ...]] = {}
     for first, last in zip(in_time[:count], in_time[::-1], strict=False):
-        found[first] = (*found.get(first, ()), "head")
-        found[last] = (*found.get(last, ()), "tail")
-    return found
+        reasons[first] = (*reasons.get(first, ()), "head")
+        reasons[last] = (*reasons.get(last, ()), "tail")
+    return reasons
 
 
-def _by_recall(each: ContextCandidate) -> tuple[bool, int, str]:
-    return each.recalled is None, each.recalled or 0, each.memory.memory_id
+def _by_recall(candidate: ContextCandidate) -> tuple[bool, int, str]:
+    return candidate.recalled is None, candidate.recalled or 0, candidate.memory.memory_id
 
 
-def _by_importance(each: ContextCandidate) -> tuple[int, int, str]:
-    return -each.memory.importance, -each.at, each.memory.memory_id
+def _by_importance(candidate: ContextCandidate) -> tuple[int, int, str]:
+    return -candidate.memory.importance, -candidate.at, candidate.memory.memory_id
 
 
-def _reasons(each: ContextCandidate) -> tuple[str, ...]:
-    if each.recalled is not None:
-        return (f"recall:{each.recalled}",)
-    return () if each.beside is None else (f"beside:{each.beside}",)
+def _reasons(candidate: ContextCandidate) -> tuple[str, ...]:
+    if candidate.recalled is not None:
+        return (f"recall:{candidate.recalled}",)
+    return () if candidate.beside is None else (f"beside:{candidate.beside}",)

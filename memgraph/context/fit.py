@@ -47,19 +47,19 @@ def fitted(
         return line, rendered, cost
     bare = count(render_line(_with_text(line, CUT), format))
     # Where tokens are spread evenly this is enough; else a tenth less is tried.
-    kept = int(len(line.text) * max(limit - bare, 0) / max(cost - bare, 1))
-    while kept >= _FEWEST:
-        shorter = _with_text(line, shortened(line.text, kept, words))
+    length = int(len(line.text) * max(limit - bare, 0) / max(cost - bare, 1))
+    while length >= _FEWEST:
+        shorter = _with_text(line, shortened(line.text, length, words))
         rendered_shorter = render_line(shorter, format)
         smaller = count(rendered_shorter)
         if smaller <= limit:
             return shorter, rendered_shorter, smaller
-        kept = int(kept * _SMALLER)
+        length = int(length * _SMALLER)
     return line, rendered, cost
 
 
-def shortened(text: str, kept: int, words: Collection[str] = ()) -> str:
-    """Return the first two thirds and the last third of ``kept`` characters, and a mark between
+def shortened(text: str, length: int, words: Collection[str] = ()) -> str:
+    """Return the first two thirds and the last third of ``length`` characters, and a mark between
     them.
 
     When the beginning and the end lack some of the words and the middle has them: a third each of
@@ -69,13 +69,13 @@ def shortened(text: str, kept: int, words: Collection[str] = ()) -> str:
     Args:
         words: case-folded.
     """
-    if len(text) <= kept:
+    if len(text) <= length:
         return text
-    third = kept // _PARTS
+    third = length // _PARTS
     start = _place_of(text, words, third)
     if start is None:
-        head = kept * _HEAD_PARTS // _PARTS
-        spans = [(0, head), (len(text) - (kept - head), len(text))]
+        head = length * _HEAD_PARTS // _PARTS
+        spans = [(0, head), (len(text) - (length - head), len(text))]
     elif start - third <= len(CUT):
         spans = [(0, start + third), (len(text) - third, len(text))]
     else:
@@ -88,13 +88,15 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
     if not words or width < _FEWEST_OF_THREE:
         return None
     end = len(text) - width
-    found = [
+    matches = [
         (match.start(), match.end(), word)
         for match in _WORD.finditer(text)
         if len(word := match.group().casefold()) >= _FEWEST_LETTERS and word in words
     ]
-    known = {word for first, last, word in found if last <= width or first >= end}
-    news = [each for each in found if each[2] not in known and each[0] >= width and each[1] <= end]
+    present = {word for first, last, word in matches if last <= width or first >= end}
+    news = [
+        each for each in matches if each[2] not in present and each[0] >= width and each[1] <= end
+    ]
     best: tuple[int, int, int] | None = None
     for at, (first, _, _) in enumerate(news):
         inside = [each for each in news[at : at + _LOOKED_AT] if each[1] <= first + width]
@@ -128,20 +130,20 @@ def written(
     if len(line.text) > _REMEMBERED_CHARS:
         rendered = render_line(line, format)
         return rendered, count(rendered)
-    said = (line.memory_id, line.kind, line.text, line.at, line.citation, line.mark)
+    content = (line.memory_id, line.kind, line.text, line.at, line.citation, line.mark)
     # Confidence decays from one moment to the next; a line shows two digits of it.
-    return _remembered(said, round(line.confidence, 2), format, count)
+    return _remembered(content, round(line.confidence, 2), format, count)
 
 
 @lru_cache(maxsize=4_096)
 def _remembered(
-    said: tuple[str, MemoryKind, str, int, str, str],
+    content: tuple[str, MemoryKind, str, int, str, str],
     confidence: float,
     format: BlockFormat,  # noqa: A002  as above
     count: Callable[[str], int],
 ) -> tuple[str, int]:
     """Return a rendered line and its cost, cached: the same memories come into many contexts."""
-    memory_id, kind, text, at, citation, mark = said
+    memory_id, kind, text, at, citation, mark = content
     fields = {
         "memory_id": memory_id,
         "kind": kind,

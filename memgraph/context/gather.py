@@ -45,7 +45,7 @@ class GatherRequest:
 def gathered(
     snapshot: Snapshot,
     narrowing: RecallFilter,
-    wanted: GatherRequest,
+    request: GatherRequest,
     recalled: Sequence[RecallItem],
 ) -> list[ContextCandidate]:
     """Return the candidates, each memory once.
@@ -53,72 +53,72 @@ def gathered(
     They are what was recalled, what the task holds, the most important ones of its project and of
     the global tier, and the other sides of their open contradictions.
     """
-    found = {item.memory.memory_id: item.memory for item in recalled}
+    memories = {item.memory.memory_id: item.memory for item in recalled}
     # Where recall has found enough, only a few may be more important than relevant.
-    most = wanted.most if len(recalled) < wanted.most else min(MOST_BESIDE_RECALL, wanted.most)
-    for each in _held(snapshot, narrowing, wanted, most):
-        found.setdefault(each.memory_id, each)
-    conflicts = _conflicts(snapshot, narrowing, found)
+    limit = request.most if len(recalled) < request.most else min(MOST_BESIDE_RECALL, request.most)
+    for memory_ in _held(snapshot, narrowing, request, limit):
+        memories.setdefault(memory_.memory_id, memory_)
+    conflicts = _conflicts(snapshot, narrowing, memories)
     sides = {
-        other: one
-        for one in conflicts.memory_ids
-        for other in conflicts.opponents(one)
-        if other not in found
+        other: memory_id
+        for memory_id in conflicts.memory_ids
+        for other in conflicts.opponents(memory_id)
+        if other not in memories
     }
-    for each in items.by_ids(snapshot, narrowing, sorted(sides)):
-        found[each.memory_id] = each
+    for side in items.by_ids(snapshot, narrowing, sorted(sides)):
+        memories[side.memory_id] = side
     ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
     brought = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
-    source_of = _sources(snapshot, recalled, found.values())
+    source_of = _sources(snapshot, recalled, memories.values())
     return [
         ContextCandidate(
             memory,
             _TIERS[memory.scope],
             citation(memory, source_of(memory)),
             short_citation(memory, source_of(memory)),
-            confidence.get(one) or confidence_at(memory, narrowing.at, wanted.exponent),
-            None if brought.get(one) else ranks.get(one),
-            brought.get(one) or sides.get(one),
-            conflicts.opponents(one),
-            conflicts.mark(one),
+            confidence.get(memory_id) or confidence_at(memory, narrowing.at, request.exponent),
+            None if brought.get(memory_id) else ranks.get(memory_id),
+            brought.get(memory_id) or sides.get(memory_id),
+            conflicts.opponents(memory_id),
+            conflicts.mark(memory_id),
         )
-        for one, memory in found.items()
+        for memory_id, memory in memories.items()
     ]
 
 
 def _held(
-    snapshot: Snapshot, narrowing: RecallFilter, wanted: GatherRequest, most: int
+    snapshot: Snapshot, narrowing: RecallFilter, request: GatherRequest, limit: int
 ) -> Iterable[Memory]:
-    shares = wanted.shares
-    if wanted.task_id is not None and shares.task:
+    shares = request.shares
+    if request.task_id is not None and shares.task:
         yield from items.first_and_last(
-            snapshot, narrowing, Tier.TASK.scope, wanted.task_id, MAX_TASK_ITEMS
+            snapshot, narrowing, Tier.TASK.scope, request.task_id, MAX_TASK_ITEMS
         )
-    if wanted.project_id is not None and shares.project:
+    if request.project_id is not None and shares.project:
         yield from items.most_important(
-            snapshot, narrowing, Tier.PROJECT.scope, wanted.project_id, most
+            snapshot, narrowing, Tier.PROJECT.scope, request.project_id, limit
         )
     if shares.everywhere:
-        yield from items.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, most)
+        yield from items.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, limit)
 
 
 def _conflicts(
-    snapshot: Snapshot, narrowing: RecallFilter, found: Mapping[str, Memory]
+    snapshot: Snapshot, narrowing: RecallFilter, memories: Mapping[str, Memory]
 ) -> Conflicts:
     """Return the open contradictions of the candidates."""
     if EdgeType.CONTRADICTS not in recall.read(snapshot).ties.edge_types:
         return Conflicts()
     return Conflicts.of(
-        graph.open_contradictions(snapshot, sorted(found), narrowing.view, MAX_CONTRADICTIONS)
+        graph.open_contradictions(snapshot, sorted(memories), narrowing.view, MAX_CONTRADICTIONS)
     )
 
 
 def _sources(
     snapshot: Snapshot, recalled: Sequence[RecallItem], memories: Iterable[Memory]
 ) -> Callable[[Memory], StoredSource]:
-    known = {item.source.source_id: item.source for item in recalled}
-    lacking = [each for each in memories if each.source_id not in known]
+    by_id = {item.source.source_id: item.source for item in recalled}
+    lacking = [memory for memory in memories if memory.source_id not in by_id]
     if lacking:
-        known |= {each.source_id: each for each in graph.sources_of(snapshot, lacking)}
-    return lambda memory: known[memory.source_id]
+        by_id |= {source.source_id: source for source in graph.sources_of(snapshot, lacking)}
+    return lambda memory: by_id[memory.source_id]

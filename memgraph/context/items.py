@@ -70,7 +70,7 @@ def type_of(kind: str) -> MemoryType:
 
 def text_key(payload: Mapping[str, Any]) -> str | None:
     """Return the key of a payload's text; None: all of it is the text."""
-    return next((each for each in TEXT_KEYS if _is_text(payload.get(each))), None)
+    return next((key for key in TEXT_KEYS if _is_text(payload.get(key))), None)
 
 
 def source_of(scope: Scope, scope_id: str | None) -> str:
@@ -102,7 +102,9 @@ def memory_input_of(
         "importance": (item.importance, weight / 100),
         "token_cost": (item.token_cost, token_cost(content)),
     }
-    record |= {name: said for name, (said, told) in derived.items() if said != told}
+    record |= {
+        name: value for name, (value, derived_value) in derived.items() if value != derived_value
+    }
     given = {
         "content": content,
         "type": type_,
@@ -163,9 +165,9 @@ def checked(item: ContextItem) -> ContextItem:
     return copy
 
 
-def equal(left: ContextItem, right: ContextItem) -> bool:
+def equal(first: ContextItem, second: ContextItem) -> bool:
     """Return True when two items are equal, their payloads as JSON: true is not 1."""
-    return left == right and same(left.payload, right.payload)
+    return first == second and same(first.payload, second.payload)
 
 
 def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -211,13 +213,13 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
 
 
 def _record(memory: Memory) -> Mapping[str, Any]:
-    found = memory.attributes.get(RECORD)
-    return found if isinstance(found, dict) else {}
+    record = memory.attributes.get(RECORD)
+    return record if isinstance(record, dict) else {}
 
 
 def _said(record: Mapping[str, Any], name: str, otherwise: str) -> str:
-    said = record.get(name)
-    return said if isinstance(said, str) and said else otherwise
+    value = record.get(name)
+    return value if isinstance(value, str) and value else otherwise
 
 
 def _timestamp(record: Mapping[str, Any], memory: Memory) -> str:
@@ -230,11 +232,11 @@ def _timestamp(record: Mapping[str, Any], memory: Memory) -> str:
 
 
 def _importance(record: Mapping[str, Any], memory: Memory) -> float | None:
-    said = record.get("importance", memory.importance / 100)
-    if said is None:
+    value = record.get("importance", memory.importance / 100)
+    if value is None:
         return None
-    number = isinstance(said, int | float) and not isinstance(said, bool)
-    return said if number and 0 <= said <= 1 else memory.importance / 100
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if number and 0 <= value <= 1 else memory.importance / 100
 
 
 def _is_cost(value: Any) -> bool:
@@ -262,7 +264,7 @@ def _is_deep(value: Any, levels: int) -> bool:
         value = value.values()
     elif not isinstance(value, list | tuple):
         return False
-    return levels == 0 or any(_is_deep(each, levels - 1) for each in value)
+    return levels == 0 or any(_is_deep(item, levels - 1) for item in value)
 
 
 def _source_type(tier: Tier) -> SourceType:

@@ -28,9 +28,9 @@ def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
     text = output if isinstance(output, str) else written
     if len(written) <= MAX_OUTPUT_CHARS:
         return text, {"output": output}
-    kept = shortened(text, MAX_OUTPUT_CHARS)
-    return kept, {
-        "output": kept,
+    shortened_text = shortened(text, MAX_OUTPUT_CHARS)
+    return shortened_text, {
+        "output": shortened_text,
         "shortened": True,
         "length": len(text),
         "sha256": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),

@@ -97,10 +97,10 @@ def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tu
     backend.add(item)
     if backend.count() <= max_items:
         return ()
-    gone = evicted(map(held, backend.list_all()), max_items, new=item.context_item_id)
-    for one in gone:
-        backend.delete(one)
-    return gone
+    evicted_items = evicted(map(held, backend.list_all()), max_items, new=item.context_item_id)
+    for item_id in evicted_items:
+        backend.delete(item_id)
+    return evicted_items
 
 
 class TaskMemoryStore(ItemStore):
@@ -121,8 +121,8 @@ class TaskMemoryStore(ItemStore):
         clock: Clock | None = None,
         ids: IdSource | None = None,
     ) -> None:
-        given = InMemoryBackend() if backend is None else backend
-        super().__init__(given, clock=clock, ids=ids)
+        items = InMemoryBackend() if backend is None else backend
+        super().__init__(items, clock=clock, ids=ids)
         self.task_id = task_id
 
     def add_reasoning(self, text: str, stage_id: str, *, item_id: str | None = None) -> ContextItem:
@@ -164,7 +164,7 @@ class TaskMemoryStore(ItemStore):
         Raises:
             InvalidInput: the output is no plain JSON, or an id is no name.
         """
-        text, told = output_payload(output)
+        text, payload = output_payload(output)
         return self._add(
             f"tool-{tool_id}",
             text,
@@ -172,7 +172,7 @@ class TaskMemoryStore(ItemStore):
             stage_id=stage_id,
             tags=("task", "tool", tool_id) + (() if stage_id is None else (stage_id,)),
             importance=0.7,
-            payload={"tool_id": tool_id, **told},
+            payload={"tool_id": tool_id, **payload},
             item_id=item_id,
         )
 
@@ -193,9 +193,9 @@ class TaskMemoryStore(ItemStore):
     ) -> ContextItem:
         item = self._item(prefix, text, source=self._source(stage_id), **fields)
         if item_id is not None:
-            known = self.backend.get(item_id)
-            if known is not None:
-                return known
+            existing = self.backend.get(item_id)
+            if existing is not None:
+                return existing
             item = item.model_copy(update={"context_item_id": item_id})
         self.backend.add(item)
         return item
@@ -334,8 +334,8 @@ class GlobalMemoryStore(ItemStore):
 
     def _new(self, prefix: str, text: str, *, kind: str, group: str, **fields: Any) -> ContextItem:
         tags = ["global", kind, group]
-        said = self._statement(text)
-        return self._item(prefix, said, kind=kind, source=SOURCE, tags=tags, **fields)
+        statement = self._statement(text)
+        return self._item(prefix, statement, kind=kind, source=SOURCE, tags=tags, **fields)
 
 
 # What failed, however a program describes it.
@@ -351,14 +351,14 @@ def failure_fields(failure: FailureSignature) -> tuple[str, dict[str, Any]]:
     Raises:
         InvalidInput: it is none of the three, has no code, or holds what JSON cannot.
     """
-    told = _fields(failure)
-    code = told.get("code")
+    fields = _fields(failure)
+    code = fields.get("code")
     if isinstance(code, Enum):
         code = code.value
     if isinstance(code, bool) or not isinstance(code, str | int) or code == "":
         raise InvalidInput("a failure needs a code", field="failure.code")
     try:
-        plain: dict[str, Any] = to_jsonable_python(told, inf_nan_mode="strings")
+        plain: dict[str, Any] = to_jsonable_python(fields, inf_nan_mode="strings")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise InvalidInput(
             "a failure contains a value that JSON cannot represent", field="failure"
@@ -438,13 +438,13 @@ class ProjectMemoryStore(ItemStore):
         Raises:
             InvalidInput: as ``add_decision``; or see ``failures.failure_fields``.
         """
-        code, told = failure_fields(failure)
+        code, fields = failure_fields(failure)
         return self._add(
             lesson,
             kind="failure",
             tags=[code],
             importance=0.85,
-            payload={"failure": told, "lesson": lesson},
+            payload={"failure": fields, "lesson": lesson},
         )
 
     def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
@@ -452,9 +452,9 @@ class ProjectMemoryStore(ItemStore):
         them.
         """
         filters: dict[str, Any] = {"kind": "decision", "source": self._source}
-        wanted = _tags(tags or ())
-        if wanted:
-            filters["tags"] = wanted
+        tag_set = _tags(tags or ())
+        if tag_set:
+            filters["tags"] = tag_set
         return self.backend.query(filters, limit=100)
 
     @property
@@ -462,9 +462,9 @@ class ProjectMemoryStore(ItemStore):
         return f"project/{self.project_id}"
 
     def _add(self, text: str, *, kind: str, tags: list[str], **fields: Any) -> ContextItem:
-        said = self._statement(text)
+        statement = self._statement(text)
         item = self._item(
-            kind, said, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
+            kind, statement, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
         )
         add_bounded(self.backend, item, self.max_items)
         return item

@@ -78,8 +78,8 @@ class TokenCounters:
             return self._estimate, ()
         if model not in self._found and self._start(model) is not None:
             return self._estimate, (_LOADING,)
-        found = self._found.get(model)
-        return (self._estimate, (_UNKNOWN,)) if found is None else (found, ())
+        counter = self._found.get(model)
+        return (self._estimate, (_UNKNOWN,)) if counter is None else (counter, ())
 
     def wait(self, model: str, timeout_s: float | None = None) -> bool:
         """Wait until the counter of a model is known; return True when it is.
@@ -107,8 +107,8 @@ class TokenCounters:
     def _load(self, model: str) -> None:
         from memgraph.providers.litellm_tokens import tokenizer_of
 
-        found = None
+        counter = None
         try:
-            found = tokenizer_of(model)
+            counter = tokenizer_of(model)
         finally:
-            self._found[model] = found
+            self._found[model] = counter

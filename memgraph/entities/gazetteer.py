@@ -35,11 +35,11 @@ def gazetteer() -> Gazetteer:
     ordinary = frozenset(_words("not_entities.txt"))
     ambiguous = frozenset(_words("ambiguous_names.txt"))
     written = frozenset(_words("given_names.txt")) | ambiguous
-    given = written | {without_accents(name) for name in written}
-    lower = {name.lower() for name in given - ambiguous - ordinary if len(name) >= 4}
+    given_names = written | {without_accents(name) for name in written}
+    lower = {name.lower() for name in given_names - ambiguous - ordinary if len(name) >= 4}
     return Gazetteer(
-        given=given,
-        ambiguous=ambiguous | (given & ordinary),
+        given=given_names,
+        ambiguous=ambiguous | (given_names & ordinary),
         lower_given=frozenset(lower - {word.lower() for word in ordinary | ambiguous}),
         surnames=frozenset(_words("surnames.txt")),
         places=frozenset(_phrases("places.txt")),

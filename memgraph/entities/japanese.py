@@ -55,8 +55,8 @@ def _person_end(text: str, start: int, end: int) -> int | None:
     run = text[start:end]
     for title in _TITLES:
         name = run.removesuffix(title)
-        known = name in gazetteer().cues["ja_surname"]
-        if name != run and (known or (0 < len(name) <= 4 and title in ("様", "氏"))):
+        is_surname = name in gazetteer().cues["ja_surname"]
+        if name != run and (is_surname or (0 < len(name) <= 4 and title in ("様", "氏"))):
             return start + len(name)
     if text.startswith(_HONORIFICS, end) and len(run) <= 12:
         return end

@@ -75,18 +75,18 @@ class KnownNames:
             return []
         written = text if text.isascii() else unicodedata.normalize("NFKC", text)
         folded, places = _fold(written)
-        found = [*self._large.find(folded), *self._small.find(folded)]
-        found.sort(key=lambda each: (each.start, -each.end))
-        kept: list[KnownMatch] = []
+        matches = [*self._large.find(folded), *self._small.find(folded)]
+        matches.sort(key=lambda match: (match.start, -match.end))
+        chosen: list[KnownMatch] = []
         end = 0
-        for each in found:
-            if each.start < end:
+        for match in matches:
+            if match.start < end:
                 continue
-            start, stop = places[each.start], places[each.end]
-            if _is_whole(written, start, stop) and self._counts(written, start, stop, each.key):
-                kept.append(KnownMatch(start, stop, each.key))
-                end = each.end
-        return kept
+            start, stop = places[match.start], places[match.end]
+            if _is_whole(written, start, stop) and self._counts(written, start, stop, match.key):
+                chosen.append(KnownMatch(start, stop, match.key))
+                end = match.end
+        return chosen
 
     def _counts(self, text: str, start: int, end: int, key: str) -> bool:
         """Return True when the name is written as a name there."""
@@ -110,8 +110,8 @@ class _Automaton:
     def find(self, folded: str) -> list[KnownMatch]:
         if self._search is None:
             return []
-        found = self._search.find_matches_as_indexes(folded, overlapping=True)
-        return [KnownMatch(start, end, self.keys[at]) for at, start, end in found]
+        matches = self._search.find_matches_as_indexes(folded, overlapping=True)
+        return [KnownMatch(start, end, self.keys[at]) for at, start, end in matches]
 
 
 def _fold(text: str) -> tuple[str, range | list[int]]:

@@ -13,8 +13,7 @@ from memgraph.entities.providers import EntityFindings
 from memgraph.entities.spans import EntitySpan
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EntityType
-from memgraph.providers.completion import CompletionProvider
-from memgraph.providers.fence import fenced
+from memgraph.providers.completion import CompletionProvider, fenced
 
 # A model gives no probability that could be compared with the others'.
 CONFIDENCE: Final = 0.8
@@ -101,19 +100,19 @@ def judge(answer: Any, text: str) -> EntityFindings:
 
     Each item is judged by itself; a rejected one does not affect the others. Pure.
     """
-    given = answer.get("entities") if isinstance(answer, dict) else None
-    if not isinstance(given, list):
+    items = answer.get("entities") if isinstance(answer, dict) else None
+    if not isinstance(items, list):
         return EntityFindings([], (ANSWER_INVALID,))
     spans: list[EntitySpan] = []
     rejected: list[str] = []
-    for item in given[:MAX_ENTITIES]:
-        found = _judge_item(item, text)
-        if isinstance(found, str):
-            rejected.append(found)
+    for item in items[:MAX_ENTITIES]:
+        outcome = _judge_item(item, text)
+        if isinstance(outcome, str):
+            rejected.append(outcome)
         else:
-            spans.extend(found)
+            spans.extend(outcome)
     # However many there were, they are one finding: a model can write thousands.
-    if len(given) > MAX_ENTITIES:
+    if len(items) > MAX_ENTITIES:
         rejected.append(TOO_MANY)
     return EntityFindings(spans, tuple(rejected))
 
@@ -125,13 +124,13 @@ def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
     name, kind = item.get("name"), item.get("type")
     if not isinstance(name, str) or not 1 <= len(name.strip()) <= MAX_NAME_CHARS:
         return SHAPE_INVALID
-    if not isinstance(kind, str) or kind not in [each.value for each in TYPES]:
+    if not isinstance(kind, str) or kind not in [match.value for match in TYPES]:
         return TYPE_UNKNOWN
     name = name.strip()
     if not any(letter.isalnum() for letter in name):
         return SHAPE_INVALID
-    found = [
-        EntitySpan(name, each.start(), each.end(), EntityType(kind), CONFIDENCE, "llm")
-        for each in islice(re.finditer(as_a_word(name), text), MAX_MENTIONS)
+    mentions = [
+        EntitySpan(name, match.start(), match.end(), EntityType(kind), CONFIDENCE, "llm")
+        for match in islice(re.finditer(as_a_word(name), text), MAX_MENTIONS)
     ]
-    return found or NOT_IN_TEXT
+    return mentions or NOT_IN_TEXT

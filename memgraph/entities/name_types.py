@@ -57,16 +57,16 @@ def guess_type(
         marked = (EntityType.LOCATION, 0.8) if len(words[-1].text) > _SHORTEST + 3 else None
     if marked is not None:
         return marked
-    given = is_given(words[0].text, lists)
+    has_given_name = is_given(words[0].text, lists)
     if phrase in lists.places and words[0].lower in lists.cues["place_or_word"]:
         return (EntityType.LOCATION, 0.8) if _place_before(sentence, low, lists) else None
     if phrase in lists.places:
-        if not given:
+        if not has_given_name:
             return EntityType.LOCATION, 0.9
         return (EntityType.PERSON, UNSURE) if headed else _person_or_place(sentence, low, lists)
     if several:
-        return _several(sentence, low, high, lists, given=given, headed=headed)
-    if given:
+        return _several(sentence, low, high, lists, has_given_name=has_given_name, headed=headed)
+    if has_given_name:
         return _one_given(sentence, low, lists, headed=headed)
     return None if headed else _one_unknown(sentence, low, lists)
 
@@ -80,7 +80,7 @@ def _by_mark(sentence: TaggedText, low: int, high: int, lists: Gazetteer) -> Gue
     """Return the type by a word of the name itself."""
     cues, words = lists.cues, sentence.words(low, high)
     lowers, before = [word.lower for word in words], sentence.lower(low - 1)
-    given = is_given(words[0].text, lists)
+    has_given_name = is_given(words[0].text, lists)
     if lowers[0] in _PROJECT_HEADS:
         return EntityType.PROJECT, 0.9
     if words[0].text in lists.organizations:
@@ -88,11 +88,11 @@ def _by_mark(sentence: TaggedText, low: int, high: int, lists: Gazetteer) -> Gue
         return EntityType.ORGANIZATION, UNSURE
     if lowers[-1] in cues["place_word"]:
         # "Frank Ocean" sings; "Madison Park" is a place where a place is meant.
-        person = given and high - low == 2 and not _place_before(sentence, low, lists)
+        person = has_given_name and high - low == 2 and not _place_before(sentence, low, lists)
         if not person or lowers[-1] in cues["street"] or before in DETERMINERS:
             return EntityType.LOCATION, 0.8
     weak = lowers[0] in cues["weak_place_head"] and _place_before(sentence, low, lists)
-    if (weak or lowers[0] in cues["place_head"]) and not given:
+    if (weak or lowers[0] in cues["place_head"]) and not has_given_name:
         return EntityType.LOCATION, 0.8
     # "Art Institute of Chicago"
     ends = [at for at in range(1, len(lowers)) if (*lowers, "of")[at + 1] in _OF]
@@ -112,12 +112,18 @@ def _person_or_place(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess:
 
 
 def _several(
-    sentence: TaggedText, low: int, high: int, lists: Gazetteer, *, given: bool, headed: bool
+    sentence: TaggedText,
+    low: int,
+    high: int,
+    lists: Gazetteer,
+    *,
+    has_given_name: bool,
+    headed: bool,
 ) -> Guess | None:
     words = sentence.words(low, high)
     surname = words[-1].text in lists.surnames or words[0].text in lists.surnames
     determined = sentence.lower(low - 1) in DETERMINERS and not words[0].first
-    if given and words[0].text not in lists.ambiguous and not determined:
+    if has_given_name and words[0].text not in lists.ambiguous and not determined:
         return EntityType.PERSON, 0.85 if surname or not headed else UNSURE
     if headed or any(word.text.isupper() and len(word.text) > 2 for word in words):
         return None
@@ -129,12 +135,12 @@ def _several(
     if not determined and not sentence.german:
         if _asked(sentence, low, lists) or (after in _SPEECH and not words[0].first):
             return EntityType.PERSON, 0.6
-        if given and after in lists.cues["person_after"]:
+        if has_given_name and after in lists.cues["person_after"]:
             return EntityType.PERSON, 0.6
     if after in lists.cues["project_after"] and sentence.gap(high - 1) == " ":
         return EntityType.PROJECT, UNSURE
     plain = all(word.text.isalpha() for word in words)
-    if determined or sentence.german or not plain or (words[0].first and not given):
+    if determined or sentence.german or not plain or (words[0].first and not has_given_name):
         return None
     return EntityType.PERSON, UNSURE
 
@@ -303,5 +309,5 @@ def _org_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     if at < 2:
         return False
     introducer = sentence.word(at - 2).text
-    named = introducer in lists.given or introducer in lists.surnames
-    return named and before in ("from", "at", "of", "von", "de", "bei", "chez")
+    is_person = introducer in lists.given or introducer in lists.surnames
+    return is_person and before in ("from", "at", "of", "von", "de", "bei", "chez")

@@ -96,8 +96,8 @@ def _phrase_heads() -> frozenset[str]:
 def _phrase_span(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> EntitySpan:
     start, end = sentence.word(at).start, sentence.word(at + length - 1).end
     phrase = sentence.text[start:end]
-    known = phrase in lists.organizations
-    kind = EntityType.ORGANIZATION if known else EntityType.LOCATION
+    listed = phrase in lists.organizations
+    kind = EntityType.ORGANIZATION if listed else EntityType.LOCATION
     return EntitySpan(phrase, start, end, kind, 0.9)
 
 
@@ -183,9 +183,9 @@ def _remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazette
         return False
     word, cut = sentence.word(begin), sentence.word(begin - 1)
     dated = cut.lower in lists.cues["weekday"] or cut.lower in lists.cues["title"]
-    known = word.text in lists.places or word.text in lists.organizations
+    listed = word.text in lists.places or word.text in lists.organizations
     return (
-        not dated and not known and (word.text not in lists.given or word.text in lists.ambiguous)
+        not dated and not listed and (word.text not in lists.given or word.text in lists.ambiguous)
     )
 
 
@@ -206,12 +206,12 @@ def _cut_first(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> 
         if word.lower in lists.cues["org_head"] or word.lower in lists.cues["place_head"]:
             return False
         return not (word.text in lists.given and follower.text not in lists.given)
-    known = is_given(word.text, lists) or word.text in lists.surnames
+    is_person = is_given(word.text, lists) or word.text in lists.surnames
     return bool(
         word.first
         and follower is not None
         and follower.text in lists.given
-        and not known
+        and not is_person
         and word.lower not in lists.cues["org_head"]
     )
 
@@ -254,10 +254,10 @@ def _lower_cased(sentence: TaggedText, at: int, lists: Gazetteer) -> Iterator[En
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("
-    asking = before in lists.cues["person_before"] or before == "with"
-    asked = asking and sentence.gap(at - 1) in (" ", ": ")
+    addresses = before in lists.cues["person_before"] or before == "with"
+    is_addressed = addresses and sentence.gap(at - 1) in (" ", ": ")
     speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
-    if marked or asked or speaks or word.possessive:
+    if marked or is_addressed or speaks or word.possessive:
         yield _at(sentence, at, EntityType.PERSON, 0.7)
 
 

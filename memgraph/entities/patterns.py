@@ -78,8 +78,8 @@ def _scheme_start(text: str, at: int) -> int:
     while start > 0 and at - start < 12 and (text[start - 1].isalnum() or text[start - 1] in "+-"):
         start -= 1
     scheme = text[start:at].lower()
-    known = gazetteer().cues["scheme"]
-    return start if scheme in known or scheme.partition("+")[0] in known else -1
+    schemes = gazetteer().cues["scheme"]
+    return start if scheme in schemes or scheme.partition("+")[0] in schemes else -1
 
 
 def _without_trailing(text: str, start: int, end: int) -> int:
@@ -163,9 +163,9 @@ def extract(text: str) -> list[EntitySpan]:
     code = code_ranges(text)
     formed = merge([*find_patterns(text, code), *find_dates(text)])
     covered = sorted([(span.start, span.end) for span in formed] + code)
-    found = [*formed, *find_names(text, covered)]
-    found += find_japanese(text)
-    return merge(found)
+    spans = [*formed, *find_names(text, covered)]
+    spans += find_japanese(text)
+    return merge(spans)
 
 
 # Lower-cased, these are verbs more often than months when a number follows ("may 5 people").

@@ -74,7 +74,7 @@ class SpacyNames:
                     f"the spaCy pipeline {self._pipeline!r} failed: {type(error).__name__}",
                     provider=self.name,
                 ) from error
-        return [EntityFindings(list(_spans(each))) for each in documents]
+        return [EntityFindings(list(_spans(document))) for document in documents]
 
     def _load(self) -> Language:
         if self._loaded is None:
@@ -95,8 +95,8 @@ class SpacyNames:
 
 
 def _spans(document: Doc) -> Iterator[EntitySpan]:
-    for each in document.ents:
-        span = _span(document.text, each)
+    for entity in document.ents:
+        span = _span(document.text, entity)
         if span is not None:
             yield span
 
@@ -117,8 +117,8 @@ def _span(text: str, entity: Any) -> EntitySpan | None:
 
 
 def _type_of(label: str) -> EntityType | None:
-    known = _TYPES.get(label.upper())
-    if known is not None:
-        return known
+    entity_type = _TYPES.get(label.upper())
+    if entity_type is not None:
+        return entity_type
     lower = label.lower()
     return EntityType(lower) if lower in EntityType.__members__.values() else None

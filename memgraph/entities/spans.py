@@ -32,21 +32,21 @@ def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
     Of two that overlap the one of the better provider is kept, then the more confident, the longer,
     the earlier. What rules read from a form (an address, a date) goes before all.
     """
-    given = list(spans)
-    if len(given) < 2:
-        return given
+    candidates = list(spans)
+    if len(candidates) < 2:
+        return candidates
     ranked = sorted(
-        given, key=lambda s: (-_rank(s), -s.confidence, s.start - s.end, s.start, s.type.value)
+        candidates, key=lambda s: (-_rank(s), -s.confidence, s.start - s.end, s.start, s.type.value)
     )
-    kept: list[EntitySpan] = []
-    taken: set[int] = set()
+    chosen: list[EntitySpan] = []
+    covered: set[int] = set()
     for span in ranked:
         # Spans are short (bounded by the rules), so marking positions keeps this linear.
         positions = range(span.start, span.end)
-        if taken.isdisjoint(positions):
-            taken.update(positions)
-            kept.append(span)
-    return sorted(kept, key=lambda s: s.start)
+        if covered.isdisjoint(positions):
+            covered.update(positions)
+            chosen.append(span)
+    return sorted(chosen, key=lambda s: s.start)
 
 
 def _rank(span: EntitySpan) -> int:

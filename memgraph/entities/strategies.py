@@ -33,7 +33,7 @@ class EntityStrategy:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(each.name for each in self.providers)
+        return tuple(provider.name for provider in self.providers)
 
     def extract(self, texts: Sequence[str], *, without: Collection[str] = ()) -> StrategyResult:
         """Return the entities of each text.
@@ -47,14 +47,20 @@ class EntityStrategy:
             if provider.name in without:
                 continue
             try:
-                found = provider.extract_many(texts)
+                results = provider.extract_many(texts)
             except (ProviderError, ExtraMissing) as error:
                 failures[provider.name] = error
                 continue
-            for findings, one in zip(by_text, found, strict=True):
-                findings.append(one)
+            for findings, result in zip(by_text, results, strict=True):
+                findings.append(result)
         return StrategyResult(
-            spans=[merge(span for one in each for span in one.spans) for each in by_text],
-            rejected=[tuple(code for one in each for code in one.rejected) for each in by_text],
+            spans=[
+                merge(span for result in results_of_text for span in result.spans)
+                for results_of_text in by_text
+            ],
+            rejected=[
+                tuple(code for result in results_of_text for code in result.rejected)
+                for results_of_text in by_text
+            ],
             failures=failures,
         )

@@ -175,8 +175,8 @@ def _capital_lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of lines in which every word but the smallest has a capital letter."""
     for line in _LINE.finditer(text):
         words = _LETTERS.findall(line[0])
-        capital = sum(each[0].isupper() for each in words)
-        small = (each in _SMALL for each in words if not each[0].isupper())
+        capital = sum(word[0].isupper() for word in words)
+        small = (word in _SMALL for word in words if not word[0].isupper())
         if capital > _TITLE_WORDS and all(small):
             yield line.span()
 
@@ -207,10 +207,10 @@ def read_words(text: str, covered: Sequence[tuple[int, int]]) -> TaggedText:
     written, offsets = parts[1::2], list(accumulate(map(len, parts)))
     starts, ends = offsets[:-1:2], offsets[1::2]
     if covered or max(map(len, written), default=0) > _MAX_WORD:
-        kept = list(_outside(starts, ends, covered))
-        written = [written[at] for at in kept]
-        starts, ends = [starts[at] for at in kept], [ends[at] for at in kept]
-    return TaggedText(text, [_forms[each] for each in written], starts, ends)
+        places = list(_outside(starts, ends, covered))
+        written = [written[at] for at in places]
+        starts, ends = [starts[at] for at in places], [ends[at] for at in places]
+    return TaggedText(text, [_forms[word] for word in written], starts, ends)
 
 
 def _outside(

@@ -94,23 +94,29 @@ class _Reading:
         ids = sorted((edge.from_id, edge.to_id))
         memories = graph.visible_memories(snapshot, ids, view)
         sources = graph.sources_of(snapshot, memories.values())
-        by_id = {each.source_id: each for each in sources}
-        paths = evidence.broken(snapshot, ids, view)
+        by_id = {source.source_id: source for source in sources}
+        paths = evidence.broken_evidence(snapshot, ids, view)
         premises = described(snapshot, paths, view)
         tiers = self._tiers(ids)
-        in_order = sorted(memories.values(), key=lambda each: (each.created_at, each.memory_id))
+        in_order = sorted(
+            memories.values(), key=lambda memory: (memory.created_at, memory.memory_id)
+        )
         first, second = (
             self._side(
-                each, by_id[each.source_id], tiers[each.memory_id], premises.get(each.memory_id)
+                memory,
+                by_id[memory.source_id],
+                tiers[memory.memory_id],
+                premises.get(memory.memory_id),
             )
-            for each in in_order
+            for memory in in_order
         )
         state = contradiction_state(edge.resolution)
         journal = self._journal(edge)
         return Case(
             edge=edge,
             state=state,
-            moot=state == "open" and {each.status for each in in_order} != {MemoryStatus.ACTIVE},
+            moot=state == "open"
+            and {memory.status for memory in in_order} != {MemoryStatus.ACTIVE},
             sides=(first, second),
             suggestion=_suggestion(first, second) if state == "open" else None,
             journal=journal[-MAX_JOURNAL:],
@@ -123,9 +129,9 @@ class _Reading:
         snapshot, then = self._snapshot, self._view.as_of
         if then is not None:
             return trust_rows.protections_then(snapshot, self._trust, ids, then)
-        trust = trust_rows.with_told(snapshot, self._trust)
-        found = trust_rows.protections(snapshot, trust, ids)
-        return {one: (tier, True) for one, tier in found.items()}
+        trust = trust_rows.with_assigned(snapshot, self._trust)
+        protections = trust_rows.protections(snapshot, trust, ids)
+        return {memory_id: (tier, True) for memory_id, tier in protections.items()}
 
     def _edge(self, edge_id: str) -> Edge:
         """Return the edge as the view sees it: it is missing when one of its ends is."""
@@ -139,8 +145,8 @@ class _Reading:
             if edge.edge_id == edge_id:
                 return edge
         if known.edge_type is not EdgeType.CONTRADICTS:
-            told = f"{edge_id} is a {known.edge_type.value} edge, no contradiction"
-            raise NotFound(told, edge_id=edge_id)
+            message = f"{edge_id} is a {known.edge_type.value} edge, no contradiction"
+            raise NotFound(message, edge_id=edge_id)
         raise edges.missing(edge_id)
 
     def _side(
@@ -157,8 +163,8 @@ class _Reading:
             memory=memory,
             source=source,
             supports=tuple(
-                MemorySupport(source=each, added_at=at)
-                for at, each in trust_rows.further(snapshot, memory_id, until=until)
+                MemorySupport(source=further_source, added_at=at)
+                for at, further_source in trust_rows.further(snapshot, memory_id, until=until)
             ),
             independent_sources=independent_sources(own, added),
             said_at=memory.created_at if memory.event_time is None else memory.event_time,
@@ -173,20 +179,22 @@ class _Reading:
     def _influence(self, memory_id: str) -> Influence:
         snapshot, view = self._snapshot, self._view
         until = MAX_MS if view.as_of is None else view.as_of
-        found = influence.naming(snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until)
-        recalls = found[:MAX_RECEIPTS]
-        runs = sorted({each.workflow_run_id for each in recalls if each.workflow_run_id})
-        talks = sorted({each.conversation_id for each in recalls if each.conversation_id})
-        walk = evidence.walked(snapshot, [memory_id], view, Direction.IN)
+        mentions = influence.receipts_naming(
+            snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until
+        )
+        recalls = mentions[:MAX_RECEIPTS]
+        runs = sorted({recall.workflow_run_id for recall in recalls if recall.workflow_run_id})
+        talks = sorted({recall.conversation_id for recall in recalls if recall.conversation_id})
+        walk = evidence.walk(snapshot, [memory_id], view, Direction.IN)
         listed = MAX_LISTED if self._names else 0
         longest = max(len(recalls), len(runs), len(talks)) if self._names else 0
         return Influence(
             recalls=len(recalls),
-            receipts=tuple(each.receipt_id for each in recalls[:listed]),
+            receipts=tuple(recall.receipt_id for recall in recalls[:listed]),
             runs=tuple(runs[:listed]),
             conversations=tuple(talks[:listed]),
-            derived=len({each.dependent_id for each in walk.bases} - {memory_id}),
-            cut=walk.cut or len(found) > MAX_RECEIPTS or longest > MAX_LISTED,
+            derived=len({link.dependent_id for link in walk.bases} - {memory_id}),
+            cut=walk.cut or len(mentions) > MAX_RECEIPTS or longest > MAX_LISTED,
         )
 
     def _journal(self, edge: Edge) -> tuple[JournalNote, ...]:
@@ -196,14 +204,16 @@ class _Reading:
         return journal_notes(self._snapshot, self._view, rows)
 
 
-def _suggestion(one: CaseSide, other: CaseSide) -> Suggestion:
-    found = suggest(_facts(one), _facts(other))
+def _suggestion(first: CaseSide, second: CaseSide) -> Suggestion:
+    suggested = suggest(_facts(first), _facts(second))
     return Suggestion(
-        winner_id=found.winner_id,
-        confidence=found.confidence,
+        winner_id=suggested.winner_id,
+        confidence=suggested.confidence,
         reasons=tuple(
-            SuggestionReason(code=each.ground, favours=each.favours, weight=round(each.weight, 3))
-            for each in found.reasons
+            SuggestionReason(
+                code=reason_.ground, favours=reason_.favours, weight=round(reason_.weight, 3)
+            )
+            for reason_ in suggested.reasons
         ),
     )
 

@@ -85,13 +85,13 @@ def list_contradictions(
             resolved=state == "resolved",
             limit=limit + 1,
             after=place,
-            sought=sought,
+            criteria=sought,
         )
-        shown = edges[:limit]
-        ends = {end for edge in shown for end in (edge.from_id, edge.to_id)}
+        page = edges[:limit]
+        ends = {end for edge in page for end in (edge.from_id, edge.to_id)}
         memories = graph.visible_memories(snapshot, ends, view)
         sources = graph.sources_of(snapshot, memories.values())
-    items = _described(shown, memories, sources, now_ms if as_of is None else as_of)
+    items = _described(page, memories, sources, now_ms if as_of is None else as_of)
     return ContradictionPage(
         items=tuple(items), next_after=place_after(items[-1], state) if len(edges) > limit else None
     )
@@ -108,8 +108,8 @@ def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[in
 
     One with a time is not looked up, so that it does not disclose whether there is such an edge.
     """
-    if told := _PLACE.fullmatch(after):
-        return int(told[1]), told[2]
+    if match := _PLACE.fullmatch(after):
+        return int(match[1]), match[2]
     times = edges_rows.contradiction_times(snapshot, after, view)
     time = None if times is None else times[1 if state == "resolved" else 0]
     if time is None:
@@ -125,8 +125,8 @@ def _sought(
         if value is None:
             continue
         if len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value):
-            told = f"{field} has at most {MAX_SOUGHT_CHARS} characters, such as can be stored"
-            raise InvalidInput(told, field=field)
+            message = f"{field} has at most {MAX_SOUGHT_CHARS} characters, such as can be stored"
+            raise InvalidInput(message, field=field)
     words = () if text is None else tuple(text.split())
     return ContradictionFilter(words, memory_id, dismissed, oldest_first)
 
@@ -145,10 +145,10 @@ def _described(
 
 
 def describe(
-    edge: Edge, one: Memory, other: Memory, sources: dict[str, StoredSource], now_ms: int
+    edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
     """Return a Contradicts edge and its two memories as one value; pure."""
-    first, second = sorted((one, other), key=lambda each: (each.created_at, each.memory_id))
+    first, second = sorted((left, right), key=lambda memory: (memory.created_at, memory.memory_id))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
     statuses = {first.status, second.status}
     return Contradiction(

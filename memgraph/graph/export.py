@@ -125,8 +125,8 @@ def export(graph: Subgraph, form: str) -> str:
     """
     write = FORMATS.get(form)
     if write is None:
-        known = ", ".join(FORMATS)
-        raise InvalidInput(f"unknown format; use one of:  {known}", field="format")
+        formats = ", ".join(FORMATS)
+        raise InvalidInput(f"unknown format; use one of:  {formats}", field="format")
     return write(graph)
 
 
@@ -168,4 +168,6 @@ def _dot(text: str) -> str:
 
 def _mermaid(text: str) -> str:
     # Quotes end a label, backticks and %% start other syntax, and "style…:…#…;" is rewritten.
-    return "".join(one if _MERMAID_PLAIN.match(one) else f"#{ord(one)};" for one in flatten(text))
+    return "".join(
+        char if _MERMAID_PLAIN.match(char) else f"#{ord(char)};" for char in flatten(text)
+    )

@@ -82,9 +82,9 @@ def history(
         )
 
 
-def _values(memory: Memory, kept: Sequence[tuple[Any, ...]]) -> tuple[ValuePeriod, ...]:
+def _values(memory: Memory, revisions: Sequence[tuple[Any, ...]]) -> tuple[ValuePeriod, ...]:
     periods, since = [], memory.created_at
-    for until, importance, confidence, decay_rate, valid_until, tags in kept:
+    for until, importance, confidence, decay_rate, valid_until, tags in revisions:
         # What changed twice at one moment never held in between.
         if until > since:
             periods.append(
@@ -122,12 +122,12 @@ class _Comparing:
 
     def made(self) -> Diff:
         snapshot, view, during = self._snapshot, self._view, self._during
-        began = _by_change(history_rows.begun(snapshot, view, during))
-        found = history_rows.contradicted(snapshot, view, during)
+        began = _by_change(history_rows.statuses_begun(snapshot, view, during))
+        contradicted = history_rows.contradictions_found(snapshot, view, during)
         decided = self._decided()
-        moved = history_rows.moved(snapshot, view, during)
-        counts = {name: len(each) for name, each in (began | decided).items()}
-        counts |= {"contradicted": len(found), "confidence": len(moved)}
+        moved = history_rows.confidence_moves(snapshot, view, during)
+        counts = {name: len(events) for name, events in (began | decided).items()}
+        counts |= {"contradicted": len(contradicted), "confidence": len(moved)}
         cut = any(count > self._limit for count in counts.values())
         learnt, replaced, retracted, restored = (
             self._memory_events(began[name]) for name in _STATUSES
@@ -142,79 +142,84 @@ class _Comparing:
             replaced=replaced,
             retracted=retracted,
             restored=restored,
-            contradicted=self._found(found[: self._limit]),
+            contradicted=self._found(contradicted[: self._limit]),
             resolved=resolved,
             dismissed=dismissed,
             reopened=reopened,
-            confidence=tuple(ConfidenceChange(**each._asdict()) for each in moved[: self._limit]),
+            confidence=tuple(
+                ConfidenceChange(**change._asdict()) for change in moved[: self._limit]
+            ),
             counts=dict(sorted(counts.items()))
-            | {"said": history_rows.said(snapshot, view, during)},
+            | {"said": history_rows.turns_stored(snapshot, view, during)},
             cut=cut,
         )
 
-    def _memory_events(self, given: Sequence[StatusStart]) -> tuple[MemoryEvent, ...]:
-        shown = given[: self._limit]
-        reasons = without_hidden(self._snapshot, self._view, [each.reason for each in shown])
+    def _memory_events(self, starts: Sequence[StatusStart]) -> tuple[MemoryEvent, ...]:
+        page = starts[: self._limit]
+        reasons = without_hidden(self._snapshot, self._view, [start.reason for start in page])
         return tuple(
             MemoryEvent(
-                memory_id=each.memory_id,
-                kind=MemoryKind(each.kind),
-                type=MemoryType(each.type),
-                text=each.text,
-                at=each.at,
-                actor=each.actor,
+                memory_id=start.memory_id,
+                kind=MemoryKind(start.kind),
+                type=MemoryType(start.type),
+                text=start.text,
+                at=start.at,
+                actor=start.actor,
                 reason=reason,
             )
-            for each, reason in zip(shown, reasons, strict=True)
+            for start, reason in zip(page, reasons, strict=True)
         )
 
-    def _found(self, given: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
-        told = history_rows.who_found(self._snapshot, given)
+    def _found(self, pairs: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
+        finders = history_rows.finders(self._snapshot, pairs)
         events = []
-        for each in given:
-            actor, reason = told.get(each.edge_id, (None, None))
-            events.append(_event(each, each.created_at, actor, reason or None))
+        for pair in pairs:
+            actor, reason = finders.get(pair.edge_id, (None, None))
+            events.append(_event(pair, pair.created_at, actor, reason or None))
         return tuple(events)
 
     def _decided(self) -> dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]]:
         """Return visible decisions by kind, newest first."""
         entries = [
-            (each, _details(each)) for each in history_rows.decisions(self._snapshot, self._during)
+            (decision, _details(decision))
+            for decision in history_rows.decisions(self._snapshot, self._during)
         ]
-        named = {str(details.get("edge_id")) for _, details in entries}
-        seen = history_rows.pairs(self._snapshot, self._view, named)
-        found: dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]] = {
+        edge_ids = {str(details.get("edge_id")) for _, details in entries}
+        visible = history_rows.pairs(self._snapshot, self._view, edge_ids)
+        by_change: dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]] = {
             name: [] for name in _DECIDED.values()
         }
-        for each, details in entries:
-            pair = seen.get(str(details.get("edge_id")))
+        for decision, details in entries:
+            pair = visible.get(str(details.get("edge_id")))
             if pair is not None:
-                found[_DECIDED[each.action]].append((pair, each, details))
-        return found
+                by_change[_DECIDED[decision.action]].append((pair, decision, details))
+        return by_change
 
     def _pair_events(
-        self, given: Sequence[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]
+        self, events: Sequence[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]
     ) -> tuple[PairEvent, ...]:
-        shown = given[: self._limit]
-        told = without_hidden(self._snapshot, self._view, [details for *_, details in shown])
+        page = events[: self._limit]
+        readable = without_hidden(self._snapshot, self._view, [details for *_, details in page])
         return tuple(
-            _event(pair, each.at, each.actor, details.get("reason"), details.get("winner_id"))
-            for (pair, each, _), details in zip(shown, told, strict=True)
+            _event(
+                pair, decision.at, decision.actor, details.get("reason"), details.get("winner_id")
+            )
+            for (pair, decision, _), details in zip(page, readable, strict=True)
         )
 
 
-def _by_change(given: Iterable[StatusStart]) -> dict[str, list[StatusStart]]:
-    found: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
-    for each in given:
-        if each.first:
-            found["learnt"].append(each)
-        elif each.status == MemoryStatus.ACTIVE:
-            found["restored"].append(each)
-        elif each.status == MemoryStatus.SUPERSEDED:
-            found["replaced"].append(each)
+def _by_change(starts: Iterable[StatusStart]) -> dict[str, list[StatusStart]]:
+    by_change: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
+    for start in starts:
+        if start.first:
+            by_change["learnt"].append(start)
+        elif start.status == MemoryStatus.ACTIVE:
+            by_change["restored"].append(start)
+        elif start.status == MemoryStatus.SUPERSEDED:
+            by_change["replaced"].append(start)
         else:
-            found["retracted"].append(each)
-    return found
+            by_change["retracted"].append(start)
+    return by_change
 
 
 def _event(
@@ -237,6 +242,6 @@ def _event(
     )
 
 
-def _details(each: EdgeDecision) -> dict[str, Any]:
-    details = read_details(each.details)
+def _details(decision: EdgeDecision) -> dict[str, Any]:
+    details = read_details(decision.details)
     return details if isinstance(details, dict) else {}

@@ -72,11 +72,11 @@ def impact(
         walk = _Walk(snapshot, View(viewer, as_of), max_nodes)
         memory = graph.visible_memory(snapshot, memory_id, walk.view)
         derived = walk.from_([memory_id], Direction.IN)
-        named = [memory_id, *(each.memory_id for each in derived)]
+        memory_ids = [memory_id, *(link.memory_id for link in derived)]
         hand_outs = walk.bounded(
-            influence.naming(
+            influence.receipts_naming(
                 snapshot,
-                named,
+                memory_ids,
                 walk.view,
                 limit=max_nodes + 1,
                 until=MAX_MS if as_of is None else as_of,
@@ -84,15 +84,15 @@ def impact(
         )
         runs = _reached(walk, "workflow_run_id", hand_outs)
         conversations = _reached(walk, "conversation_id", hand_outs)
-        left = {one for each in (*runs, *conversations) for one in each.left}
+        remembered = {memory_id for reach in (*runs, *conversations) for memory_id in reach.left}
         memories = graph.visible_memories(
-            snapshot, list(dict.fromkeys((*named, *sorted(left)))), walk.view
+            snapshot, list(dict.fromkeys((*memory_ids, *sorted(remembered)))), walk.view
         )
     return Impact(
         memory_id=memory.memory_id,
         derived=derived,
         hand_outs=hand_outs,
-        purposes=dict(sorted(Counter(each.purpose for each in hand_outs).items())),
+        purposes=dict(sorted(Counter(mention.purpose for mention in hand_outs).items())),
         runs=runs,
         conversations=conversations,
         memories=tuple(memories.values()),
@@ -140,12 +140,12 @@ def grounds_of_run(
     with database.read() as snapshot:
         walk = _Walk(snapshot, View(viewer), max_nodes)
         hand_outs = walk.bounded(
-            influence.given_to(
+            influence.receipts_for(
                 snapshot, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
             )
         )
         run = NamedSource(SourceName.RUN, workflow_run_id)
-        if not hand_outs and not sources_rows.is_seen(snapshot, run, walk.view):
+        if not hand_outs and not sources_rows.is_visible(snapshot, run, walk.view):
             name = workflow_run_id[:80]
             raise NotFound(
                 f"no run {name!r}: no receipt and no memory belongs to it",
@@ -167,12 +167,12 @@ class _Walk:
     def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
         """Return what is reached step by step, each memory once, at its shortest distance."""
         links: dict[str, Link] = {}
-        known = set(seeds)
+        visited = set(seeds)
         frontier: Sequence[str] = seeds
         for distance in range(1, MAX_DEPTH + 2):
             if not frontier:
                 break
-            fresh = self._step(frontier, direction, distance, known)
+            fresh = self._step(frontier, direction, distance, visited)
             if fresh and distance > MAX_DEPTH:
                 self.cut.add("depth")
                 break
@@ -180,36 +180,36 @@ class _Walk:
             if len(fresh) > room:
                 self.cut.add("max_nodes")
             frontier = list(fresh)[:room]
-            links |= {one: fresh[one] for one in frontier}
-            known.update(frontier)
+            links |= {memory_id: fresh[memory_id] for memory_id in frontier}
+            visited.update(frontier)
         return tuple(links.values())
 
     def _step(
-        self, frontier: Sequence[str], direction: Direction, distance: int, known: Collection[str]
+        self, frontier: Sequence[str], direction: Direction, distance: int, visited: Collection[str]
     ) -> dict[str, Link]:
-        most = _ROWS_PER_NODE * self.max_nodes
+        limit = _ROWS_PER_NODE * self.max_nodes
         steps = graph.linked(
             self.snapshot,
             frontier,
             self.view,
             BASIS_EDGES,
             direction,
-            most + 1,
+            limit + 1,
             derivations=True,
         )
-        if len(steps) > most:
+        if len(steps) > limit:
             self.cut.add("max_nodes")
         fresh: dict[str, Link] = {}
-        for step in steps[:most]:
-            if step.memory_id not in known and step.memory_id not in fresh:
+        for step in steps[:limit]:
+            if step.memory_id not in visited and step.memory_id not in fresh:
                 fresh[step.memory_id] = _link(step, distance)
         return fresh
 
-    def bounded(self, found: Sequence[ReceiptMention]) -> tuple[ReceiptMention, ...]:
+    def bounded(self, mentions: Sequence[ReceiptMention]) -> tuple[ReceiptMention, ...]:
         """Return at most ``max_nodes`` receipts."""
-        if len(found) > self.max_nodes:
+        if len(mentions) > self.max_nodes:
             self.cut.add("max_receipts")
-        return tuple(found[: self.max_nodes])
+        return tuple(mentions[: self.max_nodes])
 
 
 def _link(step: graph.GraphStep, distance: int) -> Link:
@@ -228,44 +228,44 @@ def _reached(
 ) -> tuple[ReachedRun, ...]:
     """Return the recipients of hand-outs, the latest first."""
     times: dict[str, list[int]] = {}
-    for each in hand_outs:
-        name = getattr(each, place)
+    for mention in hand_outs:
+        name = getattr(mention, place)
         if name is not None:
-            times.setdefault(name, []).append(each.at)
+            times.setdefault(name, []).append(mention.at)
     last_first = sorted(times.items(), key=lambda one: (-max(one[1]), one[0]))
     if len(last_first) > MAX_LEAVING:
         walk.cut.add("max_left")
-    since = {name: min(each) for name, each in last_first[:MAX_LEAVING]}
-    left: dict[str, list[str]] = {}
-    for name, memory_id in influence.left_by(
+    since = {name: min(moments) for name, moments in last_first[:MAX_LEAVING]}
+    memories_left: dict[str, list[str]] = {}
+    for name, memory_id in influence.stored_by(
         walk.snapshot, place, since, walk.view, limit=MAX_LEFT + 1
     ):
-        left.setdefault(name, []).append(memory_id)
-    if any(len(ids) > MAX_LEFT for ids in left.values()):
+        memories_left.setdefault(name, []).append(memory_id)
+    if any(len(ids) > MAX_LEFT for ids in memories_left.values()):
         walk.cut.add("max_left")
     return tuple(
         ReachedRun(
             name=name,
-            receipts=len(each),
-            first_at=min(each),
-            last_at=max(each),
-            left=tuple(left.get(name, ())[:MAX_LEFT]),
+            receipts=len(moments),
+            first_at=min(moments),
+            last_at=max(moments),
+            left=tuple(memories_left.get(name, ())[:MAX_LEFT]),
         )
-        for name, each in last_first
+        for name, moments in last_first
     )
 
 
 def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
     """Return what had been given to the run or conversation that a memory comes from."""
     [source] = graph.sources_of(walk.snapshot, [memory])
-    found: dict[str, ReceiptMention] = {}
+    by_receipt: dict[str, ReceiptMention] = {}
     places: tuple[tuple[Place, str | None], ...] = (
         ("workflow_run_id", source.workflow_run_id),
         ("conversation_id", source.conversation_id),
     )
     for place, name in places:
         if name is not None:
-            given = influence.given_to(
+            mentions = influence.receipts_for(
                 walk.snapshot,
                 place,
                 name,
@@ -273,12 +273,16 @@ def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
                 limit=walk.max_nodes + 1,
                 before=memory.created_at,
             )
-            found |= {each.receipt_id: each for each in given}
-    return sorted(found.values(), key=lambda one: (one.at, one.receipt_id), reverse=True)
+            by_receipt |= {mention.receipt_id: mention for mention in mentions}
+    return sorted(
+        by_receipt.values(), key=lambda mention_: (mention_.at, mention_.receipt_id), reverse=True
+    )
 
 
 def _given(hand_outs: Iterable[ReceiptMention]) -> list[str]:
-    return list(dict.fromkeys(one for each in hand_outs for one in each.memory_ids))
+    return list(
+        dict.fromkeys(memory_id for mention in hand_outs for memory_id in mention.memory_ids)
+    )
 
 
 def _grounds(
@@ -289,24 +293,26 @@ def _grounds(
     links: tuple[Link, ...],
 ) -> EvidenceReport:
     snapshot = walk.snapshot
-    given = _given(hand_outs)
-    named = [*([] if memory_id is None else [memory_id]), *(each.memory_id for each in links)]
-    memories = graph.visible_memories(snapshot, list(dict.fromkeys((*named, *given))), walk.view)
+    memory_ids = _given(hand_outs)
+    ids = [*([] if memory_id is None else [memory_id]), *(link.memory_id for link in links)]
+    memories = graph.visible_memories(snapshot, list(dict.fromkeys((*ids, *memory_ids))), walk.view)
     further = trust.further_of(snapshot, list(memories))
-    sources = {each.source_id: each for each in graph.sources_of(snapshot, memories.values())}
+    sources = {
+        source_.source_id: source_ for source_ in graph.sources_of(snapshot, memories.values())
+    }
     sources |= {source.source_id: source for _, _, source in further}
     ended = endings(snapshot, list(memories), walk.view)
     return EvidenceReport(
         memory_id=memory_id,
         workflow_run_id=workflow_run_id,
         hand_outs=hand_outs,
-        given=tuple(one for one in given if one in memories),
+        given=tuple(key for key in memory_ids if key in memories),
         links=links,
         supports=tuple(
-            FurtherSource(memory_id=one, source_id=source.source_id, added_at=at)
-            for one, at, source in further
+            FurtherSource(memory_id=key, source_id=source.source_id, added_at=at)
+            for key, at, source in further
         ),
-        refuted=tuple(sorted(one for one, ending in ended.items() if refuted(ending))),
+        refuted=tuple(sorted(key for key, ending in ended.items() if refuted(ending))),
         lines=(),
         memories=tuple(memories.values()),
         sources=_sorted(sources.values()),
@@ -316,7 +322,7 @@ def _grounds(
 
 
 def _sorted(sources: Iterable[StoredSource]) -> tuple[StoredSource, ...]:
-    return tuple(sorted(sources, key=lambda one: one.source_id))
+    return tuple(sorted(sources, key=lambda source: source.source_id))
 
 
 def _require_range(max_nodes: int) -> None:

@@ -25,13 +25,13 @@ _ID_IN_A_TEXT: Final = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}"
 JsonT = TypeVar("JsonT")
 
 
-def without_hidden(snapshot: Snapshot, view: View, told: Sequence[JsonT]) -> list[JsonT]:
+def without_hidden(snapshot: Snapshot, view: View, values: Sequence[JsonT]) -> list[JsonT]:
     """Return JSON values, in order, with hidden ids blanked."""
-    texts = [text for each in told for text in _texts(each)]
+    texts = [text for value in values for text in _texts(value)]
     ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
-    ids |= {one for text in texts for one in _ID_IN_A_TEXT.findall(text)}
+    ids |= {memory_id for text in texts for memory_id in _ID_IN_A_TEXT.findall(text)}
     hidden = ids - graph.visible_memories(snapshot, sorted(ids), view).keys()
-    return [_without(each, hidden) for each in told]
+    return [_without(value, hidden) for value in values]
 
 
 def journal_notes(
@@ -45,10 +45,10 @@ def journal_notes(
     Raises:
         DatabaseCorrupt: the details of one cannot be read.
     """
-    shown = without_hidden(snapshot, view, [read_details(row[4]) for row in rows])
+    readable = without_hidden(snapshot, view, [read_details(row[4]) for row in rows])
     return tuple(
-        JournalNote(seq=row[0], at=row[1], actor=row[2], action=row[3], details=each)
-        for row, each in zip(rows, shown, strict=True)
+        JournalNote(seq=row[0], at=row[1], actor=row[2], action=row[3], details=details)
+        for row, details in zip(rows, readable, strict=True)
     )
 
 
@@ -69,10 +69,10 @@ def status_periods(
         until: milliseconds; later ones are left out.
     """
     periods = graph.status_history(snapshot, memory_id, until=until)
-    reasons = without_hidden(snapshot, view, [each.reason for each in periods])
+    reasons = without_hidden(snapshot, view, [period.reason for period in periods])
     return tuple(
-        each.model_copy(update={"reason": reason})
-        for each, reason in zip(periods, reasons, strict=True)
+        period.model_copy(update={"reason": reason})
+        for period, reason in zip(periods, reasons, strict=True)
     )
 
 
@@ -81,12 +81,12 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, item in value.items():
             yield key
-            yield from _texts(each)
+            yield from _texts(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+        for item in value:
+            yield from _texts(item)
 
 
 def _without(value: Any, hidden: Collection[str]) -> Any:
@@ -94,13 +94,13 @@ def _without(value: Any, hidden: Collection[str]) -> Any:
     if isinstance(value, str):
         return _without_ids(value, hidden)
     if isinstance(value, dict):
-        return {_without(key, hidden): _without(each, hidden) for key, each in value.items()}
+        return {_without(key, hidden): _without(item, hidden) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without(each, hidden) for each in value]
+        return [_without(item, hidden) for item in value]
     return value
 
 
 def _without_ids(text: str, hidden: Collection[str]) -> str:
     if text in hidden:
         return HIDDEN
-    return _ID_IN_A_TEXT.sub(lambda found: HIDDEN if found[0] in hidden else found[0], text)
+    return _ID_IN_A_TEXT.sub(lambda match: HIDDEN if match[0] in hidden else match[0], text)

@@ -86,23 +86,26 @@ def list_stale(
     place = None if after is None else _place(after)
     view = View(viewer, as_of)
     with database.read() as snapshot:
-        found = find_stale(snapshot, view, limit=limit, after=place)
-        ids = [each.memory_id for each in found.items]
+        search = find_stale(snapshot, view, limit=limit, after=place)
+        ids = [item.memory_id for item in search.items]
         memories = graph.visible_memories(snapshot, ids, view)
-        premises = described(snapshot, {each.memory_id: each.path for each in found.items}, view)
+        premises = described(snapshot, {item.memory_id: item.path for item in search.items}, view)
     return StalePage(
-        items=tuple(StaleMemory(memory=memories[one], premise=premises[one]) for one in ids),
-        next_after=None if found.place is None else str(found.place),
-        cut=found.cut,
-        cut_reasons=("max_rows",) if found.cut else (),
+        items=tuple(
+            StaleMemory(memory=memories[memory_id], premise=premises[memory_id])
+            for memory_id in ids
+        ),
+        next_after=None if search.place is None else str(search.place),
+        cut=search.cut,
+        cut_reasons=("max_rows",) if search.cut else (),
     )
 
 
 def _place(after: str) -> StaleCursor:
-    told = _PLACE.fullmatch(after)
-    if told is None:
+    match = _PLACE.fullmatch(after)
+    if match is None:
         raise InvalidInput("after must be the next_after of a page", field="after")
-    return StaleCursor(int(told[1]), told[2], told[3])
+    return StaleCursor(int(match[1]), match[2], match[3])
 
 
 def find_stale(
@@ -125,14 +128,14 @@ def find_stale(
     if place is not None and after is not None and after.memory_id:
         # A page may end amid what stands on one ground: that one is looked at again.
         reading.add([place])
-    looked, at_once = 0, _AT_FIRST
-    while looked < max_looks and len(reading.items) <= limit:
-        looks = min(at_once, max_looks - looked)
+    count, at_once = 0, _AT_FIRST
+    while count < max_looks and len(reading.items) <= limit:
+        looks = min(at_once, max_looks - count)
         met, following = evidence.newest_endings(snapshot, view, after=place, looks=looks)
         reading.add(met)
         if following is None:
             return reading.found(None)
-        place, looked, at_once = following, looked + looks, min(2 * at_once, _AT_ONCE)
+        place, count, at_once = following, count + looks, min(2 * at_once, _AT_ONCE)
     return reading.found(None if place is None else StaleCursor(place.since, place.memory_id, ""))
 
 
@@ -156,59 +159,61 @@ class _Listing:
         self._seen: set[str] = set()
         self._cut = False
 
-    def found(self, behind: StaleCursor | None) -> StaleSearch:
-        """Return the page; ``behind``: where to continue if all results are on it."""
+    def found(self, cursor: StaleCursor | None) -> StaleSearch:
+        """Return the page; ``cursor``: where to continue if all results are on it."""
         if len(self.items) > self._limit:
-            behind = self.items[self._limit - 1].place
-        return StaleSearch(tuple(self.items[: self._limit]), behind, self._cut)
+            cursor = self.items[self._limit - 1].place
+        return StaleSearch(tuple(self.items[: self._limit]), cursor, self._cut)
 
     def add(self, grounds: Sequence[EndedMemory]) -> None:
         """Add memories that depend on this evidence and on none that ended later, while there is
         room.
         """
-        fallen = self._on(grounds)
-        while fallen and len(self.items) <= self._limit:
+        unsupported = self._on(grounds)
+        while unsupported and len(self.items) <= self._limit:
             # As many as there is room for: what stands on a ground may be a crowd.
             room = self._limit + 1 - len(self.items)
-            some, fallen = fallen[:room], fallen[room:]
-            self.items += self._listed_here(some)
+            page, unsupported = unsupported[:room], unsupported[room:]
+            self.items += self._listed_here(page)
 
     def _on(self, grounds: Sequence[EndedMemory]) -> list[RetractedEvidence]:
-        ids = [each.memory_id for each in grounds]
-        gone = evidence.refuted_among(self._snapshot, ids, self._view)
-        walk = evidence.walked(
-            self._snapshot, list(gone), self._view, Direction.IN, max_rows=self._max_rows
+        ids = [ground.memory_id for ground in grounds]
+        refuted = evidence.refuted_among(self._snapshot, ids, self._view)
+        walk = evidence.walk(
+            self._snapshot, list(refuted), self._view, Direction.IN, max_rows=self._max_rows
         )
         self._cut = self._cut or walk.cut
-        paths = broken_paths(walk.bases, gone)
+        paths = broken_paths(walk.bases, refuted)
         active = evidence.active_among(self._snapshot, paths, self._view)
-        found = [
-            RetractedEvidence(gone[path[-1].ground_id].since, path[-1].ground_id, one, path)
-            for one in active
-            for path in (paths[one],)
+        retracted = [
+            RetractedEvidence(
+                refuted[path[-1].ground_id].since, path[-1].ground_id, memory_id, path
+            )
+            for memory_id in active
+            for path in (paths[memory_id],)
         ]
-        found = [
-            each
-            for each in found
-            if each.memory_id not in self._seen
-            and (self._after is None or each.place < self._after)
+        retracted = [
+            ground
+            for ground in retracted
+            if ground.memory_id not in self._seen
+            and (self._after is None or ground.place < self._after)
         ]
-        self._seen.update(each.memory_id for each in found)
-        return sorted(found, key=lambda each: each.place, reverse=True)
+        self._seen.update(ground.memory_id for ground in retracted)
+        return sorted(retracted, key=lambda ground: ground.place, reverse=True)
 
-    def _listed_here(self, fallen: Sequence[RetractedEvidence]) -> list[RetractedEvidence]:
+    def _listed_here(self, unsupported: Sequence[RetractedEvidence]) -> list[RetractedEvidence]:
         """Return those that are on no earlier page: the evidence that ended last decides."""
         if self._after is None:
-            return list(fallen)
-        names = [each.memory_id for each in fallen]
+            return list(unsupported)
+        names = [item.memory_id for item in unsupported]
         paths: dict[str, tuple[Dependency, ...]] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
             some = names[start : start + _NAMES_AT_ONCE]
-            paths |= evidence.broken(self._snapshot, some, self._view)
+            paths |= evidence.broken_evidence(self._snapshot, some, self._view)
         return [
-            each
-            for each in fallen
-            if each.memory_id in paths and paths[each.memory_id][-1].ground_id == each.ground_id
+            item
+            for item in unsupported
+            if item.memory_id in paths and paths[item.memory_id][-1].ground_id == item.ground_id
         ]
 
 
@@ -221,19 +226,19 @@ def described(
     anyone = View(view.viewer, view.as_of)
     ids = sorted({path[-1].ground_id for path in paths.values()})
     grounds = graph.visible_memories(snapshot, ids, anyone)
-    gone = evidence.refuted_among(snapshot, ids, view)
-    told = evidence.told_endings(snapshot, ids, view)
-    reasons = without_hidden(snapshot, view, [told[one].reason for one in ids])
+    refuted = evidence.refuted_among(snapshot, ids, view)
+    endings = evidence.end_reasons(snapshot, ids, view)
+    reasons = without_hidden(snapshot, view, [endings[memory_id].reason for memory_id in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
     return {
         key: InvalidPremise(
             ground=grounds[path[-1].ground_id],
-            path=tuple(_step(each) for each in path),
-            ended=_how(grounds[path[-1].ground_id].status, told[path[-1].ground_id].lost),
-            ended_at=told[path[-1].ground_id].at,
-            actor=told[path[-1].ground_id].actor,
+            path=tuple(_step(step) for step in path),
+            ended=_how(grounds[path[-1].ground_id].status, endings[path[-1].ground_id].lost),
+            ended_at=endings[path[-1].ground_id].at,
+            actor=endings[path[-1].ground_id].actor,
             reason=reason_of[path[-1].ground_id],
-            replaced_by=tuple(sorted(gone[path[-1].ground_id].replaced_by)),
+            replaced_by=tuple(sorted(refuted[path[-1].ground_id].replaced_by)),
         )
         for key, path in paths.items()
     }

@@ -83,10 +83,10 @@ def subgraph_in(
     _require("hops", hops, MAX_HOPS)
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
     _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
-    asked = list(dict.fromkeys(ids))
-    found = graph.visible_memories(snapshot, asked, view)
-    reasons = {"max_nodes"} if len(found) > max_nodes else set()
-    seeds = list(found)[:max_nodes]
+    requested = list(dict.fromkeys(ids))
+    memories = graph.visible_memories(snapshot, requested, view)
+    reasons = {"max_nodes"} if len(memories) > max_nodes else set()
+    seeds = list(memories)[:max_nodes]
     distances = dict.fromkeys(seeds, 0)
     frontier = seeds
     for distance in range(1, hops + 1):
@@ -102,34 +102,35 @@ def subgraph_in(
             reasons.add("max_nodes")
         frontier = fresh[:room]
         distances.update(dict.fromkeys(frontier, distance))
-    nodes = {one: found[one] for one in seeds} | graph.visible_memories(
-        snapshot, [one for one in distances if one not in found], view
+    nodes = {memory_id: memories[memory_id] for memory_id in seeds} | graph.visible_memories(
+        snapshot, [memory_id for memory_id in distances if memory_id not in memories], view
     )
-    most = EDGES_PER_NODE * max_nodes
-    edges = graph.edges_among(snapshot, distances, view, edge_types, most + 1)
+    limit = EDGES_PER_NODE * max_nodes
+    edges = graph.edges_among(snapshot, distances, view, edge_types, limit + 1)
     derivations = (
-        graph.derivations_among(snapshot, distances, view, most + 1) if edge_types is None else []
+        graph.derivations_among(snapshot, distances, view, limit + 1) if edge_types is None else []
     )
-    if max(len(edges), len(derivations)) > most:
+    if max(len(edges), len(derivations)) > limit:
         reasons.add("max_edges")
     return Subgraph(
         seeds=tuple(seeds),
-        missing=tuple(one for one in asked if one not in found),
+        missing=tuple(memory_id for memory_id in requested if memory_id not in memories),
         nodes=tuple(nodes.values()),
-        edges=tuple(edges[:most]),
+        edges=tuple(edges[:limit]),
         sources=graph.sources_of(snapshot, nodes.values()),
         distances=distances,
         cut=bool(reasons),
         cut_reasons=tuple(sorted(reasons)),
         derivations=tuple(
-            Derivation(memory_id=one, derived_from_id=ground) for one, ground in derivations[:most]
+            Derivation(memory_id=memory_id, derived_from_id=ground)
+            for memory_id, ground in derivations[:limit]
         ),
     )
 
 
-def _require(name: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise InvalidInput(f"{name} must be between 1 and {most}", field=name, value=value)
+def _require(name: str, value: int, limit: int) -> None:
+    if not 1 <= value <= limit:
+        raise InvalidInput(f"{name} must be between 1 and {limit}", field=name, value=value)
 
 
 def _strength(step: GraphStep) -> tuple[float, int, str]:
@@ -142,10 +143,10 @@ def _capped(steps: Iterable[GraphStep], max_degree: int) -> tuple[list[GraphStep
     for step in steps:
         by_origin.setdefault(step.origin_id, []).append(step)
     kept: list[GraphStep] = []
-    for each in by_origin.values():
-        each.sort(key=_strength, reverse=True)
-        kept.extend(each[:max_degree])
-    return kept, any(len(each) > max_degree for each in by_origin.values())
+    for own_steps in by_origin.values():
+        own_steps.sort(key=_strength, reverse=True)
+        kept.extend(own_steps[:max_degree])
+    return kept, any(len(own_steps) > max_degree for own_steps in by_origin.values())
 
 
 def _in_order(steps: Iterable[GraphStep]) -> list[str]:
@@ -153,3 +154,43 @@ def _in_order(steps: Iterable[GraphStep]) -> list[str]:
     return list(
         dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))
     )
+
+
+NEWEST_PAIRS = 5_000
+"""Edges, and as many derivations, among which the most connected memories are looked for."""
+NEAR_A_HUB = 12
+
+
+def connected(
+    database: Database,
+    *,
+    limit: int,
+    viewer: Viewer = DEFAULT_VIEWER,
+    as_of: int | None = None,
+) -> list[str]:
+    """Return the ids of memories with the most neighbours, each followed by some of these.
+
+    Among the newest ``NEWEST_PAIRS`` edges and as many derivations, of memories of any status. A
+    memory without an edge is not among them.
+
+    Args:
+        limit: of the ids; a hub brings ``NEAR_A_HUB`` of its neighbours, so that one alone does
+            not fill the answer.
+    """
+    with database.read() as snapshot:
+        pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)
+    near: dict[str, set[str]] = {}
+    for one, other in pairs:
+        near.setdefault(one, set()).add(other)
+        near.setdefault(other, set()).add(one)
+
+    def rank(memory_id: str) -> tuple[int, str]:
+        return -len(near[memory_id]), memory_id
+
+    chosen: dict[str, None] = {}
+    for hub in sorted(near, key=rank):
+        if len(chosen) >= limit:
+            break
+        neighbours = sorted(near[hub], key=rank)[:NEAR_A_HUB]
+        chosen.update(dict.fromkeys((hub, *neighbours)))
+    return list(chosen)[:limit]

@@ -81,12 +81,12 @@ class _Tracing:
         } | {end for edge in (*edges_out, *edges_in) for end in (edge.from_id, edge.to_id)}
         memories = graph.visible_memories(snapshot, sorted(mentioned | {memory_id}), view)
         sources = graph.sources_of(snapshot, memories.values())
-        gone = self._refuted(memories.values())
+        refuted = self._refuted(memories.values())
         bases = [Dependency(dependent, ground, None) for ground, dependent in stands_on]
-        shaken = broken_paths(bases, gone, max_hops=MAX_DEPTH)
+        shaken = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
-            source=next(one for one in sources if one.source_id == memory.source_id),
+            source=next(source_ for source_ in sources if source_.source_id == memory.source_id),
             supports=tuple(
                 MemorySupport(source=source, added_at=at)
                 for at, source in trust.further(snapshot, memory_id, until=self._until)
@@ -102,7 +102,7 @@ class _Tracing:
             replaced=replaced,
             replaced_by=replaced_by,
             open_contradictions=self._open_contradictions(memory_id),
-            stale_grounds=tuple(link.memory_id for link in grounds if link.memory_id in gone),
+            stale_grounds=tuple(link.memory_id for link in grounds if link.memory_id in refuted),
             stale_dependents=tuple(
                 link.memory_id
                 for link in dependents
@@ -168,27 +168,27 @@ class _Tracing:
 
     def _refuted(self, memories: Iterable[Memory]) -> dict[str, RefutedEvidence]:
         """Return the memories that were superseded or retracted."""
-        gone = [each.memory_id for each in memories if not _stands(each)]
-        return evidence.refuted_among(self._snapshot, gone, self._view)
+        not_active = [memory.memory_id for memory in memories if not _stands(memory)]
+        return evidence.refuted_among(self._snapshot, not_active, self._view)
 
     def _edges(
         self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
     ) -> tuple[Edge, ...]:
-        found = graph.edges_of(
+        edges_ = graph.edges_of(
             self._snapshot, memory_id, direction, self._view, edge_types, MAX_EDGES + 1
         )
-        if len(found) > MAX_EDGES:
+        if len(edges_) > MAX_EDGES:
             self._cut.add("max_edges")
-        return tuple(found[:MAX_EDGES])
+        return tuple(edges_[:MAX_EDGES])
 
     def _open_contradictions(self, memory_id: str) -> tuple[Edge, ...]:
-        found = [
+        open_pairs = [
             edge
             for direction in Direction
             for edge in self._edges(memory_id, direction, _CONTRADICTS)
             if edge.resolved_at is None
         ]
-        return tuple(sorted(found, key=lambda edge: (edge.created_at, edge.edge_id)))
+        return tuple(sorted(open_pairs, key=lambda edge: (edge.created_at, edge.edge_id)))
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
         rows = graph.journal_about(self._snapshot, memory_id, MAX_JOURNAL + 1, until=self._until)
@@ -199,17 +199,17 @@ class _Tracing:
 
     def _handed_out(self, memory_id: str) -> DeliveryCount:
         """Return the visible receipts in which a memory was handed out."""
-        found = influence.naming(
+        mentions = influence.receipts_naming(
             self._snapshot, [memory_id], self._view, limit=MAX_RECEIPTS + 1, until=self._until
         )
-        if len(found) > MAX_RECEIPTS:
+        if len(mentions) > MAX_RECEIPTS:
             self._cut.add("max_receipts")
-        if not found:
+        if not mentions:
             return DeliveryCount(count=0, last_at=None, last_recall_id=None)
         return DeliveryCount(
-            count=min(len(found), MAX_RECEIPTS),
-            last_at=found[0].at,
-            last_recall_id=found[0].receipt_id,
+            count=min(len(mentions), MAX_RECEIPTS),
+            last_at=mentions[0].at,
+            last_recall_id=mentions[0].receipt_id,
         )
 
 

@@ -1,4 +1,4 @@
-"""Keys and who may do what; the health of a store."""
+"""Keys, permissions, and the health of a store."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ANY: Final = "*"
 class Permission(StrEnum):
     """A permission of a principal in an orchestrator; none of them contains another.
 
-    ``read``: whatever its view shows. ``write``: remember and change what its view shows.
-    ``audit``: look at the whole database's integrity and the receipts. ``admin``: jobs, copies,
-    merging of entities, and making orchestrators.
+    ``read``: read what its view shows. ``write``: store memories, and change what its view shows.
+    ``audit``: verify the whole database and read the receipts. ``admin``: jobs, copies, merging of
+    entities, and creating orchestrators.
     """
 
     READ = "read"
@@ -33,15 +33,15 @@ Grants = Annotated[tuple[Name, ...], Field(max_length=1_000)]
 
 
 class Principal(Value):
-    """Somebody who asks, and what was granted to them; never taken from a request.
+    """A caller with the granted rights; never taken from a request.
 
     Attributes:
-        key_id: of the key that they showed; None: keys are not asked for, or the call is local.
-        name: for people.
-        orchestrators, project_ids, session_ids: names, or ``*``. Where projects or sessions are
-            ``*`` a request names those that it is about, else it sees none.
-        agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
-        expires_at: from then on the key is none.
+        key_id: the id of the presented key; None: no key is required, or the call is local.
+        name: a label for people.
+        orchestrators, project_ids, session_ids: names, or ``*``. With ``*`` for projects or
+            sessions a request has to name them, else it sees none.
+        agent_id: narrows to memories of this agent and of no agent; None: of every agent.
+        expires_at: the time from which the key is invalid.
     """
 
     key_id: KeyId | None
@@ -61,7 +61,7 @@ class Principal(Value):
 
 
 class Narrowing(Value):
-    """The narrowing of a request's view; it never exceeds what was granted. None: all of it."""
+    """The narrowing of a request's view, within what was granted. None: not narrowed."""
 
     project_ids: Grants | None = None
     session_ids: Grants | None = None
@@ -70,7 +70,7 @@ class Narrowing(Value):
 
 
 class ApiKey(Principal):
-    """A key as it is kept: the digest of its secret, never the secret itself."""
+    """A stored key, with the digest of its secret instead of the secret."""
 
     key_id: KeyId
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -117,7 +117,7 @@ class HealthExample(Value):
     """A memory that counts, and the other one where it takes two.
 
     Attributes:
-        text: the beginning of what the first one says, on one line.
+        text: the beginning of the first text, on one line.
     """
 
     memory_ids: tuple[str, ...]
@@ -128,9 +128,9 @@ class HealthMeasure(Value):
     """One rate.
 
     Attributes:
-        count, of: how many memories count, of how many that were looked at.
-        sampled: only a part was looked at, chosen by key and so the same every time.
-        limit: the highest rate that passes; None: any does.
+        count, of: the number of matching memories, of the number examined.
+        sampled: only a part was examined, chosen by key and so the same every time.
+        limit: the highest rate that passes; None: no limit.
         failed: the rate is above the limit.
     """
 
@@ -145,7 +145,7 @@ class HealthMeasure(Value):
 
 
 class StoreHealth(Value):
-    """All rates of what one reader sees.
+    """All rates of the memories that one reader sees.
 
     Attributes:
         memories: active ones that are no raw turns; most rates are shares of them.

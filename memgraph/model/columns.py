@@ -29,20 +29,24 @@ metadata.naming_convention = {
 }
 
 
-def choice(enum: type[StrEnum], name: str) -> sa.Enum:
-    """An enum that is stored by value and checked by the database."""
+def choice(enum: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
+    """Return the type of an enum that is stored by value and checked by the database.
+
+    Args:
+        checked: False: the table has a constraint of its own, for not all members are stored.
+    """
     return sa.Enum(
         enum,
         name=name,
         values_callable=lambda members: [member.value for member in members],
         native_enum=False,
-        create_constraint=True,
+        create_constraint=checked,
         validate_strings=True,
     )
 
 
 def column(type_: Any, *constraints: sa.ForeignKey, **options: Any) -> Any:
-    """A field whose whole definition is its column."""
+    """Return a field that is defined by its column alone."""
     return Field(sa_column=sa.Column(type_, *constraints, **options))
 
 
@@ -68,12 +72,12 @@ JSON = "json"
 
 
 def json_column(name: str, **options: Any) -> Any:
-    """A column of JSON text, under a field called ``…_json``; ``json_value`` has its value."""
+    """Return a column of JSON text, under a field named ``…_json``; see ``json_value``."""
     return column(sa.Text, name=name, info={JSON: True}, **options)
 
 
 def json_value(field: str) -> hybrid_property[Any]:
-    """The Python value of a ``json_column``; in a statement, an expression of the type JSON."""
+    """Return the Python value of a ``json_column``; in a statement, an expression of type JSON."""
 
     def value(row: Any) -> Any:
         text = getattr(row, field)
@@ -87,7 +91,7 @@ def json_value(field: str) -> hybrid_property[Any]:
 
 
 def related_row(to: Related, **options: Any) -> Any:
-    """The row that a row refers to, loaded when it is first asked for. Nothing is written by it.
+    """Return the row that a row refers to, loaded on first access and read-only.
 
     Args:
         to: the class, by its full name where it cannot be imported.
@@ -97,6 +101,6 @@ def related_row(to: Related, **options: Any) -> Any:
 
 
 def related_rows(to: Related, *, order_by: str, **options: Any) -> Any:
-    """The list of rows that belong to a row; see ``related_row``."""
+    """Return the rows that belong to a row; see ``related_row``."""
     # The annotation cannot say that it is a list where it names a class of later in the module.
     return related_row(to, order_by=order_by, collection_class=list, **options)

@@ -27,7 +27,7 @@ class Tier(StrEnum):
 
     @property
     def scope(self) -> Scope:
-        """The scope of its memories."""
+        """Return the scope of its memories."""
         return {"task": Scope.SESSION, "project": Scope.PROJECT, "global": Scope.GLOBAL}[self.value]
 
 
@@ -57,15 +57,15 @@ Tokens = Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)]
 
 
 class ContextItem(Value):
-    """One thing that a task, a project or everybody holds.
+    """An item of a task, a project or the global tier.
 
     Attributes:
         context_item_id: unique within its tier.
-        kind: what it is, in the words of its owner: ``reasoning``, ``decision``, ``preference`` …
-        source: where it belongs, for instance ``project/web``.
-        timestamp: ISO 8601; kept as it is written.
-        importance: 0..1; None: nobody said.
-        token_cost: tokens of its text; None: nobody counted.
+        kind: a word of its owner, for instance ``reasoning``, ``decision`` or ``preference``.
+        source: its place, for instance ``project/web``.
+        timestamp: ISO 8601, stored as written.
+        importance: 0..1; None: unknown.
+        token_cost: tokens of its text; None: not counted.
         payload: JSON.
     """
 
@@ -93,16 +93,16 @@ class TierShares(Value):
     @model_validator(mode="after")
     def _something(self) -> TierShares:
         if self.task + self.project + self.everywhere <= 0:
-            raise ValueError("one of the shares is above 0")
+            raise ValueError("at least one share must be above 0")
         return self
 
     def of(self, tier: Tier) -> float:
-        """The share of one tier."""
+        """Return the share of one tier."""
         return {Tier.TASK: self.task, Tier.PROJECT: self.project}.get(tier, self.everywhere)
 
 
 class Task(Value):
-    """The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None."""
+    """The current task. ``metadata["project_id"]`` is used if ``project_id`` is None."""
 
     task_id: Name
     project_id: Name | None = None
@@ -110,9 +110,11 @@ class Task(Value):
 
     @property
     def project(self) -> str | None:
-        """The project, from either place."""
-        named: Any = self.metadata.get("project_id")
-        return self.project_id or (named if isinstance(named, str) and named else None)
+        """Return the project, from either place."""
+        project_id: Any = self.metadata.get("project_id")
+        return self.project_id or (
+            project_id if isinstance(project_id, str) and project_id else None
+        )
 
 
 class AgentProfile(Value):
@@ -136,7 +138,7 @@ class ContextRequest(Value):
     """A request for a context. None: the profile's value, else the settings'.
 
     Attributes:
-        query: what it is for: the message, or the step's prompt; empty: the most important.
+        query: the message or the step's prompt; empty: the most important memories.
         budget_tokens: tokens that the rendered block may cost, marks and all.
         model: whose tokenizer counts, as litellm names it; without one, or for one whose tokenizer
             is not at hand, the estimate of ``memgraph.rules.budget``.
@@ -144,7 +146,7 @@ class ContextRequest(Value):
         max_items: memories at most.
         kinds, types, tags: as in ``RecallRequest``.
         exclude_session_id: a conversation that the reader has before its eyes.
-        conversation_id, workflow_run_id, step_id: for whom it is; kept in the receipt.
+        conversation_id, workflow_run_id, step_id: the receiver, stored in the receipt.
     """
 
     query: Query = ""
@@ -186,14 +188,14 @@ class PackedItem(Value):
     """An item of a context and why it is there.
 
     Attributes:
-        text: what is rendered.
-        shortened: parts of the text were left out, `` … `` in their place. It is no reason of its
-            own here; in a receipt it stands among the reasons.
+        text: the rendered text.
+        shortened: parts of the text were replaced by `` … ``; a receipt lists this among the
+            reasons.
         token_cost: of its rendered line.
         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
-        citation: where it came from, in one line; of a file its whole path, of which the rendered
-            line has the name alone.
-        at: when it happened, else when it was stored.
+        citation: its source in one line; for a file the whole path, of which the rendered line
+            has the name alone.
+        at: the time of the event, or else of storing.
         confidence: after decay, 0..1.
     """
 
@@ -226,7 +228,7 @@ class OmittedMemory(Value):
 
 
 class TierUse(Value):
-    """The use of a tier: ``share_tokens`` is its share before what others left was handed on."""
+    """The use of a tier: ``share_tokens`` is its share before unused shares were redistributed."""
 
     share_tokens: int
     spent: int
@@ -242,8 +244,8 @@ class ContextPackage(Value):
     Attributes:
         text: the rendered block; empty where there are no items.
         token_cost: of ``text``; never above ``budget_tokens``.
-        counter: what counted: ``litellm:<model>`` or ``estimate``.
-        left_out: the best of what was left out, 200 at most; ``left_out_count`` counts all.
+        counter: the token counter: ``litellm:<model>`` or ``estimate``.
+        left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
         compression_ratio: tokens of the chosen texts over those of all that were considered; 1.0
             where nothing was.
         receipt_id: names exactly the memories of ``items``.
@@ -269,8 +271,8 @@ class ContextPackage(Value):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """The ids of the items, in order."""
-        return tuple(each.memory_id for each in self.items)
+        """Return the ids of the items, in order."""
+        return tuple(item.memory_id for item in self.items)
 
 
 class BlockLine(Value):
@@ -292,7 +294,7 @@ class ContextBlock(Value):
     """The result of ``get_context``: text for a prompt, and the memories in it.
 
     Attributes:
-        text: empty where nothing is known.
+        text: empty if nothing is known.
         memory_ids: every memory in the text, the reflection's among them.
         token_cost: of the text, estimated.
     """
@@ -309,7 +311,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class BulletinLine(Value):
-    """One entry: a memory's text, or what is said of two, with the ids it comes from."""
+    """One entry: the text of a memory, or a line about two, with their ids."""
 
     text: str
     memory_ids: tuple[str, ...]
@@ -321,11 +323,11 @@ class Bulletin(Value):
     Attributes:
         sections: chosen lines by section name, all six present; texts are not escaped here.
         text: the Markdown, at most ``max_chars`` characters.
-        change_seq: the last journal entry it tells of; 0 for one of nothing.
-        view_key: of whom it was made for and how large; see ``view_key``.
+        change_seq: the last journal entry that it reflects; 0 if it is empty.
+        view_key: the key of its view and size limits; see ``view_key``.
         size: characters of ``text``.
-        left_out: by section, lines that were at hand and did not fit. A section is offered one
-            line for every 300 characters of the limit, so this is not a count of what is stored.
+        left_out: by section, the number of offered lines that did not fit. A section is offered
+            one line for every 300 characters of the limit, so this does not count stored memories.
     """
 
     sections: dict[str, tuple[BulletinLine, ...]]
@@ -337,22 +339,25 @@ class Bulletin(Value):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """Every id cited, once, in the order of the text."""
+        """Return every cited id once, in the order of the text."""
         cited = (
-            one for lines in self.sections.values() for line in lines for one in line.memory_ids
+            memory_id
+            for lines in self.sections.values()
+            for line in lines
+            for memory_id in line.memory_ids
         )
         return tuple(dict.fromkeys(cited))
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltBulletin:
-    """A bulletin and how it came about.
+    """A bulletin with its warning and its receipt.
 
     Attributes:
-        warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
-            than the last change. ``bulletin.empty``: there was none.
+        warning: None: it is current. ``bulletin.stale``: the last good one, maybe older than the
+            last change. ``bulletin.empty``: there was none.
         cause: the code of the error behind the warning.
-        receipt_id: of its receipt; None: none could be made.
+        receipt_id: of its receipt; None: it could not be written.
     """
 
     bulletin: Bulletin

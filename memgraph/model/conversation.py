@@ -1,4 +1,4 @@
-"""Conversations: turns as they are given, transcripts, who is speaking."""
+"""Conversations: turns, transcripts, and the roles of speakers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTRY_PREFIX: Final = "entry_"
 class UserTurn(EpisodeInput):
     """A person's message, whatever the person is called."""
 
-    told_as: ClassVar[ToldAs] = "person"
+    told_as: ClassVar[DeclaredRole] = "person"
 
     source_role: Name = "user"
 
@@ -27,7 +27,7 @@ class UserTurn(EpisodeInput):
 class AgentTurn(EpisodeInput):
     """An agent's answer; ``source_role`` is the agent's name."""
 
-    told_as: ClassVar[ToldAs] = "agent"
+    told_as: ClassVar[DeclaredRole] = "agent"
 
     source_role: Name = "assistant"
 
@@ -43,17 +43,19 @@ class SessionPlace(Value):
 
     @property
     def cursor(self) -> str:
-        """As text; ``at`` reads it."""
+        """Return the place as text; ``at`` reads it."""
         return f"{self.last_seen_at}.{self.session_id}"
 
     @classmethod
     def at(cls, cursor: str) -> SessionPlace:
-        """The place of a ``cursor``. Raises InvalidInput: it is none."""
-        told, _, session_id = cursor.partition(".")
+        """Return the place of a ``cursor``. Raises InvalidInput: it is not a cursor."""
+        time, _, session_id = cursor.partition(".")
         # So many digits are beyond any time, and within what a database takes.
-        if not (told.isascii() and told.isdigit() and len(told) <= 16 and session_id):
-            raise InvalidInput("this is not the next_cursor of a page", field="cursor")
-        return cls.model_construct(session_id=session_id, last_seen_at=int(told))
+        if not (time.isascii() and time.isdigit() and len(time) <= 16 and session_id):
+            raise InvalidInput(
+                "not a cursor; use the next_cursor of the page before", field="cursor"
+            )
+        return cls.model_construct(session_id=session_id, last_seen_at=int(time))
 
 
 class SessionInfo(SessionPlace):
@@ -76,16 +78,16 @@ class SessionInfo(SessionPlace):
     consolidated_at: Millis | None
 
 
-def turn_event(given: EpisodeInput, memory_id: str) -> Event:
-    """Return what is told of a stored turn.
+def turn_event(turn: EpisodeInput, memory_id: str) -> Event:
+    """Return the event of a stored turn.
 
     A ``UserTurn`` or ``AgentTurn`` says itself what it is. Of any other turn the role decides:
     ``user`` and ``human`` are persons, every other role is the name of an agent.
     """
-    role = given.source_role
-    told_as = given.told_as if isinstance(given, UserTurn | AgentTurn) else None
+    role = turn.source_role
+    told_as = turn.told_as if isinstance(turn, UserTurn | AgentTurn) else None
     kind = UserMessage if voice_of(role, told_as) is SpeakerRole.PERSON else AgentResponse
-    return kind(session_id=given.session_id, memory_id=memory_id, source_role=role)
+    return kind(session_id=turn.session_id, memory_id=memory_id, source_role=role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,11 @@ class ConversationEntry:
 
     record: Any
     text: str = ""
-    speaker: ToldAs | None = None
+    speaker: DeclaredRole | None = None
     label: str = "entry"
 
 
-ToldAs = Literal["person", "agent"]
+DeclaredRole = Literal["person", "agent"]
 """What a ``UserTurn`` or ``AgentTurn`` says of its speaker."""
 
 TOLD_AS: Final = "told_as"
@@ -118,7 +120,7 @@ SILENT: Final = frozenset(("system", "tool", "function", "developer"))
 
 
 class SpeakerRole(StrEnum):
-    """A speaker, and what may be derived from what they say.
+    """The role of a speaker, which decides what may be derived from its turns.
 
     PERSON: the own words are facts, and said again they strengthen. NAMED: a name alone; the own
     words are facts, but it may be an agent's that says what it was told, so it strengthens nothing.
@@ -132,12 +134,12 @@ class SpeakerRole(StrEnum):
 
     @property
     def weight(self) -> int:
-        """2 a person, 1 a name, 0 anything else: the less never wins against the more."""
+        """Return 2 for a person, 1 for a name, else 0; the lower never wins against the higher."""
         return {SpeakerRole.PERSON: 2, SpeakerRole.NAMED: 1}.get(self, 0)
 
 
 def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
-    """Whose voice a turn of this role is; what it was told to be goes before the role.
+    """Return the speaker role for the role of a turn; a declared role takes precedence.
 
     ``told_as``: ``person`` or ``agent``; anything else says nothing. A tool stays silent when it
     is told to be an agent.
@@ -145,7 +147,7 @@ def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     lower = " ".join((role or "").split()).casefold()
     if told_as == "person":
         return SpeakerRole.PERSON
-    if lower in SILENT or not any(each.isalnum() for each in lower):
+    if lower in SILENT or not any(character.isalnum() for character in lower):
         return SpeakerRole.SILENT
     if told_as == "agent" or lower in AGENTS:
         return SpeakerRole.AGENT

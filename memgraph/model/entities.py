@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from memgraph.model.enums import CapturedBy, EntityType, MemoryKind, Scope, Sensitivity
@@ -53,7 +63,7 @@ class EntityProposal(Value):
 
 
 class EntityProfile(EntityInfo):
-    """All about one entity, from memories that the reader may see.
+    """The profile of an entity, from memories that the reader may see.
 
     Attributes:
         aliases: what else it is called, sorted: other spellings, names that were merged into it,
@@ -82,62 +92,52 @@ METADATA = "metadata_json"
 """The attribute of a memory that keeps what came as ``metadataJson``."""
 
 
-class MemoryTier(StrEnum):
-    """The kind of a memory: what happened, or what is known."""
-
-    EPISODIC = "EpisodicMemory"
-    SEMANTIC = "SemanticMemory"
-
-    @property
-    def kinds(self) -> tuple[MemoryKind, ...]:
-        """The kinds of memories in it; the first is what is stored."""
-        if self is MemoryTier.EPISODIC:
-            return (MemoryKind.EPISODE,)
-        return (MemoryKind.FACT, MemoryKind.REFLECTION)
-
-    @staticmethod
-    def of(kind: MemoryKind) -> MemoryTier:
-        """The tier that a kind of memory is in."""
-        return next(tier for tier in MemoryTier if kind in tier.kinds)
+_EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
-class MemoryScope(StrEnum):
-    """For whom it holds: one session, one project, everywhere."""
+def _spelled(words: Mapping[_EnumT, str]) -> tuple[Any, ...]:
+    """Return annotations that read and write enum members by other words than their values."""
+    members = {word: member for member, word in words.items()}
 
-    SESSION = "SessionScope"
-    PROJECT = "ProjectScope"
-    GLOBAL = "GlobalScope"
+    def parse(text: Any) -> Any:
+        if isinstance(text, StrEnum) and text in words:
+            return text
+        if isinstance(text, str) and text in members:
+            return members[text]
+        raise ValueError(f"must be one of: {', '.join(members)}")
 
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.value.removesuffix("Scope").lower())
-
-    @staticmethod
-    def of(scope: Scope) -> MemoryScope:
-        return MemoryScope(f"{scope.value.capitalize()}Scope")
-
-
-class MemorySource(StrEnum):
-    """The origin of a memory: who said it."""
-
-    USER = "UserSource"
-    SYSTEM = "SystemSource"
-    AGENT = "AgentSource"
-
-    @property
-    def captured_by(self) -> CapturedBy:
-        return _CAPTURED_BY[self]
-
-    @staticmethod
-    def of(captured_by: CapturedBy) -> MemorySource:
-        return next(source for source, each in _CAPTURED_BY.items() if each is captured_by)
+    return (
+        BeforeValidator(parse),
+        PlainSerializer(words.__getitem__, return_type=str),
+        WithJsonSchema({"type": "string", "enum": list(members)}),
+    )
 
 
-_CAPTURED_BY = {
-    MemorySource.USER: CapturedBy.USER,
-    MemorySource.SYSTEM: CapturedBy.SYSTEM,
-    MemorySource.AGENT: CapturedBy.EXTRACTOR,
-}
+EntityTier = Annotated[
+    MemoryKind,
+    *_spelled({MemoryKind.EPISODE: "EpisodicMemory", MemoryKind.FACT: "SemanticMemory"}),
+]
+"""What happened, as an episode, or what is known, as a fact or a reflection."""
+EntityScope = Annotated[
+    Scope, *_spelled({scope: f"{scope.value.capitalize()}Scope" for scope in Scope})
+]
+EntitySource = Annotated[
+    CapturedBy,
+    *_spelled(
+        {
+            CapturedBy.USER: "UserSource",
+            CapturedBy.SYSTEM: "SystemSource",
+            CapturedBy.EXTRACTOR: "AgentSource",
+        }
+    ),
+]
+
+
+def kinds_of(tier: MemoryKind) -> tuple[MemoryKind, ...]:
+    """Return the kinds of memories in an ``EntityTier``."""
+    if tier is MemoryKind.EPISODE:
+        return (MemoryKind.EPISODE,)
+    return (MemoryKind.FACT, MemoryKind.REFLECTION)
 
 
 def _fits_attributes(text: str) -> str:
@@ -161,7 +161,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_TOP_N, strict=True)]
 
 
 class CamelCaseValue(Value):
-    """A value whose JSON is camelCase; it is read in either spelling."""
+    """A value whose JSON is in camelCase; both spellings are accepted."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -172,7 +172,7 @@ class CamelCaseValue(Value):
 
 
 class StoreItemInput(CamelCaseValue):
-    """One thing to remember.
+    """An item to remember.
 
     Attributes:
         content: 1 to 32,000 characters.
@@ -182,9 +182,9 @@ class StoreItemInput(CamelCaseValue):
         project_id: where a ``ProjectScope`` holds; None: the entity's.
     """
 
-    tier: MemoryTier
-    scope: MemoryScope
-    source: MemorySource
+    tier: EntityTier
+    scope: EntityScope
+    source: EntitySource
     content: Content
     metadata_json: Annotated[Text, AfterValidator(_fits_attributes)] | None = None
     generated_by_turn_id: Name | None = None
@@ -194,9 +194,9 @@ class StoreItemInput(CamelCaseValue):
 
     @model_validator(mode="after")
     def _placed(self) -> StoreItemInput:
-        if self.scope is MemoryScope.SESSION and self.session_id is None:
+        if self.scope is Scope.SESSION and self.session_id is None:
             raise ValueError("sessionId: a SessionScope needs one")
-        if self.scope is not MemoryScope.PROJECT and self.project_id is not None:
+        if self.scope is not Scope.PROJECT and self.project_id is not None:
             raise ValueError("projectId: only a ProjectScope has one")
         return self
 
@@ -213,21 +213,21 @@ class ListRequest(CamelCaseValue):
     ``session_id`` and ``project_id`` open a session and a project; without one, none is seen.
     """
 
-    tier: MemoryTier | None = None
-    scope: MemoryScope | None = None
+    tier: EntityTier | None = None
+    scope: EntityScope | None = None
     limit: Limit = DEFAULT_LIMIT
     session_id: Name | None = None
     project_id: Name | None = None
 
 
 class RetrieveRequest(ListRequest):
-    """A question; an empty one gives the most important."""
+    """A query; an empty one returns the most important items."""
 
     query: Query
 
 
 class ForgetRequest(CamelCaseValue):
-    """A request to forget what meets every criterion of ``cutoff_date``, ``scope`` and
+    """A request to forget the items that meet every criterion of ``cutoff_date``, ``scope`` and
     ``item_ids``.
 
     Attributes:
@@ -236,7 +236,7 @@ class ForgetRequest(CamelCaseValue):
     """
 
     cutoff_date: Millis | None = None
-    scope: MemoryScope | None = None
+    scope: EntityScope | None = None
     item_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_ITEMS)] | None = None
     session_id: Name | None = None
     project_id: Name | None = None
@@ -244,12 +244,12 @@ class ForgetRequest(CamelCaseValue):
     @model_validator(mode="after")
     def _says_what(self) -> ForgetRequest:
         if self.cutoff_date is None and self.scope is None and self.item_ids is None:
-            raise ValueError("one of cutoffDate, scope and itemIds says what is to be forgotten")
+            raise ValueError("give at least one of cutoffDate, scope and itemIds")
         return self
 
 
 class StoreResult(CamelCaseValue):
-    """Ids in the order of the items; of one that was there already, its own."""
+    """Ids in the order of the items; a duplicate has the id of the stored item."""
 
     stored_ids: tuple[str, ...]
 
@@ -259,13 +259,13 @@ class ForgetResult(CamelCaseValue):
 
 
 class MemoryItemRecord(CamelCaseValue):
-    """One thing that an agent remembers. Times are ISO 8601 in JSON, milliseconds in Python."""
+    """An item that an agent remembers."""
 
     memory_item_id: str
     agent_id: str
-    tier: MemoryTier
-    scope: MemoryScope
-    source: MemorySource
+    tier: EntityTier
+    scope: EntityScope
+    source: EntitySource
     content: str
     metadata_json: str | None
     generated_by_turn_id: str | None
@@ -277,14 +277,14 @@ class MemoryItemRecord(CamelCaseValue):
 
     @staticmethod
     def of(memory: Memory, captured_by: CapturedBy) -> MemoryItemRecord:
-        """The record of a memory that belongs to an agent."""
+        """Return the record of a memory that belongs to an agent."""
         metadata = memory.attributes.get(METADATA)
         return MemoryItemRecord(
             memory_item_id=memory.memory_id,
             agent_id=memory.agent_id or "",
-            tier=MemoryTier.of(memory.kind),
-            scope=MemoryScope.of(memory.scope),
-            source=MemorySource.of(captured_by),
+            tier=MemoryKind.EPISODE if memory.kind is MemoryKind.EPISODE else MemoryKind.FACT,
+            scope=memory.scope,
+            source=captured_by,
             content=memory.content,
             metadata_json=metadata if isinstance(metadata, str) else None,
             generated_by_turn_id=memory.turn_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class MemoryKind(StrEnum):
@@ -14,7 +15,7 @@ class MemoryKind(StrEnum):
 
     @property
     def id_prefix(self) -> str:
-        """Return what an id of this kind begins with."""
+        """Return the prefix of ids of this kind."""
         return {"episode": "ep_", "fact": "fact_", "reflection": "ref_"}[self.value]
 
 
@@ -30,8 +31,9 @@ class MemoryType(StrEnum):
 
 
 class EdgeType(StrEnum):
-    """``from`` Updates ``to``: from is the newer. ``from`` CausedBy ``to``: to is the ground.
-    ``from`` PartOf ``to``: to is the whole. Contradicts and RelatedTo have no direction in meaning.
+    """The type of an edge. ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy
+    ``to``: ``to`` is the cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and
+    RelatedTo have no direction.
     """
 
     RELATED_TO = "RelatedTo"
@@ -42,13 +44,11 @@ class EdgeType(StrEnum):
 
 
 class MemoryStatus(StrEnum):
-    ACTIVE = "active"
-    SUPERSEDED = "superseded"
-    RETRACTED = "retracted"
+    """The status of a memory.
 
-
-class ShownStatus(StrEnum):
-    """A status as it is shown, listed and counted; what is erased is stored as retracted."""
+    ERASED is shown, listed and counted, and never stored: an erased memory is stored as retracted,
+    without its text.
+    """
 
     ACTIVE = "active"
     SUPERSEDED = "superseded"
@@ -56,8 +56,11 @@ class ShownStatus(StrEnum):
     ERASED = "erased"
 
 
+STORED_STATUSES: Final = (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED, MemoryStatus.RETRACTED)
+
+
 class Sensitivity(StrEnum):
-    """Ordered from open to closed; a reader sees what is at or below its clearance."""
+    """The sensitivity of a memory, from open to closed; a reader sees up to its clearance."""
 
     PUBLIC = "Public"
     INTERNAL = "Internal"
@@ -154,7 +157,7 @@ class JobState(StrEnum):
 
 
 class SourceName(StrEnum):
-    """By what a source is named: a file or a folder, a conversation, a run, exact bytes."""
+    """The kind of a source's name: a path, a conversation, a run, or a content's digest."""
 
     PATH = "path"
     CONVERSATION = "conversation"
@@ -163,7 +166,7 @@ class SourceName(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """The trust in a source. A lower one replaces nothing that a higher one said."""
+    """The trust in a source. Statements of a lower tier replace none of a higher tier."""
 
     LOW = "low"
     STANDARD = "standard"

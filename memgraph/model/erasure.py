@@ -1,4 +1,4 @@
-"""Erasure: what is to be erased, what became of it, and the report that proves it."""
+"""Erasure: targets, requests, results, and the signed report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it fo
 
 
 class ErasureTargetKind(StrEnum):
-    """By what memories are named that are to be erased."""
+    """The kind of name of the memories to erase."""
 
     MEMORY = "memory"
     ENTITY = "entity"
@@ -47,8 +47,8 @@ def erasure_target(
     workflow_run_id: str | None = None,
     content_sha256: str | None = None,
 ) -> ErasureTarget:
-    """The one thing that is named. Raises InvalidInput: none is, or more than one."""
-    given = {
+    """Return the target that is named. Raises InvalidInput: none is, or more than one."""
+    values = {
         ErasureTargetKind.MEMORY: memory_id,
         ErasureTargetKind.ENTITY: entity,
         ErasureTargetKind.SESSION: session_id,
@@ -57,11 +57,11 @@ def erasure_target(
         ErasureTargetKind.RUN: workflow_run_id,
         ErasureTargetKind.CONTENT: content_sha256,
     }
-    named = [(kind, value) for kind, value in given.items() if value is not None]
-    if len(named) != 1:
-        names = ", ".join(each.value for each in ErasureTargetKind)
+    targets = [(kind, value) for kind, value in values.items() if value is not None]
+    if len(targets) != 1:
+        names = ", ".join(choice.value for choice in ErasureTargetKind)
         raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
-    [(kind, value)] = named
+    [(kind, value)] = targets
     return validated(ErasureTarget, {"kind": kind, "value": value})
 
 
@@ -70,7 +70,7 @@ class ErasureRequest(Value):
 
     Attributes:
         reason: journalled; it repeats nothing of the text.
-        dry_run: only tell what would go; nothing is written.
+        dry_run: only report what would be erased.
     """
 
     target: ErasureTarget
@@ -82,8 +82,8 @@ class NotErasedMemory(Value):
     """A memory that was not erased.
 
     Attributes:
-        why: ``other_grounds``: derived from what stays, too; ``other_sources``: another source
-            says it, too; ``says_it``: it says what was erased in the same words.
+        why: ``other_grounds``: it has evidence that stays; ``other_sources``: it has another
+            source; ``says_it``: it contains an erased text.
     """
 
     memory_id: str
@@ -91,7 +91,7 @@ class NotErasedMemory(Value):
 
 
 class Tombstone(Value):
-    """An entry of the journal that stands for an erased memory."""
+    """The journal entry of an erased memory."""
 
     memory_id: str
     seq: int
@@ -107,7 +107,7 @@ class RedactedEntry(Value):
 
 
 class CaseVariant(Value):
-    """A file that says erased phrases with letters of another case, and at how many places."""
+    """A file that contains erased phrases in another case, with the number of places."""
 
     file: str
     count: int
@@ -117,24 +117,41 @@ class Residue(Value):
     """The result of scanning the orchestrator's folder for the erased strings.
 
     Attributes:
-        strings: how many strings were looked for; ``too_short`` say nothing of whose they are
-            (short phrases, plain words, dates), ``shared`` stand in memories or ids that stay.
-        bytes: how many were read, in so many ``files``.
-        hits: how many strings were found; 0 is the proof.
-        places: the files in which, relative to the folder; ``unread``: those that could not be.
-        other_case: files, but databases, that say a long phrase (20 characters, or three words) in
-            capitals or otherwise. They are not overwritten: whether it is the same, a person tells.
+        strings: the number of searched strings, without ``too_short`` ones (short phrases, plain
+            words, dates) and ``shared`` ones, which occur in memories or ids that stay.
+        bytes: the number of bytes read, in ``files`` files and ``tables`` of a server.
+        hits: the number of strings that were found; 0 is the proof.
+        places: the files with hits, relative to the folder, and tables with their schema;
+            ``unread``: unreadable files.
+        other_case: files, except databases, with a long phrase (20 characters, or three words) in
+            another case. They are not overwritten: a person has to decide.
     """
 
     strings: int = 0
     too_short: int = 0
     shared: int = 0
     files: int = 0
+    tables: int = 0
     bytes: int = 0
     hits: int = 0
     places: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     other_case: tuple[CaseVariant, ...] = ()
+
+
+class ServerTraces(Value):
+    """Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
+
+    Attributes:
+        wal_until: the position of the write-ahead log when the tables were clean: what lies before
+            it may hold them, on the server, in archives and in backups, until it is removed there.
+        archived: whether the server archives its log.
+        replicas: how many replicas and other readers of the log are connected or have a slot.
+    """
+
+    wal_until: str
+    archived: bool
+    replicas: int
 
 
 class Signature(Value):
@@ -149,7 +166,7 @@ class ErasurePreview(Value):
     """The preview of a dry run; none of its texts are in the report of an erasure.
 
     Attributes:
-        note: that nothing was erased, and what erases it.
+        note: that nothing was erased, and how to erase it.
         begins: of memories that go and that stay the beginning of the text, of so many of each.
         derived_ids: those that go for being derived alone.
         similar: names of other entities that share a word with the one that is named.
@@ -164,11 +181,11 @@ class ErasurePreview(Value):
 
 
 class ErasureReport(Value):
-    """The report of an erasure: ids, numbers and digests, nothing of what was erased.
+    """The report of an erasure: ids, numbers and digests, without erased texts.
 
     Attributes:
-        erasure_id: under which the journal tells of it.
-        kind, target: what was named; of an entity its id.
+        erasure_id: its id in the journal.
+        kind, target: the named target; for an entity its id.
         memory_ids: the erased ones, those derived from them alone included.
         derived: how many of them are there for being derived from others alone.
         entities: how many entities were named nowhere else, and are gone.
@@ -178,11 +195,13 @@ class ErasureReport(Value):
             audit. Reports of earlier versions do not list them.
         rows: how many values of each table were redacted or removed.
         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
-            that would be.
+            that would be. On a server an earlier state is a schema, and stands among them.
         preview: of a dry run alone.
         outside: sources that lie elsewhere, which memgraph does not touch.
         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-            whether the database had to be written anew for it.
+            whether the database was written anew for it.
+        server: what the server of the database keeps that memgraph cannot remove; None: it is a
+            file, and the scan has seen all of it.
         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
     """
 
@@ -209,6 +228,7 @@ class ErasureReport(Value):
     outside: tuple[str, ...] = ()
     wal_truncated: bool = False
     vacuumed: bool = False
+    server: ServerTraces | None = None
     residue: Residue = Residue()
     unfinished: tuple[str, ...] = ()
     preview: ErasurePreview | None = None

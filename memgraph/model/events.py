@@ -41,7 +41,7 @@ class AgentResponse(Event):
 
 
 class SessionCompleted(Event):
-    """A conversation is over, so far as anybody knows: its turns may become knowledge."""
+    """A conversation has ended; its turns may be consolidated."""
 
     topic = "memory.session_completed"
 
@@ -58,7 +58,7 @@ class SessionConsolidated(Event):
 
 
 class ReflectionSaved(Event):
-    """A reflection was stored; what is kept of an older one is out of date."""
+    """A reflection was stored; cached older ones are out of date."""
 
     topic = "memory.reflection_saved"
 
@@ -66,7 +66,7 @@ class ReflectionSaved(Event):
 
 
 class ContradictionFound(Event):
-    """Two memories contradict each other and nobody has decided between them."""
+    """Two memories contradict each other, undecided."""
 
     topic = "memory.contradiction_found"
 
@@ -76,7 +76,7 @@ class ContradictionFound(Event):
 
 
 class FileRejected(Event):
-    """A dropped file was rejected, or is held; ``reason`` is the code in its manifest."""
+    """A dropped file was rejected or is held; ``reason`` is the code in its manifest."""
 
     topic = "ingest.file_rejected"
 
@@ -139,7 +139,7 @@ class EventFailure(Value):
 
 
 def event_of(topic: str, payload: Mapping[str, object]) -> Event:
-    """The event that a row of the outbox tells of.
+    """Return the event of a row of the outbox.
 
     Raises:
         InvalidInput: no such topic, or not its fields: another version wrote it.

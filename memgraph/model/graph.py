@@ -1,4 +1,4 @@
-"""Subgraphs, the cases of contradictions, and what changed between two times."""
+"""Subgraphs, contradictions and their cases, traces, and changes between two times."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Subgraph(Value):
 
     Attributes:
         seeds: the ids that were asked for and are visible.
-        missing: those that are not there or not visible to the reader; the two are not told apart.
+        missing: requested ids that do not exist or are not visible to the reader.
         nodes: by distance, nearest first.
-        edges: every edge of the asked types between two of ``nodes``.
-        derivations: of one of ``nodes`` from another one; they are no edges and not followed, and
-            none are given where types of edges were asked for.
+        edges: every edge of the requested types between two of ``nodes``.
+        derivations: of one of ``nodes`` from another one; they are not followed, and left out if
+            types of edges were requested.
         sources: of all nodes, each once.
         distances: hops from the nearest seed, by memory id.
         cut: whether a bound left something out.
@@ -73,9 +73,9 @@ class Contradiction(Value):
         sources: where the two come from, in that order.
         open_days: since the contradiction was found until now, or until it was resolved.
         ages_days: of the two memories now.
-        resolved: it was decided, or dismissed.
-        dismissed: somebody said that it is none; it is not raised again.
-        moot: still open, and one of the two was replaced or retracted meanwhile.
+        resolved: it was decided or dismissed.
+        dismissed: it was marked as no contradiction; it is not raised again.
+        moot: it is open, and one side was replaced or retracted meanwhile.
     """
 
     edge: Edge
@@ -91,7 +91,7 @@ class Contradiction(Value):
 
 
 class ContradictionPage(Value):
-    """One page; ``next_after`` is what to pass as ``after`` for the next, None at the end."""
+    """A page; pass ``next_after`` as ``after`` for the next one, None at the end."""
 
     items: tuple[Contradiction, ...]
     next_after: str | None
@@ -115,7 +115,7 @@ class Link(Value):
 
 
 class JournalNote(Value):
-    """An entry of the journal about a memory. Ids the reader may not see are blanked out."""
+    """A journal entry about a memory, without ids that the reader may not see."""
 
     seq: int
     at: Millis
@@ -125,7 +125,7 @@ class JournalNote(Value):
 
 
 class DeliveryCount(Value):
-    """In how many receipts that the reader may see a memory was handed out, and the last one."""
+    """The number of visible receipts with a memory, and the last one."""
 
     count: int
     last_at: Millis | None
@@ -133,31 +133,30 @@ class DeliveryCount(Value):
 
 
 class MemorySupport(Value):
-    """A further source that said what a memory says, and when that was noted."""
+    """A further source of a memory, with the time it was added."""
 
     source: StoredSource
     added_at: Millis
 
 
 class Trace(Value):
-    """Everything that tells where a memory comes from and what became of it.
+    """The origin of a memory, and everything that happened to it.
 
     Attributes:
-        supports: further sources, the first one first; ``independent_sources`` counts those that
-            are neither the same conversation, file, run nor speaker, nor a copy, the memory's own
-            among them.
-        status_history: the first one first.
+        supports: further sources, oldest first; ``independent_sources`` counts the sources that
+            share no conversation, file, run or speaker and are no copies, including its own.
+        status_history: oldest first.
         edges_out, edges_in: strongest first.
-        grounds: what it was derived from, is caused by or is part of, and their grounds in turn.
-        dependents: the same the other way: what was derived from it, and so on.
-        replaced: what it Updates, and what that did in turn.
-        replaced_by: what Updates it, and what updates that.
-        stale_grounds: ids among ``grounds`` that were replaced or taken back; one that was
-            evicted, that decayed, or whose task was closed refutes nothing and is not among them.
-        stale_dependents: ids of active ``dependents`` with such a ground, or the memory itself, on
-            the way to them: what now stands on a replaced ground. What took the place of the
-            ground is not among them.
-        memories, sources: of every id above but the journal's, each once.
+        grounds: its evidence: the memories that it was derived from, is caused by or is part of,
+            and their evidence in turn.
+        dependents: the reverse: the memories that depend on it, directly or not.
+        replaced: the memories that it replaced, directly or not.
+        replaced_by: the memories that replaced it, directly or not.
+        stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
+            decay or the end of a task.
+        stale_dependents: ids of active ``dependents`` that depend on stale evidence or on this
+            memory if it is stale, without those that replaced it.
+        memories, sources: of every id above except the journal's, each once.
         cut_reasons: of ``depth``, ``max_links``, ``max_edges``, ``max_journal``, sorted.
     """
 
@@ -201,7 +200,7 @@ EndedHow = Literal["replaced", "lost", "retracted"]
 
 
 class PremiseStep(Value):
-    """``memory_id`` stands on ``ground_id``. ``edge_type`` None: it was derived from it."""
+    """``memory_id`` depends on ``ground_id``. ``edge_type`` None: it was derived from it."""
 
     memory_id: str
     ground_id: str
@@ -210,14 +209,14 @@ class PremiseStep(Value):
 
 
 class InvalidPremise(Value):
-    """A ground that no longer holds, and the way down to it.
+    """Refuted evidence, and the path to it.
 
     Attributes:
-        ground: the memory that was replaced or taken back.
-        path: from the memory that stands on it, step by step; the last one's ground is ``ground``.
+        ground: the memory that was replaced or retracted.
+        path: from the dependent memory step by step to ``ground``.
         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-        ended_at, actor, reason: of that; where it was taken back since, and is back, of that still.
-        replaced_by: ids of visible memories that took its place, sorted.
+        ended_at, actor, reason: of its end, also if it was retracted and restored since.
+        replaced_by: ids of visible memories that replaced it, sorted.
     """
 
     ground: Memory
@@ -230,19 +229,20 @@ class InvalidPremise(Value):
 
 
 class StaleMemory(Value):
-    """An active memory that stands on a ground that no longer holds: the one that ended last."""
+    """An active memory with refuted evidence, the one that ended last."""
 
     memory: Memory
     premise: InvalidPremise
 
 
 class StalePage(Value):
-    """By when the grounds ended, the newest first; what is back from being taken back, by that.
+    """Stale memories by the end of their evidence, newest first; restored evidence by its first
+    end.
 
     Attributes:
-        next_after: what to pass as ``after`` for the next page; None at the end. A page may be
-            shorter than was asked for and go on: so many endings are looked at, and no more.
-        cut_reasons: ``max_rows``: more stands on a ground than is read.
+        next_after: pass it as ``after`` for the next page; None at the end. A page may be shorter
+            than its limit and not the last: a limited number of endings is examined.
+        cut_reasons: ``max_rows``: a memory has more dependents than are read.
     """
 
     items: tuple[StaleMemory, ...]
@@ -255,11 +255,11 @@ class Influence(Value):
     """The influence of a memory, as far as the reader may see it.
 
     Attributes:
-        recalls: how many receipts name it, of the newest that are looked at.
-        receipts: their ids, the newest first; none are named to who may not audit.
-        runs, conversations: for which it was handed out, sorted; nor are these.
-        derived: how many memories stand on it, directly or not.
-        cut: there is more than is counted or listed.
+        recalls: the number of receipts with it, of the newest that are examined.
+        receipts: their ids, newest first; empty without the permission to audit.
+        runs, conversations: its receivers, sorted; empty without the permission to audit.
+        derived: the number of memories that depend on it, directly or not.
+        cut: there are more than are counted or listed.
     """
 
     recalls: int
@@ -271,17 +271,17 @@ class Influence(Value):
 
 
 class CaseSide(Value):
-    """One of the two memories that contradict each other, and what speaks for it.
+    """One side of a contradiction, with its evidence.
 
     Attributes:
-        supports: further sources that said the same, the first one first.
-        independent_sources: its own among them; see ``Trace``.
-        said_at: when it was so, or else when it was stored.
+        supports: further sources, oldest first.
+        independent_sources: see ``Trace``.
+        said_at: the time of the event, or else of storing.
         effective_confidence: 0..1, after decay.
-        trust: the tier of its source; ``trust_is_todays``: that of now, in a case as it was, for
-            nothing tells which it was then.
+        trust: the tier of its source; ``trust_is_todays``: the tier of now in a case of the past,
+            whose tier is unknown.
         confirmed: a person confirmed it.
-        premise: a ground of it that no longer holds; None: all hold.
+        premise: its refuted evidence; None: none.
     """
 
     memory: Memory
@@ -298,13 +298,13 @@ class CaseSide(Value):
 
 
 class SuggestionReason(Value):
-    """Why one side is more likely to hold.
+    """A reason why one side is more likely to be true.
 
     Attributes:
         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
             ``higher_confidence`` or ``newer``.
-        favours: the id of the memory it speaks for.
-        weight: of the evidence, natural log of the odds, above 0.
+        favours: the id of the favoured memory.
+        weight: the natural logarithm of the odds, above 0.
     """
 
     code: str
@@ -313,12 +313,12 @@ class SuggestionReason(Value):
 
 
 class Suggestion(Value):
-    """A suggestion for a contradiction; a person decides it.
+    """A suggestion for a contradiction, which a person decides.
 
     Attributes:
-        winner_id: None: the evidence does not tell, or neither side can win.
-        confidence: 0.5..1, that the side with more evidence holds.
-        reasons: the weightiest first, those against the winner among them.
+        winner_id: None: the evidence is undecided, or neither side can win.
+        confidence: 0.5..1, that the side with more evidence is true.
+        reasons: the weightiest first, including those against the winner.
     """
 
     winner_id: str | None
@@ -327,14 +327,14 @@ class Suggestion(Value):
 
 
 class Case(Value):
-    """A contradiction with all that helps to decide it.
+    """A contradiction with everything needed to decide it.
 
     Attributes:
         sides: the older memory and the newer one.
-        moot: still open, and one of the two was replaced or retracted meanwhile.
-        suggestion: None once it is resolved or dismissed.
-        journal: what was written down about this contradiction, the first entry first.
-        at: the time that the case is shown at.
+        moot: it is open, and one side was replaced or retracted meanwhile.
+        suggestion: None if it is resolved or dismissed.
+        journal: the entries about this contradiction, oldest first.
+        at: the time of the case.
     """
 
     edge: Edge
@@ -348,11 +348,11 @@ class Case(Value):
 
 
 class MemoryEvent(Value):
-    """Something that happened to a memory.
+    """A change of a memory.
 
     Attributes:
-        text: the beginning of what it says; empty once it was erased.
-        reason: ids that the reader may not see are blanked out.
+        text: the beginning of its text; empty if it was erased.
+        reason: without ids that the reader may not see.
     """
 
     memory_id: str
@@ -365,12 +365,12 @@ class MemoryEvent(Value):
 
 
 class PairEvent(Value):
-    """Something that happened to a contradiction.
+    """A change of a contradiction.
 
     Attributes:
-        first_id, second_id: the older edge end and the newer one, as the edge has them.
-        winner_id: for whom it was decided; None: it was not, or a side of it is hidden.
-        actor: None where the journal tells nobody.
+        first_id, second_id: the older and the newer end of the edge.
+        winner_id: the winner; None: it was not decided, or a side is hidden.
+        actor: None if the journal has none.
     """
 
     edge_id: str
@@ -398,14 +398,14 @@ class Diff(Value):
     """The changes after ``since`` until ``until``, as far as the reader may see; newest first.
 
     Attributes:
-        learnt: facts and reflections that were stored; turns are only counted, as ``said``.
-        replaced, retracted: what took their place, or why they went, says ``reason``.
-        restored: what is active again.
-        contradicted: contradictions that were found.
-        resolved, dismissed, reopened: what became of contradictions.
-        confidence: memories that were there before and are believed more now, or less.
-        counts: of each list by its name, whole, and of ``said``.
-        cut: whether a list is longer than what is shown.
+        learnt: stored facts and reflections; turns are only counted, as ``said``.
+        replaced, retracted: ended memories; ``reason`` names the successor or the reason.
+        restored: memories that are active again.
+        contradicted: new contradictions.
+        resolved, dismissed, reopened: decided and reopened contradictions.
+        confidence: memories with a changed confidence.
+        counts: the full number of each list by its name, and of ``said``.
+        cut: a list is longer than shown.
     """
 
     since: Millis
@@ -436,11 +436,11 @@ class ValuePeriod(Value):
 
 
 class History(Value):
-    """The life of one memory: its statuses and its values, each the first one first.
+    """The history of one memory: its statuses and its values, oldest first.
 
     Attributes:
-        at: when it was read: what has no end held until then.
-        decay_exponent: of the decay of confidence here; see ``policy.decay``.
+        at: the time of reading, until which open periods last.
+        decay_exponent: of the decay of confidence; see ``rules.decay``.
     """
 
     memory: Memory

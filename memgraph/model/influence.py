@@ -1,4 +1,4 @@
-"""The influence of a memory, and the grounds of a memory or a run, for auditors."""
+"""The influence of a memory, and the evidence of a memory or a run, for auditors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReceiptMention(Value):
 
 
 class ReachedRun(Value):
-    """A run or a conversation that was given one of the memories.
+    """A run or a conversation that received one of the memories.
 
     Attributes:
         name: the id of the run or the conversation.
@@ -83,12 +83,14 @@ class Impact(Value):
     @cached_property
     def own_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of the memory itself, as a case counts them."""
-        return tuple(each for each in self.hand_outs if self.memory_id in each.memory_ids)
+        return tuple(receipt for receipt in self.hand_outs if self.memory_id in receipt.memory_ids)
 
     @cached_property
     def further_hand_outs(self) -> tuple[ReceiptMention, ...]:
         """Return the hand-outs of memories derived from it, without it."""
-        return tuple(each for each in self.hand_outs if self.memory_id not in each.memory_ids)
+        return tuple(
+            receipt for receipt in self.hand_outs if self.memory_id not in receipt.memory_ids
+        )
 
 
 class FurtherSource(Value):
@@ -148,7 +150,7 @@ class SourceLines(Value):
 
 
 class EvidenceReport(Value):
-    """Everything that stood behind a memory or a run, as far as the reader may see it.
+    """The evidence of a memory or a run, as far as the reader may see it.
 
     Attributes:
         memory_id, workflow_run_id: what was asked about; one of them.
@@ -184,3 +186,57 @@ class EvidenceReport(Value):
     @cached_property
     def source_by_id(self) -> Mapping[str, StoredSource]:
         return {source.source_id: source for source in self.sources}
+
+
+class SentenceSupport(Value):
+    """A sentence of an answer, and what was handed out that says the same.
+
+    Attributes:
+        share: 0..1, of the sentence's words, weighed by how rare they are, that are in the best of
+            the memories.
+        memory_ids: memories that hold at least half of it, the best first; none: nothing that was
+            handed out says this.
+    """
+
+    text: str
+    share: float
+    memory_ids: tuple[str, ...]
+
+
+class ReceiptSupport(Value):
+    """A receipt whose memories may be behind an answer.
+
+    Attributes:
+        share: 0..1, of the whole answer, as of ``SentenceSupport``.
+        sentences: places of the sentences that its memories hold at least half of, from 0.
+        memory_ids: its memories that hold them.
+        query: the question, where the operator keeps it; else empty.
+    """
+
+    receipt_id: str
+    at: Millis
+    purpose: str | None
+    actor: str | None
+    conversation_id: str | None
+    workflow_run_id: str | None
+    query: str
+    share: float
+    sentences: tuple[int, ...]
+    memory_ids: tuple[str, ...]
+
+
+class AnswerExplanation(Value):
+    """What was handed out before an answer, and which of its sentences that holds.
+
+    Attributes:
+        receipts: the best first.
+        memories: every memory that is named, by id.
+        receipts_read: how many receipts were compared.
+        cut: there are older receipts, or more sentences.
+    """
+
+    sentences: tuple[SentenceSupport, ...]
+    receipts: tuple[ReceiptSupport, ...]
+    memories: dict[str, Memory]
+    receipts_read: int
+    cut: bool

@@ -1,4 +1,4 @@
-"""Jobs and what they report: runs, consolidations, reflections, what will expire."""
+"""Jobs: reports, runs, plans, consolidations, and expiring memories."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class RejectedItem(Value):
     count: Annotated[int, Field(ge=1)] = 1
 
 
-def all_of(rejected: Iterable[RejectedItem]) -> int:
-    """Return how many items were rejected, also those that one entry tells of together."""
-    return sum(each.count for each in rejected)
+def rejected_count(rejected: Iterable[RejectedItem]) -> int:
+    """Return the number of rejected items, also those that one entry counts together."""
+    return sum(item.count for item in rejected)
 
 
 class JobReport(Value):
@@ -57,16 +57,18 @@ class JobReport(Value):
 
     @classmethod
     def done(cls, counts: dict[str, int], rejected: Sequence[RejectedItem] = ()) -> JobReport:
-        """It came to its end; what was rejected is counted, and the first of it is told."""
+        """Return the report of a finished job; the first rejected items are listed, all are
+        counted.
+        """
         return cls(
             state=JobState.DONE,
-            counts={**counts, "rejected": max(counts.get("rejected", 0), all_of(rejected))},
+            counts={**counts, "rejected": max(counts.get("rejected", 0), rejected_count(rejected))},
             rejected=tuple(rejected[:MAX_REJECTED_KEPT]),
         )
 
     @classmethod
     def skipped(cls, reason: str, *, error_code: str | None = None) -> JobReport:
-        """There was nothing to do, or something is missing."""
+        """Return the report of a job that had nothing to do, or that lacks something."""
         return cls(state=JobState.SKIPPED, reason=reason, error_code=error_code)
 
     @classmethod
@@ -76,7 +78,7 @@ class JobReport(Value):
         counts: dict[str, int] | None = None,
         rejected: Sequence[RejectedItem] = (),
     ) -> JobReport:
-        """It broke off: what was done until then stays done."""
+        """Return the report of a job that failed; completed work stays done."""
         return cls(
             state=JobState.FAILED,
             counts=dict(counts or {}),
@@ -108,7 +110,7 @@ class JobRun(Value):
 
     @property
     def failed(self) -> bool:
-        """Return True when it did not come to its end."""
+        """Return whether the run did not finish."""
         return self.state in (JobState.FAILED, JobState.ABANDONED)
 
 
@@ -143,11 +145,11 @@ class OrchestratorState(Value):
     Attributes:
         status: ``disabled``: its database cannot be used, or its memory is switched off.
             ``unknown``: it was not looked at yet.
-        codes: what disables it, or what work does not get done.
-        advice: what to do about it, in words.
+        codes: why it is disabled, or which work is not done.
+        advice: the remedy, in words.
         pending: memories that wait to be embedded.
-        oldest_pending_s: how long the first of them has waited, seconds.
-        looked_at: when this was found; its files have not changed since, or it waits for its turn.
+        oldest_pending_s: the waiting time of the oldest, seconds.
+        looked_at: the time of this state; its files have not changed since, or it is queued.
     """
 
     orchestrator: str
@@ -166,7 +168,7 @@ class ServiceReadiness(Value):
     Attributes:
         status: ``unusable``: the root is gone or cannot be written, and nothing works.
         disk_free_bytes: where the databases lie.
-        orchestrators: told to those who may know of all of them, sorted by name.
+        orchestrators: sorted by name; only for callers who may see all of them.
     """
 
     status: Literal["ready", "unusable"]
@@ -177,9 +179,8 @@ class ServiceReadiness(Value):
 class FactNote(Value):
     """One fact of a session.
 
-    ``memory_id``: of the memory that holds it; None: it would be a new one, or on a later page
-    strengthen that. ``evidence``: ids of
-    the turns that it rests on.
+    ``memory_id``: of the memory with this fact; None: it would be a new one, or strengthen a new
+    one. ``evidence``: ids of its turns.
     """
 
     outcome: Literal["stored", "strengthened"]
@@ -203,9 +204,9 @@ class SessionReport(Value):
 
     Attributes:
         state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
-            ``pending``: some are left for a later run, and ``reason`` says why.
-        extractor: who proposed the facts.
-        echoes: sentences that the memory itself had handed out, and that were left out.
+            ``pending``: some remain for a later run, see ``reason``.
+        extractor: the proposer of the facts.
+        echoes: sentences that were left out because the memory had delivered them.
         resolved: edges of contradictions that were decided.
         compared: pairs of statements that were compared.
         calls, tokens: of a language model.
@@ -230,14 +231,14 @@ class SessionReport(Value):
     error_code: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the report as JSON."""
         return self.model_dump(mode="json")
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return what a job adds up over its sessions."""
-        outcomes = [each.outcome for each in self.facts]
-        kinds = [each.edge_type for each in self.edges]
+        """Return the counts that a job adds up over its sessions."""
+        outcomes = [fact.outcome for fact in self.facts]
+        kinds = [edge.edge_type for edge in self.edges]
         return {
             "pages": self.pages,
             "turns": self.turns,
@@ -250,7 +251,7 @@ class SessionReport(Value):
             "compared": self.compared,
             "calls": self.calls,
             "tokens": self.tokens,
-            "rejected": all_of(self.rejected),
+            "rejected": rejected_count(self.rejected),
         }
 
 

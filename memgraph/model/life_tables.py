@@ -1,4 +1,4 @@
-"""The tables of the life of a memory: sessions, events, leases, jobs, supports, what was told.
+"""The tables of sessions, events, leases, jobs, supports and delivered lines.
 
 Times are milliseconds since 1970, UTC.
 """
@@ -49,7 +49,7 @@ class SessionRow(SQLModel, table=True):
 
 
 class EventRow(SQLModel, table=True):
-    """The outbox of events: written in the transaction of the change that they tell of."""
+    """The outbox of events, written in the transaction of the change."""
 
     __tablename__ = "events"
     __table_args__ = (
@@ -128,7 +128,7 @@ class JobRunRow(SQLModel, table=True):
 
 
 class SupportRow(SQLModel, table=True):
-    """A further source that says what a memory says; its own is in ``memories.source_id``.
+    """A further source of a memory; its own is in ``memories.source_id``.
 
     One that was taken back has an ``ended_at``; so has a row for the memory's own source then.
     """
@@ -148,7 +148,7 @@ class SupportRow(SQLModel, table=True):
 
 
 class EchoLineRow(SQLModel, table=True):
-    """A line that was handed out, by the hash of its normal form (64 bits), and when first."""
+    """A delivered line, by the hash of its normal form (64 bits), with its times."""
 
     __tablename__ = "echo_lines"
 
@@ -158,7 +158,7 @@ class EchoLineRow(SQLModel, table=True):
 
 
 class EchoPendingRow(SQLModel, table=True):
-    """A recall or another text that was handed out and whose lines are not in ``echo_lines`` yet.
+    """A delivered recall or text whose lines are not in ``echo_lines`` yet.
 
     An id is never given out again: what was worked off is removed up to one.
     """

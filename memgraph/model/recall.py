@@ -35,13 +35,13 @@ AS_STORED: Final[Accesses] = MappingProxyType({})
 
 
 class ReplayMoment(NamedTuple):
-    """A moment at which an answer was given that is to be given once more.
+    """The time of an answer that is to be replayed.
 
     Attributes:
         at: when, milliseconds.
-        known: until when what was stored by then was known to it, milliseconds: a change that was
-            being written at the moment is dated before it, and was not.
-        accessed: what it knew of accesses.
+        known: the time in milliseconds until which stored changes were visible to it: a change
+            that was being written at the moment is dated before it, and was not visible.
+        accessed: the accesses that were visible to it.
     """
 
     at: Millis
@@ -54,7 +54,7 @@ Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]
 
 
 class RecallRequest(Value):
-    """A question to the memory, and what may answer it.
+    """A recall: a query and filters.
 
     A request without a query is for filters alone: it gives what they let through, the most
     important first. Filters of one field are alternatives, except ``tags``, which must all be
@@ -63,24 +63,24 @@ class RecallRequest(Value):
     Attributes:
         query: words or a sentence, in any language.
         top_n: 1..1,000 memories; None: the setting.
-        kinds, tags: what may answer; without both, reflections tagged ``weekly`` do not: what they
-            repeat does.
-        scopes, project_ids, session_scope_ids, agent_id, clearance: narrow what the reader may
-            see, never widen it; None keeps all that was granted.
-        session_id, exclude_session_id: the session in which something was said.
+        kinds, tags: of the memories to return; without both, reflections tagged ``weekly`` are
+            left out in favour of their sources.
+        scopes, project_ids, session_scope_ids, agent_id, clearance: narrow the view of the
+            reader, never widen it; None keeps everything granted.
+        session_id, exclude_session_id: the session of a turn.
         source_path: a file, or with a trailing ``/`` everything below a folder.
         event_after, event_before: memories whose event (or else creation) lies in
             [after, before); milliseconds or ISO 8601.
-        as_of: the memory as it was at that time: what was known then, judged then.
-        valid_at: what was true at that time, as far as is known now, or at ``as_of``: its event (or
-            else creation) lies before, its end after it. What was replaced since is there, what
-            lost a contradiction or was taken back is not.
-        min_relevance: 0..1; what has less to do with the query is left out, see
-            ``memgraph.retrieval.context.relevance``; None: nothing is for that.
+        as_of: the memory as it was at that time.
+        valid_at: memories valid at that time, as known now or at ``as_of``: the event (or else
+            creation) is before it, the end after it. Memories replaced since are included, those
+            that lost a contradiction or were retracted are not.
+        min_relevance: 0..1; less relevant memories are left out, see
+            ``memgraph.retrieval.context.relevance``; None: no minimum.
         include_superseded: show replaced memories beside what replaced them.
         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
-        for_conversation_id, for_workflow_run_id, for_step_id: for whom the answer is: kept in its
-            receipt, of no weight for what answers.
+        for_conversation_id, for_workflow_run_id, for_step_id: the receiver of the answer, stored
+            in its receipt, without influence on the answer.
     """
 
     query: Query = ""
@@ -112,7 +112,7 @@ class RecallRequest(Value):
     @model_validator(mode="after")
     def _asks_for_something(self) -> RecallRequest:
         if not self.query.strip() and not self.has_filters:
-            raise ValueError("query: is empty, and no filter says what to recall instead")
+            raise ValueError("query: is empty; give a query or a filter")
         return self
 
     @property
@@ -164,25 +164,24 @@ class RecallFields(TypedDict, total=False):
 
 
 class Degraded(Value):
-    """Something that the answer had to do without. ``code`` is stable, ``text`` is for people."""
+    """A missing part of an answer. ``code`` is stable, ``text`` is for people."""
 
     code: str
     text: str
 
 
 class RecallItem(Value):
-    """One recalled memory and why it stands where it stands.
+    """A recalled memory with its score and rank in each leg.
 
     Attributes:
         score: the fused score times every modifier; comparable within one bundle only.
         legs: the rank, from 1, in every leg that found it.
         modifiers: every factor by name, 1.0 where it changed nothing.
         effective_confidence: 0..1, the stored confidence after decay.
-        citation: where it came from, in one line.
+        citation: its source in one line.
         contradicted_by: ids of memories that contradict it, unresolved.
-        mark: what a prompt says of it: "contradicted by" or "replaced by" what, and its date.
-        brought_by: it did not earn its place: it is the other side of the open contradiction of
-            this memory, or replaced it.
+        mark: the mark for prompts: "contradicted by" or "replaced by" an id, and the date.
+        brought_by: the memory whose open contradiction or replacement brought it in.
     """
 
     memory: Memory
@@ -221,7 +220,7 @@ class Bundle(Value):
         at: the time of the recall.
         edges: both ends visible to the reader, at least one of them among ``items``.
         sources: of all items, each once, by id.
-        degraded: what the answer had to do without; empty when nothing was missing.
+        degraded: missing parts of the answer; empty: none.
         cut: whether ``top_n``, ``token_budget`` or the bound on edges left something out.
         cut_reasons: of ``top_n``, ``token_budget``, ``max_edges``, sorted.
         token_cost: of the texts of all items together, estimated.
@@ -241,11 +240,11 @@ class Bundle(Value):
 
     @property
     def account(self) -> RecallTrace:
-        """Return how it came about; one that came over a wire has none."""
+        """Return the account of the answer; empty if it came over a wire."""
         return self._account
 
     def with_account(self, account: RecallTrace) -> Bundle:
-        """The bundle itself, once it was made."""
+        """Set the account of the answer and return the bundle."""
         self._account = account
         return self
 
@@ -255,7 +254,7 @@ class Bundle(Value):
         return tuple(item.memory.memory_id for item in self.items)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """The answer as a graph: items keyed by memory id, and the edges that join two of them.
+        """Return the answer as a graph: items by memory id, and the edges between them.
 
         A node has the fields of its memory, its ``rank`` from 1 and its ``score``; an edge is keyed
         by edge id and has the fields of the edge. Enums are their values, times milliseconds.

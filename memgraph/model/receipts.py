@@ -1,4 +1,4 @@
-"""Receipts: what was handed out, and why, of recalls, bulletins and contexts."""
+"""Receipts of recalls, bulletins and contexts, and their replays."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ANSWERS: Final = "answers"
 
 @dataclass(frozen=True, slots=True)
 class ReceiptItem:
-    """One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
-    ``reasons`` those of ``PackedItem`` and ``shortened``; of a recall ``beside:<memory id>`` alone,
-    where it was brought in beside another (``RecallItem.brought_by``).
+    """A delivered memory. ``legs`` and ``modifiers`` are those of ``RecallItem``, ``reasons`` those
+    of ``PackedItem`` and ``shortened``; in a recall ``beside:<memory id>`` alone, for a memory
+    brought in beside another (``RecallItem.brought_by``).
 
     Attributes:
-        access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
-            for, as far as the answer could know; None and None: that is not kept.
+        access_count, last_accessed_at: the accesses before, with the last one in milliseconds, as
+            far as they were visible to the answer; None and None: not stored.
     """
 
     memory_id: str
@@ -47,7 +47,7 @@ class ReceiptItem:
 
     @staticmethod
     def of(item: RecallItem) -> ReceiptItem:
-        """The item of a recall."""
+        """Return the item of a recall."""
         memory = item.memory
         return ReceiptItem(
             memory.memory_id,
@@ -62,33 +62,33 @@ class ReceiptItem:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A receipt of what one reader was given. None: it does not apply or is not known.
+    """A receipt of a delivery to one reader. None: it does not apply or is not known.
 
     Attributes:
         receipt_id: begins with ``rcl_``.
         at: milliseconds.
-        query: what was asked; empty where nothing was, or where only its digest is kept.
-        asked: the request as JSON values, for whom it was, and as ``degraded`` the codes of what
-            the answer had to do without: what a person may want to know later.
-        items: in the order in which they were handed out.
-        counts: whether the memories were asked for; who asks how it was then does not ask for
-            them. A bulletin does not count, and is a use all the same.
-        purpose: what it was for: ``recall``, ``bulletin``, ``get_context``, ``build_context``,
-            ``on_step`` and others.
-        actor: who asked.
-        conversation_id, workflow_run_id, step_id: for which of them it was.
+        query: the query; empty if there was none, or if only its digest is stored.
+        asked: the request as JSON values, its receiver, and the codes of missing parts as
+            ``degraded``.
+        items: in the order of delivery.
+        counts: whether it counts as an access; a request about the past does not. A bulletin does
+            not count, and is a use all the same.
+        purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
+            another.
+        actor: the caller.
+        conversation_id, workflow_run_id, step_id: the receiver.
         query_sha256: of the query, 64 hexadecimal digits.
-        change_seq: the last journal entry that the answer could know of.
-        viewer: what the asker could see: the fields of ``policy.scope.Viewer``. Ids that a reader
-            of the receipt was not granted are left out.
+        change_seq: the last journal entry that was visible to the answer.
+        viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
+            reader of the receipt was not granted.
         settings_sha256: of the settings that an answer depends on.
-        left_out: how many were met and not handed out, by reason: ``scope`` and ``clearance`` (the
-            asker might not see them; of the newest that hold the words of the query), ``status``
-            (superseded), ``budget`` (tokens) and ``top_n``. A reader is told of those that it may
-            see itself; None: not counted, or the asker saw more than the reader does.
-        sha256: of the bytes handed out: of a text as UTF-8, of a bundle as ``bundle_bytes``.
-        same_as: the receipt that has the items, where the very same was handed out before.
-        bulletin_id: the bulletin that was handed out.
+        left_out: the number of matches that were not delivered, by reason: ``scope`` and
+            ``clearance`` (hidden from the caller; of the newest with the words of the query),
+            ``status`` (superseded), ``budget`` (tokens) and ``top_n``. A reader gets the numbers
+            of memories that it may see; None: not counted, or the caller saw more than the reader.
+        sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
+        same_as: the receipt with the items, if the same bytes were delivered before.
+        bulletin_id: the delivered bulletin.
     """
 
     receipt_id: str
@@ -113,20 +113,20 @@ class Receipt:
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the class's own refuses: receipts are frozen
-        for name, said in said_of(self.asked).items():
+        for name, text in context_fields(self.asked).items():
             if getattr(self, name) is None:
-                put(self, name, said)
+                put(self, name, text)
 
     @staticmethod
     def of(request: RecallRequest, bundle: Bundle) -> Receipt:
-        """The receipt of a recall."""
+        """Return the receipt of a recall."""
         account = bundle.account
         return Receipt(
             receipt_id=bundle.receipt_id,
             at=bundle.at,
             query=bundle.query,
             asked=request.model_dump(mode="json", exclude_defaults=True, exclude=_APART)
-            | did_without(bundle.degraded),
+            | degraded_field(bundle.degraded),
             items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
             purpose=RECALL,
@@ -138,46 +138,46 @@ class Receipt:
         )
 
 
-def did_without(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
-    """Return the entry of ``Receipt.asked`` for what an answer had to do without."""
-    codes = [each.code for each in degraded]
+def degraded_field(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
+    """Return the field ``degraded`` of ``Receipt.asked``."""
+    codes = [item.code for item in degraded]
     return {"degraded": codes} if codes else {}
 
 
-def said_of(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``Receipt.asked`` says that a field of its own says too."""
-    said = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
+def context_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a receipt that ``Receipt.asked`` implies."""
+    fields = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
     # Of a recall it is a filter: whose memories are asked for, not who asks.
     talk = asked.get("conversation_id") or asked.get("exclude_session_id")
-    if "purpose" in said and talk is not None:
-        said["conversation_id"] = talk
-    return said
+    if "purpose" in fields and talk is not None:
+        fields["conversation_id"] = talk
+    return fields
 
 
 def bundle_bytes(bundle: Bundle) -> bytes:
-    """A bundle as it is handed out, but for the receipt's id and the marks, which repeat what
-    ``contradicted_by`` says: compact JSON, UTF-8.
+    """Return a bundle as compact JSON in UTF-8, without the receipt's id and the marks, which
+    repeat ``contradicted_by``.
     """
-    told = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
-    return told.encode()
+    text = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
+    return text.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptList:
-    """Receipts, newest first. ``cut``: there are more, or older ones that were not looked at."""
+    """Receipts, newest first. ``cut``: there are more, or older ones were not scanned."""
 
     receipts: tuple[Receipt, ...]
     cut: bool
 
 
 class BulletinEntry(Value):
-    """A bulletin that was handed out.
+    """A delivered bulletin.
 
     Attributes:
-        created_at: when it was handed out first, milliseconds.
-        change_seq: the last journal entry that it tells of.
+        created_at: the first delivery, milliseconds.
+        change_seq: the last journal entry that it reflects.
         sha256: of its text as UTF-8.
-        receipts: how often it was handed out, as far as receipts are kept.
+        receipts: the number of deliveries, as far as receipts are kept.
     """
 
     bulletin_id: str
@@ -188,14 +188,14 @@ class BulletinEntry(Value):
 
 
 class BulletinHistory(Value):
-    """Bulletins, newest first. ``cut``: there are older ones, or ones that were not looked at."""
+    """Bulletins, newest first. ``cut``: there are older ones, or some were not scanned."""
 
     bulletins: tuple[BulletinEntry, ...]
     cut: bool
 
 
 class StoredBulletin(BulletinEntry):
-    """A bulletin as it was handed out. ``memory_ids``: those that it cites, in its order."""
+    """A delivered bulletin. ``memory_ids``: the cited memories, in its order."""
 
     memory_ids: tuple[str, ...]
     body: str
@@ -244,15 +244,15 @@ WHY: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class Replay(Value):
-    """A request that was asked once more, as of the moment when it was asked first.
+    """The replay of a request, as of its first time.
 
     Attributes:
         same: whether it gives the same memories in the same order.
-        same_digest: whether it gives the same bytes; None: they cannot be told.
-        differences: memories that came, went or stand elsewhere, in the order of the receipt and
-            then of the replay.
-        because: codes of what else differs, see ``WHY``.
-        cut: not all entries of the journal were looked at.
+        same_digest: whether it gives the same bytes; None: unknown.
+        differences: memories that came, went or moved, in the order of the receipt and then of
+            the replay.
+        because: codes of other differences, see ``WHY``.
+        cut: not all entries of the journal were examined.
     """
 
     receipt_id: str

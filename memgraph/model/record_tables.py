@@ -1,4 +1,4 @@
-"""The tables beside the graph: files that were dropped, receipts, bulletins, the journal."""
+"""The tables beside the graph: ingested files, receipts, bulletins, the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memgraph.model.enums import EdgeType, IngestStatus
 
 
 class IngestFileRow(SQLModel, table=True):
-    """One row for every content ever taken or refused, kept for ever."""
+    """One row for every content ever taken or rejected; never removed."""
 
     __tablename__ = "ingest_files"
     __table_args__ = (
@@ -49,7 +49,7 @@ class IngestPartRow(SQLModel, table=True):
 
 
 class PendingLinkRow(SQLModel, table=True):
-    """An edge from an ingested file to one that has not arrived: made when the other one does."""
+    """An edge from an ingested file to one that has not arrived yet."""
 
     __tablename__ = "ingest_pending_links"
     __table_args__ = (
@@ -78,7 +78,7 @@ class DocumentKeyRow(SQLModel, table=True):
 
 
 class RecallRow(SQLModel, table=True):
-    """A receipt: what was handed out, to whom, and how it came about.
+    """A receipt of a delivery.
 
     ``query`` is the text that was asked, where the settings keep it; its digest is always there.
     ``change_seq`` is the journal's head that the answer was made of, ``sha256`` the digest of the

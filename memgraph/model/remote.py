@@ -9,7 +9,7 @@ from pydantic import Field
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProposal
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
@@ -17,7 +17,7 @@ MAX_BATCH = 1_000
 
 
 class OrchestratorName(Value):
-    """One of the orchestrators that the asker may ask for."""
+    """An orchestrator that the caller may use."""
 
     name: str
 
@@ -45,13 +45,13 @@ class Health(Value):
 
 
 class MemoryId(Value):
-    """The id of what was stored, or of what was there already."""
+    """The id of the stored memory, or of its duplicate."""
 
     memory_id: str
 
 
 class RememberResult(MemoryId):
-    """The outcome of a write, and what the memory repeats, updates or contradicts.
+    """The outcome of a write, and the memories that it repeats, updates or contradicts.
 
     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
     nothing was compared, or the key may not read.
@@ -67,7 +67,7 @@ class RememberResult(MemoryId):
 
     @classmethod
     def of(cls, outcome: Outcome) -> RememberResult:
-        """Return what the outcome of a write that was not rejected says."""
+        """Return the result for the outcome of a write that was not rejected."""
         return cls.model_validate(outcome.model_dump(exclude={"edge_id", "code", "message"}))
 
 
@@ -91,7 +91,7 @@ class MemoryPage(Value):
 
 
 class LatestReflection(Value):
-    """The reflection of a week that was saved last; None: there is none to be seen."""
+    """The latest weekly reflection; None: none is visible."""
 
     memory: Memory | None
 
@@ -110,7 +110,7 @@ class SessionPage(Value):
 
 
 class SessionEnded(Value):
-    """``ended``: whether the session was open until now."""
+    """The result of ending a session; ``ended``: it was open until now."""
 
     ended: bool
 
@@ -165,11 +165,11 @@ class MemoryCounts(Value):
 
     kind: dict[MemoryKind, int] = Field(default_factory=dict)
     type: dict[MemoryType, int] = Field(default_factory=dict)
-    status: dict[ShownStatus, int] = Field(default_factory=dict)
+    status: dict[MemoryStatus, int] = Field(default_factory=dict)
 
 
 class OrchestratorStatus(Value):
-    """All that is stored, whoever may see it, and whether the memory works.
+    """The counts of the whole store, and the health of the memory.
 
     ``stats``: as ``orc.maintenance.stats`` counts it; None where the database cannot be read.
     """
@@ -186,7 +186,7 @@ class JobBoard(Value):
 
 
 class JobResult(Value):
-    """The result of a run or of a rehearsal; the other is None."""
+    """The result of a run or of a dry run; the other is None."""
 
     runs: tuple[JobRun, ...] | None = None
     sessions: tuple[SessionReport, ...] | None = None
@@ -213,7 +213,7 @@ class AuditReport(Value):
 
 
 class UploadResult(Value):
-    """A file that was taken into the drop zone, or whose content was taken before.
+    """An uploaded file in the drop zone, or whose content is known already.
 
     Attributes:
         sha256: of its bytes; under it the status is found.

@@ -1,4 +1,4 @@
-"""Sources: what is known of them, and documents that are ingested."""
+"""Sources: trust, retraction and restoration, and ingested documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from memgraph.model.enums import EdgeType, MemoryStatus, SourceName, TrustTier
+from memgraph.model.enums import EdgeType, SourceName, TrustTier
 from memgraph.model.values import (
     MAX_NAME_CHARS,
     EdgeInput,
@@ -15,6 +15,7 @@ from memgraph.model.values import (
     Name,
     Outcome,
     Reason,
+    StoredStatus,
     Unit,
     Value,
 )
@@ -33,8 +34,7 @@ class TrustedSource(Value):
     Attributes:
         name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
             of a content, as ``kind`` says.
-        max_memories: how many it may hold; 0: nothing more; None: what the settings say of its
-            tier.
+        max_memories: its limit; 0: no further ones; None: the limit of its tier in the settings.
         set_at: milliseconds since 1970.
     """
 
@@ -48,20 +48,20 @@ class TrustedSource(Value):
 
 
 class TrustedSources(Value):
-    """All that operators said, by kind and name."""
+    """The trust assigned by operators, by kind and name."""
 
     items: tuple[TrustedSource, ...]
 
 
 class SourceInfo(Value):
-    """A source, as far as the reader sees what came from it.
+    """A source, as far as the reader sees its memories.
 
     Attributes:
-        memories: how many came from it; ``active`` and ``retracted`` ones are among them.
+        memories: the number of its memories, including ``active`` and ``retracted`` ones.
         first_at, last_at: when the first and the last was stored, milliseconds since 1970.
-        tier: that in which it is now; ``told``: an operator named it, or a folder above it.
-        inherited: that was said of something else, from which the same came: of a folder or a file.
-        limit: how many memories it may hold; None: any number.
+        tier: its tier now; ``told``: an operator assigned it.
+        inherited: it was assigned to another source of the same memories: a folder or a file.
+        limit: the maximum number of its memories; None: no limit.
     """
 
     kind: SourceName
@@ -85,7 +85,7 @@ class SourcePage(Value):
 
 
 class RetractedMemory(Value):
-    """A memory that goes: the source gave it, or it was ``derived`` from such ones alone."""
+    """A retracted memory: ``given`` by the source, or ``derived`` from such memories alone."""
 
     memory_id: str
     summary: str
@@ -93,7 +93,7 @@ class RetractedMemory(Value):
 
 
 class RetainedMemory(Value):
-    """A memory that stays: further sources say it (``supported``), or grounds are left to it."""
+    """A memory that stays, with further sources (``supported``) or other evidence (``grounds``)."""
 
     memory_id: str
     summary: str
@@ -101,7 +101,7 @@ class RetainedMemory(Value):
 
 
 class ReinstatedMemory(Value):
-    """A memory that has its place back: nothing but ``by`` had replaced it, or won.
+    """A memory that is active again: only ``by`` had replaced it, or won against it.
 
     That goes now, or is retracted already and was itself replaced by nothing but what goes.
     """
@@ -112,7 +112,7 @@ class ReinstatedMemory(Value):
 
 
 class WeakenedMemory(Value):
-    """A memory that stays, and for which the source counts no longer; what it gave it is lost.
+    """A memory that stays and loses the support of the source.
 
     Attributes:
         confidence_before, confidence_after: 0..1.
@@ -135,13 +135,13 @@ class DisputedPair(Value):
 class SourceRetraction(Value):
     """The result of retracting a source, or its preview.
 
-    Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
-    may not see; the numbers are whole.
+    Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
+    actor may not see; the numbers count all.
 
     Attributes:
         dry_run: nothing was changed.
-        given, derived, kept, weakened, reinstated: how many of each there are.
-        reopened: how many contradictions are open again that were decided for what goes.
+        given, derived, kept, weakened, reinstated: the number of each.
+        reopened: the number of contradictions that were decided for retracted memories.
         cut: a list is not whole.
     """
 
@@ -175,23 +175,23 @@ class MemorySummary(Value):
 
 
 class RestoredMemory(MemorySummary):
-    """A memory that is back: ``active``, or ``superseded`` by what still stands."""
+    """A restored memory: ``active``, or ``superseded`` by an active one."""
 
-    status: MemoryStatus
+    status: StoredStatus
 
 
 class SourceRestoration(Value):
     """The result of restoring a source, or its preview.
 
-    Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
-    may not see; the numbers are whole.
+    Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
+    actor may not see; the numbers count all.
 
     Attributes:
         dry_run: nothing was changed.
-        restored: how many are back.
-        replaced: how many had their place back meanwhile, and are replaced again.
-        counted: for how many that stayed the source counts again.
-        left_open: how many contradictions stay open that were decided for what is back.
+        restored: the number of restored memories.
+        replaced: the number of memories that had been reinstated, and are replaced again.
+        counted: the number of kept memories for which the source counts again.
+        left_open: the number of open contradictions that were decided for restored memories.
         cut: a list is not whole.
     """
 

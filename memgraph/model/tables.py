@@ -24,6 +24,7 @@ from memgraph.model.columns import (
     related_rows,
 )
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     ComparisonStage,
     EdgeType,
@@ -59,7 +60,9 @@ from memgraph.model.record_tables import (
     RecallRow,
 )
 
-# The tables of whom and what memories name.
+_STATUS_CHECK = f"status IN ({', '.join(repr(status.value) for status in STORED_STATUSES)})"
+
+# The tables of entities that memories name.
 
 
 class EntityRow(SQLModel, table=True):
@@ -126,7 +129,7 @@ class MemoryEntityRow(SQLModel, table=True):
 
 
 class RevisionRow(SQLModel, table=True):
-    """The values that a memory had until ``until``; written by a trigger when one of them changes.
+    """Former values of a memory, until ``until``; written by a trigger.
 
     At a time T they are those of the first row with ``until`` > T, else those of ``memories``.
     """
@@ -152,7 +155,7 @@ class RevisionRow(SQLModel, table=True):
 
 
 class EdgeRevisionRow(SQLModel, table=True):
-    """A former state of an edge, until ``until``: whether it was partial, and its resolution."""
+    """A former state of an edge, until ``until``."""
 
     __tablename__ = "memory_edge_revisions"
     __table_args__ = (
@@ -244,6 +247,10 @@ __all__ = [
 ]
 
 
+# Columns at the end of an index, so that hidden rows are passed over in it.
+_VISIBILITY = ("sensitivity", "scope", "scope_id", "agent_id")
+
+
 class MemoryRow(SQLModel, table=True):
     __tablename__ = "memories"
     __table_args__ = (
@@ -254,6 +261,7 @@ class MemoryRow(SQLModel, table=True):
         sa.CheckConstraint("token_cost >= 0", name="token_cost"),
         sa.CheckConstraint("length(content) > 0 OR status = 'retracted'", name="content"),
         sa.CheckConstraint("(scope = 'global') = (scope_id IS NULL)", name="scope_id"),
+        sa.CheckConstraint(_STATUS_CHECK, name="status"),
         sa.CheckConstraint("json_valid(tags) AND json_valid(attributes)", name="json"),
         # Turns repeat one another and are never looked up by what they say.
         sa.Index(
@@ -269,29 +277,14 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index(
             "ix_memories_type_status",
-            "type",
-            "status",
-            "importance",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("type", "status", "importance", "created_at", "pk", *_VISIBILITY),
         ),
         sa.Index("ix_memories_source_id", "source_id"),
         # What a project or a task holds, the least important and oldest first.
         sa.Index(
             "ix_memories_scope",
-            "scope",
-            "scope_id",
-            "status",
-            "importance",
-            "created_at",
-            "pk",
-            "type",
-            "sensitivity",
-            "agent_id",
+            *("scope", "scope_id", "status", "importance", "created_at", "pk"),
+            *("type", "sensitivity", "agent_id"),
             sqlite_where=sa.text("scope <> 'global' AND kind <> 'episode'"),
         ),
         sa.Index("ix_memories_item_id", "item_id", sqlite_where=sa.text("item_id IS NOT NULL")),
@@ -307,13 +300,7 @@ class MemoryRow(SQLModel, table=True):
         # are passed over in the index.
         sa.Index(
             "ix_memories_knowledge",
-            "importance",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("importance", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text(
                 "status = 'active' AND kind <> 'episode'"
                 " AND type IN ('Fact', 'Identity', 'Observation', 'Event')"
@@ -321,13 +308,7 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index(
             "ix_memories_open_todos",
-            "importance",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("importance", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text(
                 "status = 'active' AND type = 'Todo' AND instr(tags, '\"done\"') = 0"
                 " AND json_extract(attributes, '$.done') IS NOT 1"
@@ -335,24 +316,12 @@ class MemoryRow(SQLModel, table=True):
         ),
         sa.Index(
             "ix_memories_decisions",
-            "event_time",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("event_time", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text("status = 'active' AND type = 'Decision'"),
         ),
         sa.Index(
             "ix_memories_uncertain",
-            "confidence",
-            "created_at",
-            "pk",
-            "sensitivity",
-            "scope",
-            "scope_id",
-            "agent_id",
+            *("confidence", "created_at", "pk", *_VISIBILITY),
             sqlite_where=sa.text("status = 'active' AND kind <> 'episode' AND confidence < 0.5"),
         ),
     )
@@ -366,7 +335,7 @@ class MemoryRow(SQLModel, table=True):
     summary: str = column(sa.Text, nullable=False)
     importance: int = column(sa.Integer, nullable=False)
     confidence: float = column(sa.Float, nullable=False)
-    status: MemoryStatus = column(choice(MemoryStatus, "status"), nullable=False)
+    status: MemoryStatus = column(choice(MemoryStatus, "status", checked=False), nullable=False)
     sensitivity: Sensitivity = column(choice(Sensitivity, "sensitivity"), nullable=False)
     scope: Scope = column(choice(Scope, "scope"), nullable=False)
     scope_id: str | None = column(sa.Text)
@@ -456,11 +425,7 @@ class EdgeRow(SQLModel, table=True):
         # What a memory stands on: every recall goes down it, some steps from each candidate.
         sa.Index(
             "ix_memory_edges_grounds",
-            "from_memory_id",
-            "to_memory_id",
-            "edge_type",
-            "edge_id",
-            "created_at",
+            *("from_memory_id", "to_memory_id", "edge_type", "edge_id", "created_at"),
             sqlite_where=sa.text("edge_type IN ('CausedBy', 'PartOf')"),
         ),
     )
@@ -534,6 +499,7 @@ class StatusRow(SQLModel, table=True):
     __tablename__ = "memory_status"
     __table_args__ = (
         sa.CheckConstraint("until IS NULL OR until >= since", name="until"),
+        sa.CheckConstraint(_STATUS_CHECK, name="status"),
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
         # What came and what ended between two times.
         sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
@@ -559,7 +525,7 @@ class StatusRow(SQLModel, table=True):
 
     status_id: int = column(sa.Integer, primary_key=True)
     memory_id: str = memory_ref(nullable=False)
-    status: MemoryStatus = column(choice(MemoryStatus, "status"), nullable=False)
+    status: MemoryStatus = column(choice(MemoryStatus, "status", checked=False), nullable=False)
     since: int = column(sa.Integer, nullable=False)
     until: int | None = column(sa.Integer)
     actor: str = column(sa.Text, nullable=False)
@@ -582,7 +548,7 @@ class ComparisonRow(SQLModel, table=True):
 
 
 class EmbeddingRow(SQLModel, table=True):
-    """The vector of a memory as integers of -127..127, a byte each; its direction is what counts.
+    """The vector of a memory as integers of -127..127, one byte each; only its direction counts.
 
     NULL until ``state`` is ready. ``visibility``: see ``storage.vectors``; -1: nobody's.
     """

@@ -1,4 +1,4 @@
-"""An orchestrator's turn: what its hooks hand out for a prompt, and what became of its outputs."""
+"""An orchestrator's turn: the contexts of its hooks, and the outcome of its outputs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class TurnWarning(Value):
 
 
 class ResultWithWarnings(Value):
-    """A result with ``warnings`` of what a hook had to do without."""
+    """A result with warnings about missing parts."""
 
     warnings: tuple[TurnWarning, ...] = ()
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of the warnings, in order."""
-        return tuple(each.code for each in self.warnings)
+        """Return the codes of the warnings, in order."""
+        return tuple(warning.code for warning in self.warnings)
 
 
 class StepContext(ResultWithWarnings):
@@ -69,7 +69,7 @@ class StepContext(ResultWithWarnings):
 
 
 class TurnContext(StepContext):
-    """The context of a message, and whether the message was kept.
+    """The context of a message, and the id of the stored message.
 
     ``episode_id``: of the stored message; None: not stored until now, see ``warnings``.
     """
@@ -83,7 +83,7 @@ class TurnContext(StepContext):
 
 
 class RejectedPart(Value):
-    """A part of what was to be written that was not, or not as it says.
+    """A part of an output that was not written, or not as it is.
 
     Attributes:
         locator: lines (``L3-L4``), a JSON pointer, or the place in a list (``/0``).
@@ -158,7 +158,7 @@ class EvidenceBundle(ResultWithWarnings):
     @property
     def memory_ids(self) -> tuple[str, ...]:
         """The ids of the items, in order."""
-        return tuple(each.memory.memory_id for each in self.items)
+        return tuple(item.memory.memory_id for item in self.items)
 
 
 class DiagnosisFinding(Value):

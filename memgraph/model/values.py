@@ -26,6 +26,7 @@ from pydantic import (
 from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput, without_kind
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     EdgeType,
     MemoryKind,
@@ -33,7 +34,6 @@ from memgraph.model.enums import (
     MemoryType,
     Scope,
     Sensitivity,
-    ShownStatus,
     SourceType,
 )
 
@@ -47,7 +47,7 @@ MAX_SEQUENCE = 2**53
 
 
 def _storable(text: str) -> str:
-    """SQLite's text ends at NUL for many readers, and a lone surrogate fails at the bind."""
+    """Reject NUL, at which SQLite's text ends for many readers, and lone surrogates."""
     if "\x00" in text:
         raise ValueError("holds a NUL character")
     try:
@@ -68,6 +68,12 @@ def _storable_json(value: dict[str, Any]) -> dict[str, Any]:
     # As it will come back: keys are text, tuples are lists.
     plain: dict[str, Any] = json.loads(text)
     return plain
+
+
+def _stored(status: MemoryStatus) -> MemoryStatus:
+    if status not in STORED_STATUSES:
+        raise ValueError(f"is never stored; use one of: {', '.join(STORED_STATUSES)}")
+    return status
 
 
 def _to_ms(value: Any) -> Any:
@@ -95,12 +101,17 @@ Millis = Annotated[
     WithJsonSchema(_TIME, mode="validation"),
     WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
 ]
+StoredStatus = Annotated[
+    MemoryStatus,
+    AfterValidator(_stored),
+    WithJsonSchema({"type": "string", "enum": [*STORED_STATUSES]}),
+]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
 
 
 class Value(BaseModel):
-    """Base of all values: immutable, and a field nobody knows is an error."""
+    """Base of all values: immutable, without unknown fields."""
 
     # Built at first use: a process needs a few of the values, and building all takes 0.1 s.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -146,7 +157,7 @@ class MemoryInput(Value):
     type: MemoryType = MemoryType.FACT
     importance: Annotated[int, Field(ge=0, le=100, strict=True)] = 50
     confidence: Unit = 1.0
-    status: MemoryStatus = MemoryStatus.ACTIVE
+    status: StoredStatus = MemoryStatus.ACTIVE
     sensitivity: Sensitivity = Sensitivity.INTERNAL
     scope: Scope = Scope.GLOBAL
     scope_id: Name | None = None
@@ -171,7 +182,9 @@ class MemoryInput(Value):
         if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
             raise ValueError("scope_id: a session or project scope needs one, global has none")
         if "supersedes" in self.attributes:
-            raise ValueError("attributes: supersedes is kept by resolving a contradiction")
+            raise ValueError(
+                "attributes: supersedes is set by resolving a contradiction and cannot be given"
+            )
         return self
 
 
@@ -213,7 +226,7 @@ class MemoryFields(EpisodeFields, total=False):
 
 
 class Correction(MemoryInput):
-    """A new text, and why; other fields default to the old memory's."""
+    """A new text and the reason; other fields default to the old memory's."""
 
     reason: Reason
 
@@ -224,7 +237,7 @@ class Correction(MemoryInput):
 
 
 class EpisodeInput(MemoryInput):
-    """A turn of a conversation: always in a session, always said by someone.
+    """A turn of a conversation, with a session and a speaker.
 
     Without a ``sequence`` it follows the last turn of its session.
     """
@@ -267,7 +280,7 @@ class Memory(Value):
     summary: str
     importance: int
     confidence: float
-    status: MemoryStatus
+    status: StoredStatus
     sensitivity: Sensitivity
     scope: Scope
     scope_id: str | None
@@ -291,9 +304,9 @@ class Memory(Value):
     source_id: str
 
     @property
-    def shown_status(self) -> ShownStatus:
-        """The status that people read; nothing but an erasure covers the text."""
-        return ShownStatus(self.status) if self.content else ShownStatus.ERASED
+    def shown_status(self) -> MemoryStatus:
+        """The status to show: ERASED where the text is gone, which only an erasure does."""
+        return self.status if self.content else MemoryStatus.ERASED
 
 
 class Edge(Value):
@@ -320,9 +333,9 @@ class StoredSource(Source):
 
 
 class StatusPeriod(Value):
-    """One status that a memory had: ``until`` None means that it still holds."""
+    """A period of a memory's status; ``until`` None: it lasts."""
 
-    status: MemoryStatus
+    status: StoredStatus
     since: Millis
     until: Millis | None
     actor: str
@@ -382,10 +395,12 @@ def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
     except ValidationError as error:
         problems = [
             {
-                "field": ".".join(str(part) for part in each["loc"]) or "(all)",
-                "problem": without_kind(each["msg"]),
+                "field": ".".join(str(part) for part in problem["loc"]) or "(all)",
+                "problem": without_kind(problem["msg"]),
             }
-            for each in error.errors(include_url=False, include_input=False, include_context=False)
+            for problem in error.errors(
+                include_url=False, include_input=False, include_context=False
+            )
         ]
-        told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
-        raise InvalidInput(f"not a valid {kind.__name__}: {told}", problems=problems) from None
+        summary = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
+        raise InvalidInput(f"not a valid {kind.__name__}: {summary}", problems=problems) from None

@@ -86,6 +86,8 @@ class Events(WritingHandle[F], group="events"):
                 events.register(transaction, given.name, from_start=from_start)
             opened.subscribers.add(given)
             self._tell_soon(opened)
+            if self._service.embeds_in_background:
+                self._service.stores.add(opened.settings.memory.storage.url)
 
     @local
     def unsubscribe(self, name: str, *, forget: bool = False) -> bool:

@@ -118,7 +118,7 @@ class Handle(Methods[F]):
         if not any(memories.is_short(one) for one in given):
             return list(given)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.whole_ids(snapshot, given, self._view)
+            return memories.full_ids(snapshot, given, self._view)
 
     @contextmanager
     def _write(self) -> Iterator[tuple[OpenOrchestrator, JournalledTransaction]]:
@@ -141,7 +141,7 @@ class Handle(Methods[F]):
         if self._teller is not None:
             self._teller([RefusalNote(error, Denial(field, asked))])
         else:
-            tell_denial(opened, actor=self.actor, field=field, asked=asked)
+            tell_denial(opened, actor=self.actor, field=field, requested=asked)
         return error
 
     def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
@@ -156,7 +156,9 @@ class Handle(Methods[F]):
             for each in refused:
                 if isinstance(each, AccessDenied):
                     denial = RefusalNote.of(each).denial
-                    tell_denial(opened, actor=self.actor, field=denial.field, asked=denial.asked)
+                    tell_denial(
+                        opened, actor=self.actor, field=denial.field, requested=denial.asked
+                    )
 
     def _canonical(self, opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
         """Return the memory with the source that it may name. Raises AccessDenied: journalled."""

@@ -9,10 +9,12 @@ from memgraph.operations.agents import Agents
 from memgraph.operations.contexts import Stores
 from memgraph.operations.events import Events
 from memgraph.operations.exchange.operations import Exchange
+from memgraph.operations.graph import LocalGraph
 from memgraph.operations.groups import Operations
 from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
 from memgraph.operations.maintenance.operations import Maintenance
+from memgraph.operations.memories import LocalMemories
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 class LocalOperations(Operations[F]):
     """The operations of an orchestrator on this machine."""
 
+    memories: LocalMemories[F]
+    graph: LocalGraph[F]
     ingestion: LocalIngestion[F]
     jobs: LocalJobs[F]
     events: Events[F]

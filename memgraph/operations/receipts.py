@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from memgraph.errors import AccessDenied
+from memgraph.clock import parse_time
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import Permission
+from memgraph.model.influence import AnswerExplanation
 from memgraph.model.operation import (
     F,
     Id,
+    Time,
     operation,
 )
 from memgraph.model.receipts import (
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 Page = Annotated[int, Field(ge=1, le=1_000)]
 Before = Annotated[Name | None, Field(description="The last id of the page before.")]
+
+MAX_ANSWER_CHARS = 20_000
 
 
 class Receipts(Handle[F], group="receipts"):
@@ -169,3 +174,47 @@ class Receipts(Handle[F], group="receipts"):
 
         with self._service.opened(self.name) as opened:
             return reading.bulletin_issued(opened, self._view, bulletin_id)
+
+    @operation(
+        Permission.AUDIT,
+        "POST",
+        "/explain",
+        tag="auditing",
+        body="AnswerGiven",
+        id="explain_answer",
+    )
+    def explain(
+        self,
+        answer: Annotated[str, Field(min_length=1, max_length=MAX_ANSWER_CHARS)],
+        *,
+        conversation_id: Annotated[Name | None, Field(description="Given to this one.")] = None,
+        workflow_run_id: Annotated[Name | None, Field(description="Given to this run.")] = None,
+        until: Annotated[Time | None, Field(description="Given by this time.")] = None,
+        limit: Annotated[int, Field(ge=1, le=50)] = 5,
+    ) -> AnswerExplanation:
+        """Return the receipts whose memories best hold the sentences of an agent's answer.
+
+        Compared by words, without a model, with the newest 300 receipts that this handle may see.
+
+        Args:
+            answer: what the agent said; 20,000 characters.
+            until: what was handed out later is left out.
+            limit: 1..50 receipts.
+
+        Raises:
+            InvalidInput: a bound out of range, or an invalid time.
+        """
+        from memgraph.operations.read.explanation import explain_answer
+
+        if not answer.strip() or len(answer) > MAX_ANSWER_CHARS:
+            raise InvalidInput(f"answer: 1 to {MAX_ANSWER_CHARS:,} characters", field="answer")
+        asked = {"conversation_id": conversation_id, "workflow_run_id": workflow_run_id}
+        with self._service.opened(self.name) as opened:
+            return explain_answer(
+                opened,
+                self._view,
+                answer,
+                asked=asked,
+                until=None if until is None else parse_time(until),
+                limit=limit,
+            )

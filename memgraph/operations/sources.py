@@ -86,7 +86,7 @@ class Sources(Handle[F], group="sources"):
 
         chosen = None if kind is None else sources.kind_of(kind)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            trust = trust_rows.with_told(snapshot, _defaults(opened))
+            trust = trust_rows.with_assigned(snapshot, _defaults(opened))
             return sources.listing(
                 snapshot, trust, self._view, kind=chosen, limit=limit, after=after, sender=sender
             )
@@ -112,7 +112,7 @@ class Sources(Handle[F], group="sources"):
 
         named = self._named(kind, name)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            trust = trust_rows.with_told(snapshot, _defaults(opened))
+            trust = trust_rows.with_assigned(snapshot, _defaults(opened))
             found = sources.info_of(snapshot, trust, named, self._view)
         if found is None:
             raise sources.no_source(named)
@@ -206,7 +206,7 @@ class Sources(Handle[F], group="sources"):
                 raise sources.no_source(named)
             trusted = AssignedTrust(given.tier, given.max_memories)
             row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
-            trust_rows.tell(transaction, row)
+            trust_rows.assign(transaction, row)
             told = given.model_dump(mode="json", exclude={"set_at", "actor"})
             transaction.tell([NewEntry("trust", None, told)])
         return sources.trusted_from_row(row)
@@ -236,7 +236,7 @@ class Sources(Handle[F], group="sources"):
             told_of = sources.told_of(transaction, named)
             if told_of is None or not self._may_tell_of(transaction, named, told_of):
                 raise NotFound("no trust is assigned to this source", name=named.name[:80])
-            trust_rows.untell(transaction, named)
+            trust_rows.unassign(transaction, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
             transaction.tell([NewEntry("distrust", None, told)])
 
@@ -359,7 +359,7 @@ class Sources(Handle[F], group="sources"):
             return True
         from memgraph.store import sources
 
-        return sources.is_seen(snapshot, named, self._view)
+        return sources.is_visible(snapshot, named, self._view)
 
     def _named(self, kind: SourceName | str, name: str) -> NamedSource:
         from memgraph.operations.provenance import sources

@@ -14,8 +14,10 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import tenacity
 
@@ -27,7 +29,6 @@ from memgraph.errors import (
     ProviderRejected,
     ProviderUnavailable,
 )
-from memgraph.providers._deadline import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +96,8 @@ class ModelConnection:
         timeout_s: seconds for one request, > 0.
         retries: further attempts after one that failed for a passing reason, >= 0.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
+            which reads the provider's variable.
         first_wait_s: pause before the first retry, >= 0; doubles each time, with jitter.
         give_up_after_s: seconds after which nothing is tried again; None: no such limit.
         cut_off_late: nobody waits for a request longer than ``timeout_s``, be its answer on its
@@ -109,7 +111,7 @@ class ModelConnection:
     timeout_s: float
     retries: int
     api_base: str | None = None
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | Path | None = field(default=None, repr=False)
     first_wait_s: float = 0.5
     give_up_after_s: float | None = None
     cut_off_late: bool = False
@@ -179,13 +181,14 @@ def _call_once(connection: ModelConnection, operation: str, request: dict[str, A
     openai, httpx = _module("openai"), _module("httpx")
     function = getattr(_litellm(), operation)
     expected = (openai.OpenAIError, httpx.HTTPError, OSError, RuntimeError, *_PARSING_ERRORS)
+    key = _key(connection.api_key)
     _calling.now = True
     try:
         return function(
             model=connection.model,
             timeout=connection.timeout_s,
             api_base=connection.api_base,
-            api_key=connection.api_key,
+            api_key=key,
             max_retries=0,
             drop_params=True,
             **request,
@@ -196,6 +199,17 @@ def _call_once(connection: ModelConnection, operation: str, request: dict[str, A
         _calling.now = False
     # Outside the except block, so that neither __context__ nor the traceback keeps the original.
     raise translated
+
+
+def _key(api_key: str | Path | None) -> str | None:
+    if not isinstance(api_key, Path):
+        return api_key
+    try:
+        return api_key.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProviderRejected(
+            f"The provider's key cannot be read from {api_key}: {type(error).__name__}."
+        ) from None
 
 
 def load(*, chat: bool = False) -> None:
@@ -289,10 +303,10 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
+    while current is not None and id(current) not in visited:
+        visited.add(id(current))
         yield current
         current = current.__cause__ or current.__context__
 
@@ -325,9 +339,50 @@ def _by_status(kind: str, status: int, retry_after_s: float | None) -> ProviderE
 def _unavailable(
     kind: str, status: int | None, retry_after_s: float | None = None
 ) -> ProviderUnavailable:
-    said = kind if status is None else f"{kind}, status {status}"
+    cause = kind if status is None else f"{kind}, status {status}"
     details: dict[str, Any] = {"error": kind, "status": status, "retry_after_s": retry_after_s}
     return ProviderUnavailable(
-        f"The provider cannot be reached or is overloaded ({said}).",
+        f"The provider cannot be reached or is overloaded ({cause}).",
         **{key: value for key, value in details.items() if value is not None},
     )
+
+
+Result = TypeVar("Result")
+
+MAX_AT_ONCE: Final = 32
+"""Concurrent calls of one process, including abandoned ones."""
+
+_slots = threading.BoundedSemaphore(MAX_AT_ONCE)
+
+
+def within(seconds: float, call: Callable[[], Result]) -> Result:
+    """Return or raise what ``call`` does, if it does so in time.
+
+    Raises:
+        ProviderUnavailable: with ``details['reason']`` ``timeout``, or ``busy`` when too many
+            calls are under way.
+    """
+    if not _slots.acquire(blocking=False):
+        raise ProviderUnavailable("Too many calls to the provider hang.", reason="busy")
+    future: Future[Result] = Future()
+    # A daemon: a process that wants to end does not wait for a server that never will.
+    thread = threading.Thread(target=_run, args=(call, future), daemon=True, name="memgraph-call")
+    try:
+        thread.start()
+    except RuntimeError:
+        _slots.release()
+        raise
+    if wait((future,), seconds).done:
+        return future.result()
+    raise ProviderUnavailable("The provider did not answer in time.", reason="timeout")
+
+
+def _run(call: Callable[[], Result], future: Future[Result]) -> None:
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    finally:
+        _slots.release()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 LITELLM_PREFIX: Final = "litellm/"
 DEFAULT_TIMEOUT_S: Final = 60.0
@@ -50,7 +52,7 @@ def completion_provider(
     retries: int = DEFAULT_RETRIES,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     api_base: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Path | None = None,
 ) -> CompletionProvider:
     """The provider with this configured name, ``litellm/<model>``. Opens no connection.
 
@@ -61,7 +63,7 @@ def completion_provider(
         raise InvalidConfig(
             f"Unknown completion provider {name!r}: use litellm/<model>.", key="name"
         )
-    from memgraph.providers.litellm_completion import LitellmCompletion
+    from memgraph.providers.litellm_chat import LitellmCompletion
 
     return LitellmCompletion(
         name.removeprefix(LITELLM_PREFIX),
@@ -104,3 +106,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         raise ValueError("a key twice")
     return value
+
+
+def fenced(text: str, mark: str) -> str:
+    """The text as one JSON string on a line of its own, between marks that it cannot know.
+
+    Args:
+        mark: a random word, made for this prompt alone.
+    """
+    escaped = json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"<data-{mark}>\n{escaped}\n</data-{mark}>"

@@ -93,8 +93,8 @@ def checked(
     if array is None or array.ndim != 2:
         raise _invalid("vectors that are no table of numbers", "shape")
     if array.shape[1] != dimensions:
-        found = array.shape[1]
-        raise _invalid(f"{found} dimensions where {dimensions} are configured", "dimensions")
+        size = array.shape[1]
+        raise _invalid(f"{size} dimensions where {dimensions} are configured", "dimensions")
     if not np.isfinite(array).all():
         raise _invalid("a vector with NaN or infinity", "not_finite")
     largest = np.abs(array).max(axis=1, keepdims=True)
@@ -165,7 +165,7 @@ def embedding_provider(
     retries: int = DEFAULT_RETRIES,
     batch_size: int = DEFAULT_BATCH_SIZE,
     api_base: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Path | None = None,
     model_folder: str = "",
     model: str = "",
 ) -> EmbeddingProvider:
@@ -179,7 +179,8 @@ def embedding_provider(
         retries: further attempts after a failed one that is worth repeating, >= 0.
         batch_size: texts in one request, >= 1.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; without it litellm reads the provider's environment variable.
+        api_key: the key, or the file that holds it; without it litellm reads the provider's
+            environment variable.
         model_folder: for ``onnx``: the folder of the model, an absolute path.
         model: for ``onnx``: a name that fastembed knows; ``model_folder`` is then its cache, or
             empty.

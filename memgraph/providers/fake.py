@@ -162,8 +162,8 @@ class FakeReranking:
 
 
 def _by_shared_words(query: str, texts: Sequence[str]) -> list[int]:
-    asked = set(_WORD.findall(query.casefold()))
-    shared = [len(asked & set(_WORD.findall(text.casefold()))) for text in texts]
+    query_words = set(_WORD.findall(query.casefold()))
+    shared = [len(query_words & set(_WORD.findall(text.casefold()))) for text in texts]
     return sorted(range(len(texts)), key=lambda place: -shared[place])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,8 @@ class LitellmEmbedding:
         retries: further attempts for a batch that failed for a passing reason, >= 0.
         batch_size: texts in one request, >= 1.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
+            which reads the provider's variable.
         first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
 
     Raises:
@@ -50,7 +52,7 @@ class LitellmEmbedding:
         retries: int = DEFAULT_RETRIES,
         batch_size: int = DEFAULT_BATCH_SIZE,
         api_base: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Path | None = None,
         first_wait_s: float = 0.5,
     ) -> None:
         if dimensions < 1:
@@ -67,9 +69,9 @@ class LitellmEmbedding:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `EmbeddingProvider.embed`. Blank texts are not sent: their rows stay zero."""
         out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        asked = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
-        for start in range(0, len(asked), self._batch_size):
-            batch = asked[start : start + self._batch_size]
+        inputs = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
+        for start in range(0, len(inputs), self._batch_size):
+            batch = inputs[start : start + self._batch_size]
             out[[i for i, _ in batch]] = self._embed_batch([text for _, text in batch])
         return out
 

@@ -6,12 +6,13 @@ import json
 import math
 import secrets
 import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
-from memgraph.providers._deadline import within
-from memgraph.providers.litellm_completion import LitellmCompletion
+from memgraph.providers._litellm import within
+from memgraph.providers.litellm_chat import LitellmCompletion
 from memgraph.providers.reranking import (
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT_S,
@@ -76,7 +77,7 @@ def _line(value: dict[str, Any]) -> str:
 
 def _cleaned(text: str) -> str:
     """Without control and format characters, which a model may read differently than a person."""
-    return "".join(" " if unicodedata.category(each) in ("Cc", "Cf") else each for each in text)
+    return "".join(" " if unicodedata.category(char) in ("Cc", "Cf") else char for char in text)
 
 
 class LitellmReranking:
@@ -88,7 +89,8 @@ class LitellmReranking:
             in a process, is not counted.
         retries: further attempts after one that failed for a passing reason, >= 0.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; None leaves it to litellm, which reads the provider's variable.
+        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
+            which reads the provider's variable.
         first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
 
     Raises:
@@ -102,7 +104,7 @@ class LitellmReranking:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         retries: int = DEFAULT_RETRIES,
         api_base: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Path | None = None,
         first_wait_s: float = 0.5,
     ) -> None:
         self.name = LITELLM_PREFIX + model
@@ -143,7 +145,7 @@ class LitellmChatReranking:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         retries: int = DEFAULT_RETRIES,
         api_base: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Path | None = None,
         first_wait_s: float = 0.5,
     ) -> None:
         if not timeout_s > 0.0:
@@ -182,13 +184,13 @@ def _by_relevance(results: object) -> list[int]:
     if not isinstance(results, list):
         raise ProviderAnswerInvalid("The reranker returned no results.", reason="shape")
     scored = []
-    for each in results:
-        place = each.get("index") if isinstance(each, dict) else None
-        score = each.get("relevance_score") if isinstance(each, dict) else None
+    for result in results:
+        place = result.get("index") if isinstance(result, dict) else None
+        score = result.get("relevance_score") if isinstance(result, dict) else None
         if type(place) is not int or not isinstance(score, float) or not math.isfinite(score):
             raise ProviderAnswerInvalid("The reranker returned no scores.", reason="shape")
         scored.append((-score, place))
-    return [place for _, place in sorted(scored, key=lambda one: one[0])]
+    return [place for _, place in sorted(scored, key=lambda pair: pair[0])]
 
 
 def _sendable(text: str) -> str:

@@ -65,5 +65,5 @@ def _is_of_openai(model: str) -> bool:
 
 
 def _is_of_anthropic(model: str) -> bool:
-    known: Any = importlib.import_module("litellm").anthropic_models
-    return model in known and _WITHOUT_A_TOKENIZER not in model
+    anthropic_models: Any = importlib.import_module("litellm").anthropic_models
+    return model in anthropic_models and _WITHOUT_A_TOKENIZER not in model

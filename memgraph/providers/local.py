@@ -111,37 +111,37 @@ class WordPieces:
         return [self._text(_words(text)) for text in texts]
 
     def _text(self, words: Sequence[str]) -> list[int]:
-        known = self._known
+        tokens = self._known
         try:
-            return list(chain.from_iterable(map(known.__getitem__, words)))
+            return list(chain.from_iterable(map(tokens.__getitem__, words)))
         except KeyError:
             return list(chain.from_iterable(self._learn(words)))
 
     def _learn(self, words: Sequence[str]) -> Iterable[Sequence[int]]:
         # Another thread may begin anew meanwhile; what is known here only grows.
-        known = self._known
-        new = {word: self._pieces(word) for word in dict.fromkeys(words) if word not in known}
-        if len(known) + len(new) > _MOST_WORDS:
+        tokens = self._known
+        new = {word: self._pieces(word) for word in dict.fromkeys(words) if word not in tokens}
+        if len(tokens) + len(new) > _MOST_WORDS:
             self._known = {}
         self._known |= {word: ids for word, ids in new.items() if len(word) <= _LONGEST_KEPT}
-        return [new[word] if word in new else known[word] for word in words]
+        return [new[word] if word in new else tokens[word] for word in words]
 
     def _pieces(self, word: str) -> tuple[int, ...]:
         """Return the ids of the longest pieces from the left; none when a rest is unknown."""
         if len(word) > _LONGEST_WORD:
             return ()
-        found: list[int] = []
+        pieces: list[int] = []
         start, prefix = 0, ""
         while start < len(word):
             for end in range(min(len(word), start + self._longest), start, -1):
                 piece = self._vocabulary.get(prefix + word[start:end])
                 if piece is not None:
-                    found.append(piece)
+                    pieces.append(piece)
                     start, prefix = end, "##"
                     break
             else:
                 return ()
-        return tuple(found)
+        return tuple(pieces)
 
 
 MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
@@ -213,10 +213,10 @@ def verify(directory: Path = MODEL_DIRECTORY) -> None:
     expected = _checksums(directory)
     for name in MODEL_FILES:
         try:
-            found = hashlib.sha256((directory / name).read_bytes()).hexdigest()
+            digest = hashlib.sha256((directory / name).read_bytes()).hexdigest()
         except OSError:
             raise _damaged(name) from None
-        if found != expected[name]:
+        if digest != expected[name]:
             raise _damaged(name)
 
 

@@ -105,10 +105,11 @@ class OnnxEmbedding:
 
         loaded = self._load()
         out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        asked = [(at, prepared(text)) for at, text in enumerate(texts) if text.strip()]
-        encoded = loaded.tokenizer.encode_batch([text for _, text in asked])
+        inputs = [(at, prepared(text)) for at, text in enumerate(texts) if text.strip()]
+        encoded = loaded.tokenizer.encode_batch([text for _, text in inputs])
         tokens = sorted(
-            (len(each.ids), at, each) for (at, _), each in zip(asked, encoded, strict=True)
+            (len(encoding.ids), at, encoding)
+            for (at, _), encoding in zip(inputs, encoded, strict=True)
         )
         start = 0
         while start < len(tokens):
@@ -121,7 +122,7 @@ class OnnxEmbedding:
             ):
                 end += 1
             batch = tokens[start:end]
-            vectors = _run(loaded, [each for _, _, each in batch])
+            vectors = _run(loaded, [encoding for _, _, encoding in batch])
             if vectors.ndim == 2 and vectors.shape[1] > self.dimensions:
                 vectors = vectors[:, : self.dimensions]
             out[[at for _, at, _ in batch]] = checked(vectors, len(batch), self.dimensions)
@@ -175,12 +176,12 @@ def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
             " installed",
             extra=FASTEMBED,
         ) from error
-    known = {each["model"].lower() for each in TextEmbedding.list_supported_models()}
-    if name.lower() not in known:
+    models = {description["model"].lower() for description in TextEmbedding.list_supported_models()}
+    if name.lower() not in models:
         raise ProviderRejected(f"fastembed knows no model named {name!r}.", model=name)
     folder = None if cache is None else str(cache)
     try:
-        found: Any = TextEmbedding(
+        loaded: Any = TextEmbedding(
             name, cache_dir=folder, local_files_only=True, lazy_load=True, cuda=False
         ).model
     except (OSError, ValueError):
@@ -190,19 +191,19 @@ def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
             model=name,
         ) from None
     pooling = {OnnxTextEmbedding: True, PooledEmbedding: False, PooledNormalizedEmbedding: False}
-    first_token = pooling.get(type(found))
+    first_token = pooling.get(type(loaded))
     if first_token is None:
         raise ProviderRejected(
             f"{name!r} pools its tokens neither by their mean nor by the first one.", model=name
         )
-    return Path(found._model_dir), found.model_description.model_file, first_token
+    return Path(loaded._model_dir), loaded.model_description.model_file, first_token
 
 
 def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, bytes, bool, int]:
     """Return the graph, the tokenizer, whether the first token counts, and the longest text."""
     tokenizer = _read(folder, TOKENIZER, MAX_JSON_BYTES)
     graph = next(
-        (found for each in graphs if (found := _read(folder, each, MAX_MODEL_BYTES, False))),
+        (data_ for name in graphs if (data_ := _read(folder, name, MAX_MODEL_BYTES, False))),
         b"",
     )
     if tokenizer is None or not graph:
@@ -212,12 +213,12 @@ def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, by
         _json(folder, "sentence_bert_config.json").get("max_seq_length"),
         _json(folder, "tokenizer_config.json").get("model_max_length"),
     )
-    known = [each for each in lengths if isinstance(each, int) and each >= 1]
+    limits = [length for length in lengths if isinstance(length, int) and length >= 1]
     first = pooling.get("pooling_mode_cls_token") is True
-    return graph, tokenizer, first, min([*known[:1], MAX_TOKENS])
+    return graph, tokenizer, first, min([*limits[:1], MAX_TOKENS])
 
 
-def _read(folder: Path, name: str, most: int, needed: bool = True) -> bytes | None:
+def _read(folder: Path, name: str, max_bytes: int, needed: bool = True) -> bytes | None:
     """Return the bytes of a regular file; None where there is none and none is ``needed``.
 
     The folder's owner may have linked files into it, as a cache of models does.
@@ -236,10 +237,10 @@ def _read(folder: Path, name: str, most: int, needed: bool = True) -> bytes | No
         raise _unusable(name, "is no file")
     with os.fdopen(descriptor, "rb") as file:
         try:
-            data = file.read(most + 1)
+            data = file.read(max_bytes + 1)
         except OSError:
             raise _unusable(name, "cannot be read") from None
-    if len(data) > most:
+    if len(data) > max_bytes:
         raise _unusable(name, "is too large")
     return data
 
@@ -247,10 +248,10 @@ def _read(folder: Path, name: str, most: int, needed: bool = True) -> bytes | No
 def _json(folder: Path, name: str) -> dict[str, Any]:
     data = _read(folder, name, MAX_JSON_BYTES, needed=False)
     try:
-        found = {} if data is None else json.loads(data)
+        value = {} if data is None else json.loads(data)
     except (ValueError, RecursionError):
         raise _unusable(name, "is no JSON") from None
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _loaded(graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> _Loaded:
@@ -278,12 +279,12 @@ def _loaded(graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> _
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception:  # noqa: BLE001 - a dozen classes of its own, with paths in their text
         raise _unusable(MODEL_FILES[0], "is no graph that can be run") from None
-    inputs = frozenset(each.name for each in session.get_inputs())
-    outputs = [each.name for each in session.get_outputs()]
+    inputs = frozenset(input_.name for input_ in session.get_inputs())
+    outputs = [output.name for output in session.get_outputs()]
     if not {"input_ids"} <= inputs <= _INPUTS or not outputs:
         raise _unusable(MODEL_FILES[0], "does not take token ids alone")
-    whole = "sentence_embedding"
-    output = whole if whole in outputs else outputs[0]
+    sentence_output = "sentence_embedding"
+    output = sentence_output if sentence_output in outputs else outputs[0]
     return _Loaded(session, words, inputs, output, first_token)
 
 
@@ -291,15 +292,19 @@ def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
     """Return the vectors of texts, not yet scaled: shape (n, the model's dimensions)."""
     import numpy as np
 
-    size = max(max(len(each.ids) for each in batch), 1)
+    size = max(max(len(encoding.ids) for encoding in batch), 1)
     ids, there, kinds = np.zeros((3, len(batch), size), dtype=np.int64)
-    for row, each in enumerate(batch):
-        count = len(each.ids)
-        ids[row, :count], there[row, :count], kinds[row, :count] = each.ids, 1, each.type_ids
-    given = {"input_ids": ids, "attention_mask": there, "token_type_ids": kinds}
+    for row, encoding in enumerate(batch):
+        count = len(encoding.ids)
+        ids[row, :count], there[row, :count], kinds[row, :count] = (
+            encoding.ids,
+            1,
+            encoding.type_ids,
+        )
+    feeds = {"input_ids": ids, "attention_mask": there, "token_type_ids": kinds}
     try:
         [answer] = loaded.session.run(
-            [loaded.output], {name: given[name] for name in loaded.inputs}
+            [loaded.output], {name: feeds[name] for name in loaded.inputs}
         )
     except Exception as error:  # noqa: BLE001 - a dozen classes of its own
         raise ProviderUnavailable(

@@ -6,6 +6,7 @@ that nothing is lost by it, is the business of recall.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
@@ -52,7 +53,7 @@ def reranking_provider(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     retries: int = DEFAULT_RETRIES,
     api_base: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Path | None = None,
 ) -> RerankingProvider:
     """The provider with this configured name. Loads no model and opens no connection.
 
@@ -62,7 +63,8 @@ def reranking_provider(
         timeout_s: seconds for one order, retries and pauses included, > 0.
         retries: further attempts after one that failed for a passing reason, >= 0.
         api_base: the provider's address where it is not litellm's own.
-        api_key: the key; without it litellm reads the provider's environment variable.
+        api_key: the key, or the file that holds it; without it litellm reads the provider's
+            environment variable.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.

@@ -6,6 +6,7 @@ Messages and tools have the shape of OpenAI's chat interface, which litellm tran
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from memgraph.errors import InvalidConfig
@@ -93,7 +94,7 @@ def tool_calling_provider(
     retries: int = DEFAULT_RETRIES,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     api_base: str | None = None,
-    api_key: str | None = None,
+    api_key: str | Path | None = None,
 ) -> ToolCallingProvider:
     """The provider with this configured name, ``litellm/<model>``. Opens no connection.
 
@@ -102,7 +103,7 @@ def tool_calling_provider(
     """
     if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
         raise InvalidConfig(f"Unknown language model {name!r}: use litellm/<model>.", key="name")
-    from memgraph.providers.litellm_tool_calls import LitellmToolCalling
+    from memgraph.providers.litellm_chat import LitellmToolCalling
 
     return LitellmToolCalling(
         name.removeprefix(LITELLM_PREFIX),

@@ -34,8 +34,8 @@ def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         return None
     if b.mode:
         return None
-    if verb.key in lexicon.ENDS and (found := _ended(a, b)) is not None:
-        return found
+    if verb.key in lexicon.ENDS and (finding := _ended(a, b)) is not None:
+        return finding
     return _moved(a, b) if verb.key in lexicon.MOVES else None
 
 
@@ -51,28 +51,24 @@ def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         ended, agent = subject, frozenset[str]()
     else:
         ended, agent = content(_object(b)) - {"i"}, subject
-    said = content(a.tokens)
+    earlier = content(a.tokens)
     if not ended or not _ends_it(a, b, ended):
         return None
-    shared = ended & (said - agent)
-    if not b.passive and not _head(_object(b)) & said:
+    shared = ended & (earlier - agent)
+    if not b.passive and not _head(_object(b)) & earlier:
         return None
     if b.passive:
         if a.subject and not _head(a.subject) & ended and content(a.subject) & ended:
             return None
-        if not shared or not ended - lexicon.GENERIC <= said:
+        if not shared or not ended - lexicon.GENERIC <= earlier:
             return None
     elif not shared or len(shared) * 2 < len(ended):
         return None
     if not b.passive and not agent & content(a.subject) and not agent & {"we", "i", "they"}:
         return None
     what = " ".join(t.text for t in b.tokens[b.verb :])
-    return (
-        RelationFinding(
-            Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True
-        )
-        if verb
-        else None
+    return RelationFinding(
+        Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True
     )
 
 
@@ -83,12 +79,14 @@ def _ends_it(a: ParsedSentence, b: ParsedSentence, ended: frozenset[str]) -> boo
         # "Tickets are sold at the door" tells a habit, "the house was sold" leaves its rooms.
         if verb in lexicon.HANDED_ON:
             side = a.subject if a.tokens[a.verb].key in lexicon.GOING_ON else a.tokens[a.verb :]
-            known = a.tokens[a.verb].key in lexicon.HAVING | lexicon.GOING_ON
-            return (b.past or b.perfect) and known and bool(content(side) & ended)
+            holds = a.tokens[a.verb].key in lexicon.HAVING | lexicon.GOING_ON
+            return (b.past or b.perfect) and holds and bool(content(side) & ended)
         return b.past or b.perfect or verb in lexicon.CANCELS
-    parts = _object(b)
+    ended_object = _object(b)
     # "We sold 140 tickets", "the borrowed one"
-    if any(t.kind == "number" for t in parts) or "one" in (t.text.lower() for t in parts):
+    if any(t.kind == "number" for t in ended_object) or "one" in (
+        t.text.lower() for t in ended_object
+    ):
         return False
     if not content(b.subject) & {"i", "we"}:
         return True
@@ -120,7 +118,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     verb = b.tokens[b.verb]
     topic, old, new = _split(b.tokens[b.verb + 1 :])
     subject = content(b.subject)
-    said = content(a.tokens)
+    earlier = content(a.tokens)
     reason = f"the later statement says that it changed: {verb.text} to {shown(bare(new))}"
     if verb.key == stem("replace"):
         old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
@@ -130,22 +128,22 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     before = content(old)
     thing = (subject | content(topic)) - lexicon.GENERIC - before
     if before:
-        if not before <= said or not (new or verb.key == stem("transfer")):
+        if not before <= earlier or not (new or verb.key == stem("transfer")):
             return None
         if not before & content(a.tokens[a.verb :]) and not content(a.subject) <= before:
             return None
         others = content(b.tokens) - before - content(new) - {verb.key}
-        if new and {t.key for t in b.subject if t.kind == "name"} - said - before:
+        if new and {t.key for t in b.subject if t.kind == "name"} - earlier - before:
             return None
-        if others & said - AGENTS - {"i"}:
+        if others & earlier - AGENTS - {"i"}:
             return changed
         if b.passive and verb.key == stem("replace") and content(a.subject) <= before:
             return changed
         tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
         return changed if tool and any(t.kind == "name" for t in old) else None
-    if topic and content(topic) & said:
-        thing -= subject - said
-    if not new or not thing or not thing <= said or content(new) <= said:
+    if topic and content(topic) & earlier:
+        thing -= subject - earlier
+    if not new or not thing or not thing <= earlier or content(new) <= earlier:
         return None
     previous = a.tokens[a.verb].key
     if a.mode in ("may", "can") or previous not in lexicon.MOVES[verb.key]:
@@ -154,7 +152,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if (
         topic
         and thing <= AGENTS
-        and not content(topic) & said
+        and not content(topic) & earlier
         and any(t.is_value for t in b.tokens)
     ):
         return None

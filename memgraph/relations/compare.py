@@ -45,14 +45,16 @@ def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
 
 def _in_clauses(earlier: Statement, later: Statement) -> RelationFinding | None:
     """Compare the clauses of compound sentences; clauses of others alone are no duplicate."""
-    one, other = (clauses(each.text, each.speaker) for each in (earlier, later))
-    if not one and not other:
+    earlier_clauses, later_clauses = (
+        clauses(statement.text, statement.speaker) for statement in (earlier, later)
+    )
+    if not earlier_clauses and not later_clauses:
         return None
-    for a in one or (read(earlier.text, earlier.speaker),):
-        for b in other or (read(later.text, later.speaker),):
-            found = _compared(a, b)
-            if found is not None and found.relation is not Relation.DUPLICATE:
-                return found
+    for a in earlier_clauses or (read(earlier.text, earlier.speaker),):
+        for b in later_clauses or (read(later.text, later.speaker),):
+            finding = _compared(a, b)
+            if finding is not None and finding.relation is not Relation.DUPLICATE:
+                return finding
     return None
 
 
@@ -63,7 +65,7 @@ def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if ": " in a.text and ": " in b.text:
         return None
     a, b = _with_verb(a, b), _with_verb(b, a)
-    if a.verb < 1 or b.verb < 1 or max(len(a.tokens), len(b.tokens)) > _MOST_TOKENS:
+    if a.verb < 1 or b.verb < 1:
         return None
     if a.deictic or b.deictic:
         return find_change(a, b) if {a.deictic, b.deictic} <= {"he", "she"} else None
@@ -133,7 +135,6 @@ _DEFINITE_ROLE: Final = re.compile(r"\b(?:is|are)(?: (?:now|still|currently))? (
 _AGENT_NOUN: Final = re.compile(
     r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact)$"
 )
-_MOST_TOKENS: Final = 20
 
 
 def _words(text: str) -> str:
@@ -181,10 +182,10 @@ def _edits(
 
     What differs before and after a preposition is one place: "drawer under the sink".
     """
-    one, other = [key_of(token) for token in left], [key_of(token) for token in right]
+    left_keys, right_keys = [key_of(token) for token in left], [key_of(token) for token in right]
     edits: list[tuple[int, int, int, int]] = []
     for tag, start, end, other_start, other_end in SequenceMatcher(
-        None, one, other, autojunk=False
+        None, left_keys, right_keys, autojunk=False
     ).get_opcodes():
         if tag == "equal":
             continue
@@ -245,10 +246,6 @@ def _denied(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     plain = positive.mode in ("", "always") and negative.mode in ("not", "never")
     if details and not b.changed and not plain:
         return None
-    if b.past:
-        return RelationFinding(
-            Relation.UPDATES, "the later statement says that it is done", changed=True
-        )
     return _modes(a, b)
 
 
@@ -264,59 +261,51 @@ def _slot(
     a: ParsedSentence, b: ParsedSentence, left: tuple[int, int], right: tuple[int, int]
 ) -> RelationFinding | None:
     """Compare sentences that differ in one place, by what stands there."""
-    one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
+    old, new = a.tokens[slice(*left)], b.tokens[slice(*right)]
     if a.text.startswith(("a ", "an ")):
         return None
     if left[0] < a.verb or right[0] < b.verb:
         return _holder(a, b, left, right)
     if left[0] == a.verb or _vague(a):
         return None
-    if {t.key for t in (*one, *other)} == {"with", "without"}:
-        return _finding(b, "one states what the other denies: with / without")
     if (
-        one
-        and other
+        old
+        and new
         and a.tokens[a.verb].key == "be"
-        and (one[0].kind == "prep") != (other[0].kind == "prep")
+        and (old[0].kind == "prep") != (new[0].kind == "prep")
     ):
         return None
     # "open until 6" and "open from 10" tell two ends of one time.
-    bounds, other_bounds = ({t.key for t in tokens} & _BOUNDS for tokens in (one, other))
+    bounds, other_bounds = ({t.key for t in tokens} & _BOUNDS for tokens in (old, new))
     if bounds and other_bounds and bounds != other_bounds:
         return None
-    one, other = bare(one), bare(other)
-    if not one or not other:
+    old, new = bare(old), bare(new)
+    if not old or not new:
         return None
-    # "debug in staging" / "warning in production": each holds under its own circumstances.
-    if all(any(t.key in _CIRCUMSTANCE_PREPS for t in tokens) for tokens in (one, other)):
-        return None
-    reason = f"same subject and attribute, other value: {shown(one)} / {shown(other)}"
-    kinds, other_kinds = [t.kind for t in one], [t.kind for t in other]
+    reason = f"same subject and attribute, other value: {shown(old)} / {shown(new)}"
+    kinds, other_kinds = [t.kind for t in old], [t.kind for t in new]
     if set(kinds) & TIMES and not set(kinds) <= TIMES:
         return None
     # "in the garden" and "on 14 June" are place and time of one wedding.
     if bool(set(kinds) & TIMES) != bool(set(other_kinds) & TIMES):
         return None
-    if (a.tokens[left[0] - 1].key == "to") != (b.tokens[right[0] - 1].key == "to"):
-        return None
     verb = a.tokens[a.verb].key
-    if all(t.is_value for t in (*one, *other)):
-        if set(kinds) & set(other_kinds) and (len(one) == len(other) == 1 or set(kinds) <= TIMES):
+    if all(t.is_value for t in (*old, *new)):
+        if set(kinds) & set(other_kinds) and (len(old) == len(new) == 1 or set(kinds) <= TIMES):
             return _finding(b, reason) if _takes_one_value(a, b, left, kinds[0]) else None
         return None
-    if len(one) == len(other) == 1:
-        pair = (one[0].key, other[0].key)
+    if len(old) == len(new) == 1:
+        pair = (old[0].key, new[0].key)
         if pair in lexicon.OPPOSITES:
-            return _finding(b, f"opposite states: {one[0].text} / {other[0].text}")
+            return _finding(b, f"opposite states: {old[0].text} / {new[0].text}")
         if (a.passive or verb in ("be", stem("use"))) and _shared(lexicon.KINDS, *pair):
             return _finding(b, reason)
-    if {t.key for t in (*one, *other)} & ({"and"} | lexicon.CIRCUMSTANCES):
+    if {t.key for t in (*old, *new)} & ({"and"} | lexicon.CIRCUMSTANCES):
         return None
-    return _finding(b, reason) if _takes_one(a, b, left[0], one, other) else None
+    return _finding(b, reason) if _takes_one(a, b, left[0], old, new) else None
 
 
 _BOUNDS: Final = frozenset({"from", "until", "till", "before", "after", "since"})
-_CIRCUMSTANCE_PREPS: Final = frozenset({"in", "for", "on", "during"})
 
 
 def _takes_one_value(
@@ -330,8 +319,8 @@ def _takes_one_value(
     if kind in TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
         return False
     if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
-        named = verb == "have" and place[0] > a.verb + 1 and before.kind == "word"
-        return named or verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
+        is_named = verb == "have" and place[0] > a.verb + 1 and before.kind == "word"
+        return is_named or verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
     return True
 
 
@@ -345,28 +334,26 @@ def _is_condition(a: ParsedSentence, place: tuple[int, int]) -> bool:
     return any(t.kind == "clock" for t in predicate)
 
 
-def _shared(groups: Mapping[str, frozenset[int]], one: str, other: str) -> bool:
+def _shared(groups: Mapping[str, frozenset[int]], left: str, right: str) -> bool:
     none: frozenset[int] = frozenset()
-    return bool(groups.get(one, none) & groups.get(other, none))
+    return bool(groups.get(left, none) & groups.get(right, none))
 
 
 def _takes_one(
     a: ParsedSentence,
     b: ParsedSentence,
     at: int,
-    one: Sequence[ComparedToken],
-    other: Sequence[ComparedToken],
+    old: Sequence[ComparedToken],
+    new: Sequence[ComparedToken],
 ) -> bool:
     """True where what differs is the one value that its subject has: "lives in", "manager is"."""
     verb, before = a.tokens[a.verb], a.tokens[at - 1]
-    named = all(t.kind in ("name", "address", "version", "number") for t in (*one, *other))
+    names = all(t.kind in ("name", "address", "version", "number") for t in (*old, *new))
     linked = before.kind == "prep" or a.tokens[at].kind == "prep"
-    if a.passive and named and a.tokens[min(a.verb + 1, len(a.tokens) - 1)].key == "by":
+    if a.passive and names and a.tokens[min(a.verb + 1, len(a.tokens) - 1)].key == "by":
         return True
     if verb.text == "been":
         return False
-    if verb.key == "belong" and a.tokens[at - 1].key == "to":
-        return b.changed
     if verb.key in lexicon.MANY and verb.key not in (stem("use"), "go"):
         return False
     person = a.first or (len(a.subject) == 1 and a.subject[0].text[0].isupper())
@@ -375,20 +362,20 @@ def _takes_one(
         if linked:
             direct = at == a.verb + 1 or before is a.tokens[a.verb + 1]
             if person:
-                return (named and direct) or (b.changed and at == a.verb + 1)
-            return direct or named
+                return (names and direct) or (b.changed and at == a.verb + 1)
+            return direct or names
         if at != a.verb + 1:
             # Anna may be the sponsor of Atlas and of Borealis.
             several = all(t.text[0].isupper() for t in subject)
-            return named and (not several or before.key in lexicon.TITLES)
+            return names and (not several or before.key in lexicon.TITLES)
         if {t.key for t in subject} & lexicon.ONLY_ONE:
             return True
-        return named and not {t.key for t in subject} & lexicon.SEVERAL
+        return names and not {t.key for t in subject} & lexicon.SEVERAL
     if verb.key == "go":
-        return linked and named and not person
+        return linked and names and not person
     if verb.key in lexicon.SINGLE and (linked or a.passive):
         return True
-    if a.changed or max(len(one), len(other)) > 4:
+    if a.changed or max(len(old), len(new)) > 4:
         return False
     return b.changed
 
@@ -401,22 +388,22 @@ def _holder(
     a: ParsedSentence, b: ParsedSentence, left: tuple[int, int], right: tuple[int, int]
 ) -> RelationFinding | None:
     """Compare "Ann owns the billing service" with "Ben owns the billing service"."""
-    one, other = a.tokens[slice(*left)], b.tokens[slice(*right)]
+    old, new = a.tokens[slice(*left)], b.tokens[slice(*right)]
     rest = {t.key for t in (*a.tokens[: left[0]], *a.tokens[left[1] : a.verb])}
-    if left[1] > a.verb or right[1] > b.verb or not one or not other or rest - lexicon.TITLES:
+    if left[1] > a.verb or right[1] > b.verb or not old or not new or rest - lexicon.TITLES:
         return None
-    if any(t.kind == "prep" or (t.is_value and t.kind != "address") for t in (*one, *other)):
+    if any(t.kind == "prep" or (t.is_value and t.kind != "address") for t in (*old, *new)):
         return None
-    if a.passive or any(_ONE_OF_A_KIND.search(each.text) for each in (a, b)):
+    if a.passive or any(_ONE_OF_A_KIND.search(sentence.text) for sentence in (a, b)):
         return None
     verb = a.tokens[a.verb]
     predicate = {t.key for t in a.tokens[a.verb :]}
     holds = verb.key in lexicon.HOLDERS or (
         verb.key == "be" and bool(predicate & lexicon.HOLDER_WORDS)
     )
-    if not holds or not all(t.text[0].isupper() or t.kind == "address" for t in (one[0], other[0])):
+    if not holds or not all(t.text[0].isupper() or t.kind == "address" for t in (old[0], new[0])):
         return None
-    return _finding(b, f"another holder of the same role: {shown(one)} / {shown(other)}")
+    return _finding(b, f"another holder of the same role: {shown(old)} / {shown(new)}")
 
 
 def _reordered(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
@@ -432,16 +419,18 @@ def _reordered(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     (lost, new), common = (left - right, right - left), left & right
     if len(lost) != 1 or len(new) != 1 or len(common) < 2 or _places(a) != _places(b):
         return None
-    one = next(t for t in a.tokens if key_of(t) in lost)
-    other = next(t for t in b.tokens if key_of(t) in new)
-    at, other_at = a.tokens.index(one), b.tokens.index(other)
+    old = next(t for t in a.tokens if key_of(t) in lost)
+    replacement = next(t for t in b.tokens if key_of(t) in new)
+    at, other_at = a.tokens.index(old), b.tokens.index(replacement)
     if at < a.verb or other_at < b.verb:
         return None
-    if (one.key, other.key) in lexicon.OPPOSITES:
-        return _finding(b, f"opposite states: {one.text} / {other.text}")
+    if (old.key, replacement.key) in lexicon.OPPOSITES:
+        return _finding(b, f"opposite states: {old.text} / {replacement.text}")
     place = (at, at + 1)
-    if one.is_value and one.kind == other.kind and _takes_one_value(a, b, place, one.kind):
-        return _finding(b, f"same subject and attribute, other value: {one.text} / {other.text}")
+    if old.is_value and old.kind == replacement.kind and _takes_one_value(a, b, place, old.kind):
+        return _finding(
+            b, f"same subject and attribute, other value: {old.text} / {replacement.text}"
+        )
     return None
 
 
@@ -469,14 +458,14 @@ def _lived(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 def _reversed(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     """Compare "the clinic accepts X" with "X is no longer accepted by the clinic"."""
-    one, other = _active(a, b), _active(b, a)
-    if one is a and other is b:
+    first, second = _active(a, b), _active(b, a)
+    if first is a and second is b:
         return None
     # "Logs are kept for 30 days" and "we keep backups for 90" are about two things.
-    patient, whole = (a.subject, b) if one is not a else (b.subject, a)
-    if not content(patient) <= content(whole.tokens):
+    patient, opposite = (a.subject, b) if first is not a else (b.subject, a)
+    if not content(patient) <= content(opposite.tokens):
         return None
-    return _aligned(one, other)
+    return _aligned(first, second)
 
 
 def _active(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:

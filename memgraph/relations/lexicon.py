@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from memgraph.text import dates
 from memgraph.text.stem import stem
 
 
@@ -197,27 +198,15 @@ VAGUE_HEADS: Final = _stems(
 )
 """Heads of subjects that every text uses for something of its own."""
 
-_TIME_WORDS: Final = (
-    "monday tuesday wednesday thursday friday saturday sunday",
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
-    "montags dienstags mittwochs donnerstags freitags samstags sonntags",
-    "lundi mardi mercredi jeudi vendredi samedi dimanche",
-    "lunes martes miércoles jueves viernes sábado domingo",
-    "lunes martes miércoles jueves viernes sábados domingos",
+WEEKDAYS: Final = (
+    dates.WEEKDAY_NUMBERS
+    | {f"{name}s": number for number, name in enumerate(dates.WEEKDAYS["en"])}
+    # German adverbs ("montags"), Spanish plurals.
+    | {f"{name}s": number for number, name in enumerate(dates.WEEKDAYS["de"])}
+    | {"sábados": 5, "domingos": 6}
 )
-WEEKDAYS: Final = {
-    word: number for group in _TIME_WORDS for number, word in enumerate(group.split())
-} | {f"{word}s": number for number, word in enumerate(_TIME_WORDS[0].split())}
-MONTHS: Final = {
-    word: number
-    for group in (
-        "january february march april may june july august september october november december",
-        "januar februar märz april mai juni juli august september oktober november dezember",
-        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-        "jan feb mar apr may_ jun jul aug sep oct nov dec",
-    )
-    for number, word in enumerate(group.split(), 1)
+MONTHS: Final = dates.MONTH_NUMBERS | {
+    name[:3]: number for number, name in enumerate(dates.MONTHS["en"], start=1) if name != "may"
 }
 DAY_PARTS: Final = words(
     "morning mornings afternoon afternoons evening evenings night nights noon midnight weekend "

@@ -234,8 +234,8 @@ def _time_of_day(match: re.Match[str]) -> str:
 def _count(match: re.Match[str]) -> str:
     """Return "twice" and "three times" as one word."""
     word = (match["word"] or match["number"]).lower()
-    known = {"once": 1, "twice": 2} | {hour: at for at, hour in enumerate(_HOURS, 1)}
-    return f" times_{known.get(word, word)} "
+    numbers = {"once": 1, "twice": 2} | {hour: at for at, hour in enumerate(_HOURS, 1)}
+    return f" times_{numbers.get(word, word)} "
 
 
 def _period(match: re.Match[str]) -> str:
@@ -244,8 +244,10 @@ def _period(match: re.Match[str]) -> str:
         return f" every_{match['day'].lower()}_{match['nth'].lower()}_1 "
     unit = match["unit"].lower()
     count = (match["count"] or "1").lower()
-    named = {"second": 2, "other": 2, "third": 3} | {word: at for at, word in enumerate(_HOURS, 1)}
-    number = named.get(count) or int(count)
+    numbers = {"second": 2, "other": 2, "third": 3} | {
+        word: at for at, word in enumerate(_HOURS, 1)
+    }
+    number = numbers.get(count) or int(count)
     often = (match["times"] or match["often"] or "once").lower().split()[0]
     times = int(often) if often.isdigit() else {"twice": 2, "three": 3, "four": 4}.get(often, 1)
     return f" every_{unit}_{number}_{times} "

@@ -111,24 +111,24 @@ def clauses(text: str, speaker: str | None = None) -> tuple[ParsedSentence, ...]
     """
     plain, claim = phrases.normalise(text)
     words = split_words(phrases.rewrite(plain))
-    found: list[ParsedSentence] = []
+    parsed: list[ParsedSentence] = []
     subject: list[TypedWord] = []
     start = 0
     for at in range(1, len(words)):
-        if len(found) < _MOST_CLAUSES - 1 and words[at].low in _JOINS:
+        if len(parsed) < _MOST_CLAUSES - 1 and words[at].low in _JOINS:
             reader = _Reader([*subject, *words[start:at]], speaker, claim)
             clause = reader.read(plain.lower())
             opens = _opens_clause(words, at + 1, clause) if clause.verb >= 1 else 0
             if opens:
-                found.append(clause)
+                parsed.append(clause)
                 carried = reader.subject_words or subject
                 start = at + opens
                 subject = [] if words[start].low in _OWN_SUBJECTS else carried
                 start += words[start].low in _SAME_SUBJECTS
-    if not found:
+    if not parsed:
         return ()
     last = _Reader([*subject, *words[start:]], speaker, claim)
-    return (*found, last.read(plain.lower()))
+    return (*parsed, last.read(plain.lower()))
 
 
 _MOST_CLAUSES: Final = 3
@@ -212,9 +212,9 @@ class _Reader:
                 self._note_rest(at)
                 left_out += self._lows(self.words[at:])
                 break
-            taken = self._take(at)
+            length = self._take(at)
             self.places += [at] * (len(self.tokens) - len(self.places))
-            at += taken
+            at += length
         self._find_verb()
         return ParsedSentence(
             text=text,
@@ -289,9 +289,9 @@ class _Reader:
         low = word.low.removesuffix("'s").removesuffix("'") if word.group == "word" else word.low
         if low in ("", "s"):
             return 1
-        taken = self._value(at, low)
-        if taken:
-            return taken
+        length = self._value(at, low)
+        if length:
+            return length
         alias = lexicon.ALIASES.get(low, low)
         if self._grammar(alias, low, at):
             return 1
@@ -434,10 +434,12 @@ class _Reader:
             return self._number(at, low, following)
         if low in lexicon.WEEKDAYS:
             return self._typed(text, str(lexicon.WEEKDAYS[low]), "day")
-        named = not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper()
+        is_name = (
+            not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper()
+        )
         if (
             low in lexicon.MONTHS
-            and not named
+            and not is_name
             and (low not in ("may", "march", "mar") or self._month_at(at))
         ):
             if following.isdigit() and len(following) <= 2:
@@ -478,9 +480,9 @@ class _Reader:
             and (before.kind == "prep" or before.key == "be")
         )
 
-    def _typed(self, text: str, key: str, kind: str, taken: int = 1) -> int:
+    def _typed(self, text: str, key: str, kind: str, length: int = 1) -> int:
         self._push(ComparedToken(text, key, kind), text.lower())
-        return taken
+        return length
 
     def _money(self, text: str, low: str) -> int:
         unit, factor = lexicon.UNITS[low[0]]
@@ -542,19 +544,19 @@ class _Reader:
 
     def _number_of(self, amount: float, text: str, at: int, unit: str, used: int) -> int:
         """Push a number with the unit, or the scale and the unit, that follows it."""
-        taken = 1
+        length = 1
         if used and unit in lexicon.SCALES:
             amount *= lexicon.SCALES[unit]
             text = f"{text} {self.words[at + 1].text}"
-            taken = 2
+            length = 2
             unit = self.words[at + 2].low if at + 2 < len(self.words) else ""
         if unit in lexicon.UNITS:
             kind, factor = lexicon.UNITS[unit]
             if used:
-                text = f"{text} {self.words[at + taken].text}"
-                taken += 1
-            return self._typed(text, f"{amount * factor:.6g}", kind, taken)
-        return self._typed(text, f"{amount:.12g}", "number", taken)
+                text = f"{text} {self.words[at + length].text}"
+                length += 1
+            return self._typed(text, f"{amount * factor:.6g}", kind, length)
+        return self._typed(text, f"{amount:.12g}", "number", length)
 
     # -- the verb ----------------------------------------------------------------------------
 

@@ -82,14 +82,14 @@ class RelationFinding:
     changed: bool = False
 
 
-def quote(speaker: str, said: str, day: str | None = None) -> str:
+def quote(speaker: str, sentence: str, day: str | None = None) -> str:
     """Return the content of a fact that quotes a speaker.
 
     Args:
         speaker: a name or role, without colons or quotation marks.
-        said: the sentence as it was said; its typographic quotation marks become plain ones.
+        sentence: the sentence as it was said; its typographic quotation marks become plain ones.
         day: the ISO date on which it was said; None where that is unknown.
     """
-    sentence = said.replace("“", '"').replace("”", '"')
+    quoted = sentence.replace("“", '"').replace("”", '"')
     suffix = f" ({day})" if day else ""
-    return f"{speaker}: “{sentence}”{suffix}"
+    return f"{speaker}: “{quoted}”{suffix}"

@@ -60,18 +60,18 @@ class TypedWord(NamedTuple):
 
 def split_words(text: str) -> list[TypedWord]:
     """Return the words, values and signs of a text; homographs as the language reads them."""
-    found = [
+    typed = [
         TypedWord(match.group(), match.group().lower(), match.lastgroup or "", match.start())
         for match in _TOKEN.finditer(text)
     ]
-    if any(word.text in lexicon.FOREIGN for word in found):
-        found = [
+    if any(word.text in lexicon.FOREIGN for word in typed):
+        typed = [
             word._replace(low=lexicon.HOMOGRAPHS.get(word.low, word.low))
             if not word.text.isupper()
             else word
-            for word in found
+            for word in typed
         ]
-    return found
+    return typed
 
 
 TIMES: Final = frozenset({"day", "date", "month", "clock", "year", "frequency", "season",
@@ -95,12 +95,12 @@ def content(tokens: Sequence[ComparedToken]) -> frozenset[str]:
 
 def bare(tokens: Sequence[ComparedToken]) -> tuple[ComparedToken, ...]:
     """Return tokens without the prepositions at either end."""
-    kept = list(tokens)
-    while kept and kept[0].kind == "prep":
-        kept.pop(0)
-    while kept and kept[-1].kind == "prep":
-        kept.pop()
-    return tuple(kept)
+    trimmed = list(tokens)
+    while trimmed and trimmed[0].kind == "prep":
+        trimmed.pop(0)
+    while trimmed and trimmed[-1].kind == "prep":
+        trimmed.pop()
+    return tuple(trimmed)
 
 
 def is_past(low: str) -> bool:

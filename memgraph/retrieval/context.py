@@ -138,7 +138,7 @@ class CandidatePool:
     @cached_property
     def texts(self) -> TextWords:
         """The words of the candidates."""
-        return TextWords([each.content for each in self.candidates])
+        return TextWords([candidate.content for candidate in self.candidates])
 
     @cached_property
     def layout(self) -> _Layout:
@@ -153,13 +153,16 @@ class CandidatePool:
 
 def in_order(candidates: Sequence[RecallCandidate]) -> list[RecallCandidate]:
     """Sessions together, their turns in sequence; ties by key."""
-    return sorted(candidates, key=lambda each: (each.session_id or "", each.sequence or 0, each.pk))
+    return sorted(
+        candidates,
+        key=lambda candidate: (candidate.session_id or "", candidate.sequence or 0, candidate.pk),
+    )
 
 
 def rank(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> list[int]:
     """Keys of all candidates, best first, ties by key."""
     score = _weighted(features(pool, question, terms), TALK_WEIGHTS, CHAT_WEIGHTS)
-    keys = np.array([each.pk for each in pool.candidates], dtype=np.int64)
+    keys = np.array([candidate.pk for candidate in pool.candidates], dtype=np.int64)
     # Rounded, so that the last bits of a sum, which differ between machines, decide nothing.
     order = np.lexsort((keys, -np.round(score, 6)))
     return [int(key) for key in keys[order]]
@@ -200,27 +203,27 @@ def _said(pool: CandidatePool, terms: QueryTerms) -> NDArray[np.bool_]:
     speaker's.
     """
     speakers = ({stem(name) for name in _names(role)} for role in pool.roles.names)
-    named = [[float(one in names) for one in terms.stems] for names in speakers]
-    said: NDArray[np.bool_] = pool.texts.counts(terms.stems) + pool.roles.of_each(named) > 0.0
-    return said
+    in_names = [[float(term in names) for term in terms.stems] for names in speakers]
+    holds: NDArray[np.bool_] = pool.texts.counts(terms.stems) + pool.roles.of_each(in_names) > 0.0
+    return holds
 
 
 def features(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> dict[str, Floats]:
     """Every feature by name, one number per candidate."""
     layout = pool.layout
-    found = _term_features(pool, question, terms)
-    found |= _plain_features(pool, question)
+    by_name = _term_features(pool, question, terms)
+    by_name |= _plain_features(pool, question)
     if pool.vectors is None or pool.query_vector is None:
-        guess = _first_guess(found)
+        guess = _first_guess(by_name)
     else:
         # What all candidates share says nothing about which of them is meant.
         centre = pool.vectors.mean(axis=0)
         own = _unit(pool.vectors - centre)
-        found |= _meanings(pool.vectors, pool.query_vector, centre, own, layout)
-        guess = _first_guess(found)
-        found["feedback_meaning"] = _feedback(own, guess)
-    found["best_of_session"] = layout.best_of_session(guess)
-    return found
+        by_name |= _meanings(pool.vectors, pool.query_vector, centre, own, layout)
+        guess = _first_guess(by_name)
+        by_name["feedback_meaning"] = _feedback(own, guess)
+    by_name["best_of_session"] = layout.best_of_session(guess)
+    return by_name
 
 
 class _Layout:
@@ -231,14 +234,18 @@ class _Layout:
         groups: dict[str | int, int] = {}
         # A memory of no session is a session of its own.
         sessions = [
-            at if each.session_id is None or each.sequence is None else each.session_id
-            for at, each in enumerate(candidates)
+            at
+            if candidate.session_id is None or candidate.sequence is None
+            else candidate.session_id
+            for at, candidate in enumerate(candidates)
         ]
-        self.in_session = np.array([type(each) is str for each in sessions], dtype=np.bool_)
+        self.in_session = np.array([type(session) is str for session in sessions], dtype=np.bool_)
         self.group = np.array(
-            [groups.setdefault(each, len(groups)) for each in sessions], dtype=np.intp
+            [groups.setdefault(session, len(groups)) for session in sessions], dtype=np.intp
         )
-        self._place = np.array([each.sequence or 0 for each in candidates], dtype=np.int64)
+        self._place = np.array(
+            [candidate.sequence or 0 for candidate in candidates], dtype=np.int64
+        )
         self._known_pairs: dict[int, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
         self._by_group = np.argsort(self.group, kind="stable")
         self._first_of_group = np.flatnonzero(np.diff(self.group[self._by_group], prepend=-1))
@@ -266,7 +273,7 @@ class _Layout:
                 )
                 before = np.flatnonzero(same)
                 pairs.append((before, before + step))
-            first, second = (np.concatenate(each) for each in zip(*pairs, strict=True))
+            first, second = (np.concatenate(rows) for rows in zip(*pairs, strict=True))
             self._known_pairs[turns] = (first, second) if turns > 0 else (second, first)
         return self._known_pairs[turns]
 
@@ -284,7 +291,7 @@ def _term_features(
     layout, roles = pool.layout, pool.roles
     counts, lengths = pool.texts.counts(terms.stems), pool.texts.lengths
     speakers = {stem(name) for role in roles.names for name in _names(role)}
-    is_name = np.array([one in speakers for one in terms.stems], dtype=np.bool_)
+    is_name = np.array([term in speakers for term in terms.stems], dtype=np.bool_)
     # Whoever is named in a question and takes part in the talk is seldom named by what answers.
     idf = np.array(terms.idf)
     if not is_name.all():
@@ -300,21 +307,21 @@ def _term_features(
         for turns in (distance, -distance):
             here, there = layout.pairs(turns)
             near[here] = np.maximum(near[here], share * both[there])
-    places = {each.pk: at for at, each in enumerate(pool.candidates)}
-    for one, other, weight in pool.links:
-        row = near[places[one]]
-        np.maximum(row, weight * both[places[other]], out=row)
+    places = {candidate.pk: at for at, candidate in enumerate(pool.candidates)}
+    for key, other_key, weight in pool.links:
+        row = near[places[key]]
+        np.maximum(row, weight * both[places[other_key]], out=row)
     own = weighted.sum(axis=1)
     # The reply of an assistant echoes the question that it answers.
     before = (layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)) * roles.are_no_replies
     session = layout.best_of_session(present).sum(axis=1)
-    most = max(float(own.max(initial=0.0)), 1e-9)
+    highest = max(float(own.max(initial=0.0)), 1e-9)
     total = max(float(idf.sum()), 1e-9)
     return {
         "near_share": near[:, len(idf) :].sum(axis=1) / total,
         "session_share": session / total,
-        "near_terms": near[:, : len(idf)].sum(axis=1) / most,
-        "before_terms": before / most,
+        "near_terms": near[:, : len(idf)].sum(axis=1) / highest,
+        "before_terms": before / highest,
         "speaker": _speaker(question, roles, counts[:, is_name].sum(axis=1) > 0.0),
         # A turn of a talk, of a chat, or no turn.
         "kind": np.where(layout.in_session, np.where(roles.are_of_chat, _CHAT, _TALK), _OTHER),
@@ -326,24 +333,24 @@ def _term_features(
 
 def _plain_features(pool: CandidatePool, question: ParsedQuery) -> dict[str, Floats]:
     texts = pool.texts
-    found = {
+    by_name = {
         # A question that says something of whoever asks it is evidence as any other turn.
         "asks": texts.asks * (1.0 - texts.any_of(_FIRST_PERSON)),
         "answers": pool.layout.shifted(texts.asks, -1) * pool.roles.are_no_replies,
     }
     if question.asks_when:
-        found["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS), texts.digits(4))
+        by_name["time_asked"] = np.maximum(texts.any_of(_TIME_WORDS), texts.digits(4))
     if question.asks_how_many:
-        found["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS), texts.digits(1))
+        by_name["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS), texts.digits(1))
     if question.periods:
         # A period agrees with days: those of a talk have few of them.
-        days = [_time_of(each) // MS_PER_DAY for each in pool.candidates]
+        days = [_time_of(candidate) // MS_PER_DAY for candidate in pool.candidates]
         agreed = {
             day: max(period.agreement(day * MS_PER_DAY) for period in question.periods)
             for day in set(days)
         }
-        found["period"] = np.array([agreed[day] for day in days], dtype=np.float64)
-    return found
+        by_name["period"] = np.array([agreed[day] for day in days], dtype=np.float64)
+    return by_name
 
 
 class _Roles:
@@ -352,7 +359,10 @@ class _Roles:
     def __init__(self, candidates: Sequence[RecallCandidate]) -> None:
         places: dict[str, int] = {}
         self._whose = np.array(
-            [places.setdefault(each.source_role or "", len(places)) for each in candidates],
+            [
+                places.setdefault(candidate.source_role or "", len(places))
+                for candidate in candidates
+            ],
             dtype=np.intp,
         )
         self.names = tuple(places)
@@ -372,16 +382,16 @@ def _speaker(question: ParsedQuery, roles: _Roles, names_one: NDArray[np.bool_])
     All 0 where that distinguishes nobody. What nobody in particular said counts as that of the
     speaker whom it names.
     """
-    wanted = _ROLES.get(question.speaker or "", frozenset())
-    asked = [
+    roles_asked_for = _ROLES.get(question.speaker or "", frozenset())
+    matches = [
         1.0
-        if role.casefold() in wanted
+        if role.casefold() in roles_asked_for
         else float(not question.names.isdisjoint(_names(role)))
         if _names(role)
         else np.nan
         for role in roles.names
     ]
-    flags = roles.of_each(asked)
+    flags = roles.of_each(matches)
     flags = np.where(np.isnan(flags), names_one, flags)
     return flags if flags.min(initial=1.0) == 0.0 else np.zeros_like(flags)
 
@@ -393,17 +403,17 @@ def _names(role: str) -> frozenset[str]:
 
 def _meanings(
     stored: NDArray[np.float32],
-    asked: NDArray[np.float32],
+    query_vector: NDArray[np.float32],
     centre: NDArray[np.float32],
     own: NDArray[np.float32],
     layout: _Layout,
 ) -> dict[str, Floats]:
-    query = _unit(asked - centre)
+    query = _unit(query_vector - centre)
     near = _unit(own + 0.5 * (layout.shifted(own, 1) + layout.shifted(own, -1)))
     return {
         # Not the product of a library that starts threads for it: it is small.
         "own_meaning": np.vecdot(own, query).astype(np.float64),
-        "own_cosine": np.vecdot(stored, asked).astype(np.float64),
+        "own_cosine": np.vecdot(stored, query_vector).astype(np.float64),
         "near_meaning": np.vecdot(near, query).astype(np.float64),
     }
 
@@ -416,23 +426,25 @@ def _feedback(own: NDArray[np.float32], guess: Floats) -> Floats:
     return feedback
 
 
-def _first_guess(found: Mapping[str, Floats]) -> Floats:
-    return _weighted(found, _FIRST_WEIGHTS, _FIRST_WEIGHTS)
+def _first_guess(by_name: Mapping[str, Floats]) -> Floats:
+    return _weighted(by_name, _FIRST_WEIGHTS, _FIRST_WEIGHTS)
 
 
 def _weighted(
-    found: Mapping[str, Floats], of_talks: Mapping[str, float], of_chats: Mapping[str, float]
+    by_name: Mapping[str, Floats],
+    talk_weights: Mapping[str, float],
+    chat_weights: Mapping[str, float],
 ) -> Floats:
     """Return the score of each candidate by the weights of its kind."""
-    kind = found["kind"]
+    kind = by_name["kind"]
     total = np.zeros_like(kind)
-    for one, weights in ((_TALK, of_talks), (_CHAT, of_chats), (_OTHER, OWN_WEIGHTS)):
-        chosen = kind == one
+    for kind_code, weights in ((_TALK, talk_weights), (_CHAT, chat_weights), (_OTHER, OWN_WEIGHTS)):
+        chosen = kind == kind_code
         if chosen.any():
             sums = np.zeros_like(kind)
             for name, weight in weights.items():
-                if name in found:
-                    sums += weight * found[name]
+                if name in by_name:
+                    sums += weight * by_name[name]
             total = np.where(chosen, sums, total)
     return total
 

@@ -1,20 +1,19 @@
-"""The legs of a recall: each finds candidates in its own way and ranks them."""
+"""The legs of a recall: text, vectors, entities, successions, graph, and context."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
 from memgraph.retrieval.query import ParsedQuery, QueryTerms, choose_terms
-from memgraph.retrieval.timer import Timed, untimed
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import graph, recall
 from memgraph.store.engine import DeadlinePassed
@@ -28,8 +27,20 @@ if TYPE_CHECKING:
 
     from memgraph.store.ports import TextMatches, VectorIndex
 
+
+Timed = Callable[[str], AbstractContextManager[object]]
+"""Takes the name of a part; the time of the block is the part's. It never raises."""
+
+_NOTHING: Final = nullcontext()
+
+
+def untimed(_part: str) -> AbstractContextManager[object]:
+    """Measure nothing."""
+    return _NOTHING
+
+
 ACTIVE = frozenset({MemoryStatus.ACTIVE})
-# An entity that is named everywhere tells little, and walking all its memories costs much.
+# An entity that is mentioned everywhere distinguishes nothing, and reading its memories is slow.
 MAX_MENTIONS = 5_000
 # A replaced memory speaks for its successor where it holds a word of the question, or is so near.
 NEAREST_THAT_SPEAK = 3
@@ -78,14 +89,14 @@ class LegResults:
         if not self.relevance and self.pool is not None and self.terms is not None:
             judged = context.relevance(self.pool, self.terms)
             both = zip(self.pool.candidates, judged, strict=True)
-            self.relevance = {each.pk: float(one) for each, one in both}
+            self.relevance = {candidate.pk: float(value) for candidate, value in both}
         return self.relevance
 
-    def put(self, name: str, found: Sequence[RecallCandidate]) -> None:
-        """A leg's candidates, best first; a leg that found nothing is left out."""
-        if found:
-            self.candidates.update((each.pk, each) for each in found)
-            self.ranked[name] = [each.pk for each in found]
+    def put(self, name: str, candidates: Sequence[RecallCandidate]) -> None:
+        """Add a leg's candidates, best first; a leg without candidates is omitted."""
+        if candidates:
+            self.candidates.update((candidate.pk, candidate) for candidate in candidates)
+            self.ranked[name] = [candidate.pk for candidate in candidates]
 
     @property
     def agreed(self) -> int | None:
@@ -95,12 +106,12 @@ class LegResults:
 
     def displaced_by(self, pk: int) -> list[str]:
         """Ids of what a memory replaced, the newest first, as far as it is to be shown."""
-        old = [one for one, after in self.successors.items() if pk in after]
+        old = [key for key, successors in self.successors.items() if pk in successors]
         return [
-            self.candidates[one].memory_id for one in sorted(old)[::-1] if one in self.candidates
+            self.candidates[key].memory_id for key in sorted(old)[::-1] if key in self.candidates
         ]
 
-    def tell(self, code: str, text: str) -> None:
+    def degrade(self, code: str, text: str) -> None:
         self.degraded.append(Degraded(code=code, text=text))
 
 
@@ -115,8 +126,8 @@ class SnapshotSearch:
         top_k_context: candidates that the context leg ranks.
         exact: nothing is left out for the sake of speed.
         vectors: the vector index of the snapshot.
-        timed: told how long each leg takes.
-        judged: tell the relevance of what is found.
+        timed: measures the legs.
+        judged: judge the relevance of the candidates.
     """
 
     snapshot: Snapshot
@@ -153,43 +164,43 @@ class SnapshotSearch:
             self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
         if name_keys and self._weighs("entity"):
             self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
-        found = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
+        best = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
             self._within(legs, "succession", self._succession)
         if self.with_edges and legs.candidates and self._weighs("graph"):
             self._within(legs, "graph", self._graph)
         if legs.candidates and self._weighs("context"):
             with self.timed("context"):
-                around = recall.neighbours(self.snapshot, found, self.narrowing, context.DISTANCE)
+                around = recall.neighbours(self.snapshot, best, self.narrowing, context.DISTANCE)
                 self._context(legs, around, question, terms, query_vector)
         return legs
 
     def _graph(self, legs: LegResults) -> None:
         """Add the neighbours of the best candidates, by the sum of weight / (k + rank)."""
         fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
-        seeds = {legs.candidates[each.id].memory_id: each.id for each in fused}
+        seeds = {legs.candidates[candidate.id].memory_id: candidate.id for candidate in fused}
         steps = graph.strongest_neighbours(
             self.snapshot, list(seeds), self.narrowing.view, None, EDGES_PER_SEED
         )
-        places = {one: rank for rank, one in enumerate(seeds, start=1)}
+        places = {memory_id: rank for rank, memory_id in enumerate(seeds, start=1)}
         gains: dict[str, list[float]] = {}
         for step in steps:
             gain = step.weight / (self.settings.rrf_k + places[step.origin_id])
             gains.setdefault(step.memory_id, []).append(gain)
-        score = {one: math.fsum(each) for one, each in gains.items()}
-        order = sorted(score, key=lambda one: (-score[one], one))[: self.settings.top_k_text]
+        score = {memory_id: math.fsum(shares) for memory_id, shares in gains.items()}
+        order = sorted(score, key=lambda key: (-score[key], key))[: self.settings.top_k_text]
         joined = recall.candidates_by_id(self.snapshot, order, self.narrowing)
         legs.put("graph", joined)
-        keys = {each.memory_id: each.pk for each in joined}
+        keys = {candidate.memory_id: candidate.pk for candidate in joined}
         for step in steps:
             if step.memory_id in keys:
-                one, other = keys[step.memory_id], seeds[step.origin_id]
-                legs.links.append((one, other, LINK_SHARE * step.weight))
+                key, seed = keys[step.memory_id], seeds[step.origin_id]
+                legs.links.append((key, seed, LINK_SHARE * step.weight))
 
     def _matches(self, question: ParsedQuery, legs: LegResults) -> TextMatches | None:
         """Return what holds the words of a question; None: it took too long."""
         if question.cut:
-            legs.tell("query.cut", "the query is very long; its beginning was searched for")
+            legs.degrade("query.cut", "the query is very long; its beginning was searched for")
         with self.timed("words"), self._bounded("text", legs):
             return self.snapshot.engine.texts.search(self.snapshot, question.words.keys())
         return None
@@ -206,31 +217,35 @@ class SnapshotSearch:
         run: Callable[[int, RecallFilter], list[RecallCandidate]],
     ) -> None:
         limit = self._limit(name)
-        found: list[RecallCandidate] = []
+        shown: list[RecallCandidate] = []
         first: list[RecallCandidate] = []
         starved = False
         with self.timed(name), self._bounded(name, legs):
             if self._looks_at_replaced:
                 wide = limit + limit // 2
                 both = run(wide, self.narrowing.with_statuses(STANDING))
-                found = [each for each in both if self._is_shown(each)]
+                shown = [candidate for candidate in both if self._is_shown(candidate)]
                 first = both[:1]
                 speak = both[:NEAREST_THAT_SPEAK] if name == "vector" else both
-                gone = (each for each in speak if each.status != MemoryStatus.ACTIVE.value)
-                legs.replaced.update((each.pk, each) for each in gone)
-                starved = len(found) < limit and len(both) == wide
+                replaced = (
+                    candidate
+                    for candidate in speak
+                    if candidate.status != MemoryStatus.ACTIVE.value
+                )
+                legs.replaced.update((candidate.pk, candidate) for candidate in replaced)
+                starved = len(shown) < limit and len(both) == wide
             if not self._looks_at_replaced or starved:
-                found = run(limit, self.narrowing)
-        legs.put(name, found[:limit])
-        legs.first.update((name, each.pk) for each in first or found[:1])
+                shown = run(limit, self.narrowing)
+        legs.put(name, shown[:limit])
+        legs.first.update((name, candidate.pk) for candidate in first or shown[:1])
 
     def _within(self, legs: LegResults, name: str, run: Callable[[LegResults], None]) -> None:
         with self.timed(name), self._bounded(name, legs):
             run(legs)
 
-    def _is_shown(self, found: RecallCandidate) -> bool:
+    def _is_shown(self, candidate: RecallCandidate) -> bool:
         statuses = self.narrowing.view.statuses
-        return statuses is None or found.status in statuses
+        return statuses is None or candidate.status in statuses
 
     def _weighs(self, leg: str) -> bool:
         weight: float = getattr(self.settings.weights, leg)
@@ -251,12 +266,12 @@ class SnapshotSearch:
 
     @contextmanager
     def _bounded(self, leg: str, legs: LegResults) -> Iterator[None]:
-        """Give a leg up that takes longer than its deadline."""
+        """Stop a leg at its deadline and report it as degraded."""
         try:
             with self.snapshot.engine.deadline(self.snapshot, self._deadline_ms):
                 yield
         except DeadlinePassed:
-            legs.tell(
+            legs.degrade(
                 f"{leg}.deadline",
                 f"the {leg} leg took longer than {self.settings.deadline_ms} ms and was given up",
             )
@@ -281,22 +296,22 @@ class SnapshotSearch:
     def _succession(self, legs: LegResults) -> None:
         """Add the successors of superseded candidates, in their order."""
         ends = self._successors(list(legs.replaced.values()))
-        wanted = dict.fromkeys(one for at in ends.values() for one in at)
-        found = [
-            each
-            for each in recall.candidates_by_id(self.snapshot, list(wanted), self.narrowing)
-            if each.status == MemoryStatus.ACTIVE.value
+        ids = dict.fromkeys(memory_id for end_ids in ends.values() for memory_id in end_ids)
+        successors = [
+            candidate
+            for candidate in recall.candidates_by_id(self.snapshot, list(ids), self.narrowing)
+            if candidate.status == MemoryStatus.ACTIVE.value
         ]
-        legs.put("succession", found)
-        keys = {each.memory_id: each.pk for each in found}
-        for pk, each in legs.replaced.items():
-            legs.successors[pk] = [keys[one] for one in ends[each.memory_id] if one in keys]
-            legs.links.extend((one, pk, SUCCESSOR_SHARE) for one in legs.successors[pk])
+        legs.put("succession", successors)
+        keys = {candidate.memory_id: candidate.pk for candidate in successors}
+        for pk, old in legs.replaced.items():
+            legs.successors[pk] = [keys[end] for end in ends[old.memory_id] if end in keys]
+            legs.links.extend((successor, pk, SUCCESSOR_SHARE) for successor in legs.successors[pk])
 
     def _successors(self, replaced: Sequence[RecallCandidate]) -> dict[str, list[str]]:
         """The ends of the chains of replacements and lost contradictions that begin at these."""
         view = self.narrowing.with_statuses(STANDING).view
-        ends = {each.memory_id: [each.memory_id] for each in replaced}
+        ends = {candidate.memory_id: [candidate.memory_id] for candidate in replaced}
         frontier = set(ends)
         for _ in range(MAX_SUCCESSION_STEPS):
             following: dict[str, list[str]] = {}
@@ -306,9 +321,9 @@ class SnapshotSearch:
                 break
             for start, at in ends.items():
                 ends[start] = list(
-                    dict.fromkeys(after for one in at for after in following.get(one, [one]))
+                    dict.fromkeys(after for end in at for after in following.get(end, [end]))
                 )
-            frontier = {one for each in following.values() for one in each}
+            frontier = {successor for successors in following.values() for successor in successors}
         return ends
 
     def _context(
@@ -319,19 +334,25 @@ class SnapshotSearch:
         terms: QueryTerms,
         query_vector: NDArray[np.float32] | None,
     ) -> None:
-        members = {**legs.replaced, **legs.candidates, **{each.pk: each for each in around}}
+        members = {
+            **legs.replaced,
+            **legs.candidates,
+            **{candidate.pk: candidate for candidate in around},
+        }
         pool = context.in_order(list(members.values()))
         stored = None
         if query_vector is not None:
-            stored = self.vectors.vectors([each.pk for each in pool])
-        found = context.CandidatePool(pool, legs.links, stored, query_vector)
-        order = context.rank(found, question, terms)
-        legs.pool, legs.terms = found, terms
+            stored = self.vectors.vectors([candidate.pk for candidate in pool])
+        candidates = context.CandidatePool(pool, legs.links, stored, query_vector)
+        order = context.rank(candidates, question, terms)
+        legs.pool, legs.terms = candidates, terms
         if self.judged:
             legs.judge()
         # What replaced a memory stands where that one would: its own words may hardly fit.
-        after = legs.successors
-        if after:
-            order = list(dict.fromkeys(one for pk in order for one in (*after.get(pk, ()), pk)))
+        successors = legs.successors
+        if successors:
+            order = list(
+                dict.fromkeys(key for pk in order for key in (*successors.get(pk, ()), pk))
+            )
         shown = (members[pk] for pk in order if self._is_shown(members[pk]))
         legs.put("context", list(islice(shown, self.top_k_context)))

@@ -102,12 +102,12 @@ def read(query: str, asked_ms: int = 0) -> ParsedQuery:
     """Read a query of any Unicode text; ``asked_ms`` is when, for "last week" and the like."""
     text = query[:MAX_READ_CHARS]
     folded = fold(text)
-    found = words(text)
+    all_words = words(text)
     grams = [] if folded.isascii() else cjk_bigrams(folded)
-    distinct = frozenset(found)
-    content = (word for word in found if word not in STOP_WORDS)
+    distinct = frozenset(all_words)
+    content = (word for word in all_words if word not in STOP_WORDS)
     by_stem: dict[str, str] = {}
-    for word in chain(grams, found if distinct <= STOP_WORDS else content):
+    for word in chain(grams, all_words if distinct <= STOP_WORDS else content):
         if len(by_stem) == MAX_CONSIDERED:
             break
         by_stem.setdefault(stem(word), word)
@@ -117,18 +117,18 @@ def read(query: str, asked_ms: int = 0) -> ParsedQuery:
         asks_when=_WHEN.search(folded) is not None,
         asks_how_many=_HOW_MANY.search(folded) is not None,
         periods=periods(text[:2_000], asked_ms),
-        named=frozenset(stem(fold(each)) for each in _NAMED.findall(text[:2_000])),
+        named=frozenset(stem(fold(name)) for name in _NAMED.findall(text[:2_000])),
         speaker=_speaker(folded, distinct),
         cut=len(text) < len(query) or len(by_stem) == MAX_CONSIDERED,
     )
 
 
-def _speaker(folded: str, found: Collection[str]) -> str | None:
+def _speaker(folded: str, distinct: Collection[str]) -> str | None:
     """Return the role that a question asks about: "my car" is told by the user's turns, "what did
     you recommend" by the assistant's."""
     if _ADVISED.search(folded):
         return ASSISTANT
-    return None if FIRST_PERSON.isdisjoint(found) else USER
+    return None if FIRST_PERSON.isdisjoint(distinct) else USER
 
 
 def choose_terms(
@@ -141,19 +141,19 @@ def choose_terms(
     Args:
         frequencies: in how many of ``documents`` each stem stands.
     """
-    known = sorted((frequencies[each], each) for each in question.words if frequencies.get(each))
-    chosen = [each for _, each in known[:MAX_TERMS]]
+    ranked = sorted((frequencies[term], term) for term in question.words if frequencies.get(term))
+    chosen = [term for _, term in ranked[:MAX_TERMS]]
     # A few memories about one thing share their words, which are no less telling for that.
     weights = {
-        each: _idf(frequencies.get(each, 0), max(documents, FEWEST_WEIGHED))
-        * (NAME_WEIGHT if each in question.named else 1.0)
-        for each in question.words
+        term: _idf(frequencies.get(term, 0), max(documents, FEWEST_WEIGHED))
+        * (NAME_WEIGHT if term in question.named else 1.0)
+        for term in question.words
     }
     return QueryTerms(
         stems=tuple(chosen),
-        words=tuple(question.words[each] for each in chosen),
-        idf=tuple(_idf(frequencies[each], documents) for each in chosen),
-        weights=tuple(weights[each] for each in chosen),
+        words=tuple(question.words[term] for term in chosen),
+        idf=tuple(_idf(frequencies[term], documents) for term in chosen),
+        weights=tuple(weights[term] for term in chosen),
         total=math.fsum(weights.values()),
     )
 

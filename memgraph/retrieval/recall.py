@@ -1,7 +1,8 @@
-"""Recall: a question in, a bundle of memories with reasons, edges and sources out.
+"""Recall: answer a request with a bundle of memories, their reasons, edges and sources.
 
 The query is embedded first, with no transaction open. Then one read snapshot serves everything:
-the legs, their fusion, the modifiers, the pairs of contradictions, the edges and the sources.
+the legs, their fusion, the modifiers, the shares of sources, the other sides of contradictions,
+the edges and the sources of the items.
 """
 
 from __future__ import annotations
@@ -27,13 +28,18 @@ from memgraph.model.recall import (
     ReplayMoment,
 )
 from memgraph.model.values import Memory, StoredSource
-from memgraph.retrieval import candidate_states
-from memgraph.retrieval.candidate_states import CandidateStates
 from memgraph.retrieval.citation import citation
-from memgraph.retrieval.legs import LegResults, SnapshotSearch
+from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
 from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowed, prepared
-from memgraph.retrieval.scores import RatedCandidate, distrusted, in_order, lift_agreed, rating
-from memgraph.retrieval.timer import Timed, untimed
+from memgraph.retrieval.scores import (
+    CandidateStates,
+    RatedCandidate,
+    distrusted,
+    in_order,
+    lift_agreed,
+    rating,
+    read_states,
+)
 from memgraph.rules.budget import select_within
 from memgraph.rules.ranking import (
     MOST_BEFORE,
@@ -74,7 +80,7 @@ RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()
 EDGES_PER_MEMORY = 10
 MAX_EDGES_PER_ITEM = 10
-# So many more than are asked for are modified and sorted: no modifier lifts one from below.
+# Beyond the requested number so many are modified and sorted: no modifier lifts one from below.
 MODIFIED_SURPLUS = 30
 CONTEXT_SURPLUS = 80
 
@@ -82,9 +88,13 @@ _MODEL_CHANGED = Degraded(
     code="vector.model_changed",
     text="the embedding model was changed; run: memgraph embeddings rebuild",
 )
-_WEIGHED_TODAY = Degraded(
+_VECTORS_PENDING = Degraded(
+    code="vector.pending",
+    text="some memories are not embedded yet and were found by their words alone",
+)
+_RANKED_TODAY = Degraded(
     code="ranks.of_today",
-    text="words, names and vectors weigh as they do today: what fits nearly equally well may stand"
+    text="words, names and vectors weigh as they do today: what fits nearly equally well may states"
     " in another order than it did then",
 )
 
@@ -111,16 +121,16 @@ def recall(
 
     Args:
         viewer: what the caller may see; the request narrows it.
-        embed: texts to vectors, as ``EmbeddingProvider.embed``; None: there is no model to ask.
+        embed: texts to vectors, as ``EmbeddingProvider.embed``; None: no model is configured.
         name_keys: the canonical names in a text, as the entities of the database are keyed.
         now_ms: the time of the recall, for decay and recency.
-        clock: read instead once the snapshot stands, so that the answer holds nothing of later.
-        model_changed: whether the vectors of a state come from another model than ``embed``'s.
-        exact: leave no term out and compare every vector, whatever it costs; for measuring.
-        held: the vectors of this database that the process keeps.
-        timed: told how long each part takes.
-        turn: entered once the query is embedded, left with the answer.
-        then: when the request was asked first, if it is asked once more.
+        clock: read once the snapshot is open, so that the answer holds nothing later than it.
+        model_changed: returns True when the stored vectors come from another model.
+        exact: omit no term and compare every vector; for measuring.
+        held: the vectors of this database that the process keeps in memory.
+        timed: measures the parts.
+        turn: a context entered once the query is embedded.
+        then: for a replay, the moment of the first recall.
 
     Raises:
         AccessDenied: the request reaches further than ``viewer``.
@@ -129,7 +139,7 @@ def recall(
     narrowing = narrowed(request, viewer, now_ms, then)
     with timed("prepare"):
         asked_ms = now_ms if then is None else then.at
-        asked = prepared(request, asked_ms, embed=embed, name_keys=name_keys)
+        prepared_request = prepared(request, asked_ms, embed=embed, name_keys=name_keys)
     with turn, database.read() as snapshot:
         state = recall_rows.read(snapshot)
         if then is not None:
@@ -137,9 +147,9 @@ def recall(
         elif clock is not None:
             now_ms = clock()
             narrowing = narrowed(request, viewer, now_ms)
-        return _Answer(
+        return _Recall(
             snapshot,
-            asked,
+            prepared_request,
             settings,
             narrowing,
             now_ms,
@@ -154,7 +164,7 @@ def recall(
 
 def recalled(
     snapshot: Snapshot,
-    asked: PreparedRequest,
+    prepared_request: PreparedRequest,
     narrowing: RecallFilter,
     state: StoreState,
     *,
@@ -165,17 +175,26 @@ def recalled(
     timed: Timed = untimed,
     then: ReplayMoment | None = None,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], RecallTrace]:
-    """The items of a bundle, on a snapshot that the caller holds, what they had to do without, and
-    how they came about.
+    """Return the items of a bundle on the caller's snapshot, what was degraded, and the trace.
 
     Args: as of `recall`.
     """
     changed = _model_has_changed(state, model_changed)
-    answer = _Answer(
-        snapshot, asked, settings, narrowing, now_ms, False, held, changed, timed, then, state
+    answer = _Recall(
+        snapshot,
+        prepared_request,
+        settings,
+        narrowing,
+        now_ms,
+        False,
+        held,
+        changed,
+        timed,
+        then,
+        state,
     )
-    found = answer.found()
-    return tuple(found.items), found.degraded, found.account
+    selection = answer.select()
+    return tuple(selection.items), selection.degraded, selection.account
 
 
 def _model_has_changed(
@@ -185,7 +204,7 @@ def _model_has_changed(
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Selection:
     items: list[RecallItem]
     cut_reasons: set[str]
     degraded: tuple[Degraded, ...]
@@ -205,43 +224,45 @@ class _Origins:
     _sources: dict[str, CaptureFacts] = field(default_factory=dict)
     _names: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
 
-    def look_up(self, some: Iterable[RecallCandidate]) -> None:
+    def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
         """Look up the sources of those that are not known yet."""
-        unknown = {each.source_id for each in some} - self._sources.keys()
+        unknown = {candidate.source_id for candidate in candidates} - self._sources.keys()
         if unknown:
-            found = trust_rows.sources_by_id(self.snapshot, unknown)
-            self._sources |= found
-            self._names |= {source_id: each.names for source_id, each in found.items()}
+            sources = trust_rows.sources_by_id(self.snapshot, unknown)
+            self._sources |= sources
+            self._names |= {source_id: source.names for source_id, source in sources.items()}
 
-    def captured(self, each: RecallCandidate) -> CaptureFacts:
-        return self._sources[each.source_id]._replace(session_id=each.session_id)
+    def captured(self, candidate: RecallCandidate) -> CaptureFacts:
+        return self._sources[candidate.source_id]._replace(session_id=candidate.session_id)
 
-    def names(self, each: RecallCandidate) -> frozenset[NamedSource]:
-        names = self._names[each.source_id]
+    def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
+        names = self._names[candidate.source_id]
         return (
-            names if each.session_id is None else names | CaptureFacts.of_session(each.session_id)
+            names
+            if candidate.session_id is None
+            else names | CaptureFacts.of_session(candidate.session_id)
         )
 
     def claims(
-        self, some: Sequence[RatedCandidate], relevance: Mapping[int, float], *, turns: bool
+        self, ranked: Sequence[RatedCandidate], relevance: Mapping[int, float], *, turns: bool
     ) -> list[PlaceClaim]:
         """Return the claim of each; turns are bounded where ``turns`` or low trust says so."""
         return [
             PlaceClaim(
-                self.names(each.candidate),
-                relevance.get(each.candidate.pk, 0.0),
-                turns or each.candidate.sequence is None or each.candidate.pk in self.low,
+                self.names(rated.candidate),
+                relevance.get(rated.candidate.pk, 0.0),
+                turns or rated.candidate.sequence is None or rated.candidate.pk in self.low,
             )
-            for each in some
+            for rated in ranked
         ]
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _Recall:
     """One recall on one snapshot."""
 
     snapshot: Snapshot
-    asked: PreparedRequest
+    prepared: PreparedRequest
     settings: MemorySettings
     narrowing: RecallFilter
     now_ms: int
@@ -253,18 +274,20 @@ class _Answer:
     state: StoreState
 
     def bundle(self, receipt_id: str) -> Bundle:
-        found = self.found()
-        items, reasons = found.items, found.cut_reasons
+        selection = self.select()
+        items, reasons = selection.items, selection.cut_reasons
         edges = []
         if self.state.ties and items:
-            most = MAX_EDGES_PER_ITEM * len(items)
-            names = [item.memory.memory_id for item in items]
+            limit = MAX_EDGES_PER_ITEM * len(items)
+            memory_ids = [item.memory.memory_id for item in items]
             view = self.narrowing.view
             around = View(view.viewer, view.as_of, STANDING)
-            edges = graph.edges_around(self.snapshot, names, around, EDGES_PER_MEMORY, most + 1)
-            if len(edges) > most:
+            edges = graph.edges_around(
+                self.snapshot, memory_ids, around, EDGES_PER_MEMORY, limit + 1
+            )
+            if len(edges) > limit:
                 reasons.add("max_edges")
-            edges = edges[:most]
+            edges = edges[:limit]
         return Bundle(
             receipt_id=receipt_id,
             query=self.request.query,
@@ -274,61 +297,78 @@ class _Answer:
             sources=tuple(
                 sorted(
                     {item.source.source_id: item.source for item in items}.values(),
-                    key=lambda each: each.source_id,
+                    key=lambda source: source.source_id,
                 )
             ),
-            degraded=found.degraded,
+            degraded=selection.degraded,
             cut=bool(reasons),
             cut_reasons=tuple(sorted(reasons)),
             token_cost=sum(item.memory.token_cost for item in items),
-        ).with_account(found.account)
+        ).with_account(selection.account)
 
-    def found(self) -> _Found:
-        told = list(self.asked.degraded)
+    def select(self) -> _Selection:
+        """Run legs, fusion and modifiers, and choose the items."""
+        degraded = list(self.prepared.degraded)
         if self.model_changed:
-            told.append(_MODEL_CHANGED)
+            degraded.append(_MODEL_CHANGED)
         if self._asks_of_earlier:
-            told.append(_WEIGHED_TODAY)
+            degraded.append(_RANKED_TODAY)
         legs = self._legs()
         if self._vector is not None and self.state.has_pending:
-            told.append(
-                Degraded(
-                    code="vector.pending",
-                    text="some memories are not embedded yet and were found by their words alone",
-                )
-            )
-        fused = self._fused(legs)
-        floor = self.request.min_relevance
-        if floor is not None and legs.relevance:
-            fused = [each for each in fused if legs.relevance.get(each.id, 0.0) >= floor]
-        top_n = self._top_n
-        # A replaced memory, shown on demand, is worth half: it may let anyone pass.
-        most = len(fused) if self.request.include_superseded else top_n + MODIFIED_SURPLUS
-        agreed = legs.agreed
-        considered = [*fused[:most], *(each for each in fused[most:] if each.id == agreed)]
-        stand = CandidateStates()
-        if self.state.ties:
-            names = [legs.candidates[each.id].memory_id for each in considered]
-            stand = candidate_states.standing(
-                self.snapshot, names, self.narrowing.view, self.state.ties
-            )
-        rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
-        ranked = [rate(legs.candidates[each.id], each.score, each.ranks) for each in considered]
-        ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
-        lift_agreed(ranked, agreed)
-        ranked = self._with_shares(ranked, legs, top_n)
-        chosen, stand = self._with_other_sides(ranked, legs, stand, top_n)
-        shown = {each.candidate.pk for each in chosen}
-        items, over_budget = self._items(chosen, stand, legs)
+            degraded.append(_VECTORS_PENDING)
+        fused = self._relevant(self._fused(legs), legs)
+        ranked, states = self._modified(fused, legs)
+        ranked = self._with_shares(ranked, legs, self._top_n)
+        chosen, states = self._with_other_sides(ranked, legs, states, self._top_n)
+        items, over_budget = self._items(chosen, states, legs)
+        chosen_keys = {rated.candidate.pk for rated in chosen}
         left_out = {
-            "top_n": sum(each.id not in shown for each in fused),
+            "top_n": sum(candidate.id not in chosen_keys for candidate in fused),
             "budget": over_budget,
-            "status": sum(pk not in shown for pk in legs.replaced),
+            "status": sum(pk not in chosen_keys for pk in legs.replaced),
         }
-        reasons_of = {"top_n": "top_n", "budget": "token_budget"}
-        reasons = {named for one, named in reasons_of.items() if left_out[one]}
-        account = RecallTrace(self.state.change_seq, left_out, legs.match)
-        return _Found(items, reasons, (*told, *legs.degraded), account)
+        cut_reasons = {"top_n"} if left_out["top_n"] else set()
+        if over_budget:
+            cut_reasons.add("token_budget")
+        trace = RecallTrace(self.state.change_seq, left_out, legs.match)
+        return _Selection(items, cut_reasons, (*degraded, *legs.degraded), trace)
+
+    def _relevant(
+        self, fused: list[FusedCandidate[int]], legs: LegResults
+    ) -> list[FusedCandidate[int]]:
+        floor = self.request.min_relevance
+        if floor is None or not legs.relevance:
+            return fused
+        return [candidate for candidate in fused if legs.relevance.get(candidate.id, 0.0) >= floor]
+
+    def _modified(
+        self, fused: Sequence[FusedCandidate[int]], legs: LegResults
+    ) -> tuple[list[RatedCandidate], CandidateStates]:
+        """Return the best candidates by their modified scores, and their states in the graph."""
+        # A replaced memory, asked for, has half its score: any other may pass it.
+        limit = self._top_n + MODIFIED_SURPLUS
+        if self.request.include_superseded:
+            limit = len(fused)
+        agreed = legs.agreed
+        considered = [
+            *fused[:limit],
+            *(candidate for candidate in fused[limit:] if candidate.id == agreed),
+        ]
+        states = CandidateStates()
+        if self.state.ties:
+            memory_ids = [legs.candidates[candidate.id].memory_id for candidate in considered]
+            states = read_states(self.snapshot, memory_ids, self.narrowing.view, self.state.ties)
+        rate = self._rater(states)
+        ranked = [
+            rate(legs.candidates[candidate.id], candidate.score, candidate.ranks)
+            for candidate in considered
+        ]
+        ranked.sort(key=_by_score)
+        lift_agreed(ranked, agreed)
+        return ranked, states
+
+    def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
+        return rating(self.narrowing.at, self.settings, states, self._accessed).rated
 
     def _with_shares(
         self, ranked: list[RatedCandidate], legs: LegResults, top_n: int
@@ -336,26 +376,28 @@ class _Answer:
         """Return the ranked with a share of the places for each source, and each source's trust."""
         trust = TrustRules.of(self.settings.trust)
         if self.state.has_trusted:
-            trust = trust_rows.with_told(self.snapshot, trust)
-        most = most_of(self.settings.retrieval.source_share, top_n)
-        asked = self.request
-        named = asked.conversation_id or asked.session_id or asked.source_path
-        if trust.uniform and (named or len(ranked) <= most):
+            trust = trust_rows.with_assigned(self.snapshot, trust)
+        limit = most_of(self.settings.retrieval.source_share, top_n)
+        request = self.request
+        source_is_named = request.conversation_id or request.session_id or request.source_path
+        if trust.uniform and (source_is_named or len(ranked) <= limit):
             return ranked
         # Where every source is trusted alike, only what comes first has to be looked at.
-        looked_at = [each.candidate for each in (ranked[:top_n] if trust.uniform else ranked)]
+        candidates = [rated.candidate for rated in (ranked[:top_n] if trust.uniform else ranked)]
         origins = _Origins(self.snapshot)
-        origins.look_up(looked_at)
+        origins.look_up(candidates)
         if TrustTier.LOW in trust.tiers:
             low = {
-                one.pk for one in looked_at if trust.tier(origins.captured(one)) is TrustTier.LOW
+                candidate.pk
+                for candidate in candidates
+                if trust.tier(origins.captured(candidate)) is TrustTier.LOW
             }
             origins.low = low
-            ranked = [distrusted(one) if one.candidate.pk in low else one for one in ranked]
-            ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
-        if named or most >= top_n:
+            ranked = [distrusted(rated) if rated.candidate.pk in low else rated for rated in ranked]
+            ranked.sort(key=_by_score)
+        if source_is_named or limit >= top_n:
             return ranked
-        return self._bounded(ranked, legs, origins, top_n, most)
+        return self._bounded(ranked, legs, origins, top_n, limit)
 
     def _bounded(
         self,
@@ -363,60 +405,60 @@ class _Answer:
         legs: LegResults,
         origins: _Origins,
         top_n: int,
-        most: int,
+        limit: int,
     ) -> list[RatedCandidate]:
-        """Return the ranked with at most ``most`` of the first places for each source.
+        """Return the ranked with at most ``limit`` of the first places for each source.
 
         Where one source crowds the others out of all candidates, they are searched for without it.
         """
         first = ranked[:top_n]
-        crowd = crowding(origins.claims(first, {}, turns=True), most)
+        crowd = crowding(origins.claims(first, {}, turns=True), limit)
         if not crowd:
             return ranked
-        turns_alone = not crowding(origins.claims(first, {}, turns=False), most)
+        turns_alone = not crowding(origins.claims(first, {}, turns=False), limit)
         flooded = self._is_flooded(legs, crowd, origins)
         if turns_alone and not flooded:
             return ranked
         before = ranked
         relevance = dict(legs.judge())
-        origins.look_up(each.candidate for each in ranked)
-        if sum(not crowd & origins.names(each.candidate) for each in ranked) < top_n - most:
+        origins.look_up(rated.candidate for rated in ranked)
+        if sum(not crowd & origins.names(rated.candidate) for rated in ranked) < top_n - limit:
             more = self._legs(self.narrowing.without_sources(crowd), legs.matches)
-            known = {each.candidate.pk for each in ranked}
-            rate = rating(self.narrowing.at, self.settings, CandidateStates(), self._accessed).rated
+            keys = {rated.candidate.pk for rated in ranked}
+            rate = self._rater(CandidateStates())
             ranked = ranked + [
-                rate(more.candidates[one.id], one.score, one.ranks)
-                for one in self._fused(more)[:top_n]
-                if one.id not in known
+                rate(more.candidates[candidate.id], candidate.score, candidate.ranks)
+                for candidate in self._fused(more)[:top_n]
+                if candidate.id not in keys
             ]
-            ranked.sort(key=lambda each: (-each.modified.score, each.candidate.memory_id))
+            ranked.sort(key=_by_score)
             legs.candidates.update(more.candidates)
             relevance = dict(more.judge()) | relevance
-            origins.look_up(each.candidate for each in ranked)
+            origins.look_up(rated.candidate for rated in ranked)
         turns = flooded and contested(origins.claims(ranked, relevance, turns=True), crowd)
         if turns_alone and not turns:
             return before
         claims = origins.claims(ranked, relevance, turns=turns)
-        return in_order([ranked[at] for at in shared(claims, top_n, most)])
+        return in_order([ranked[at] for at in shared(claims, top_n, limit)])
 
     def _is_flooded(
         self, legs: LegResults, crowd: Collection[NamedSource], origins: _Origins
     ) -> bool:
         """Return whether one talk of several holds most of what words and vectors found."""
         keys = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
-        found = [legs.candidates[pk] for pk in keys]
-        origins.look_up(found)
+        candidates = [legs.candidates[pk] for pk in keys]
+        origins.look_up(candidates)
         return flooding(
-            [origins.names(each) for each in found], crowd
-        ) and trust_rows.has_other_talks(self.snapshot, crowd)
+            [origins.names(candidate) for candidate in candidates], crowd
+        ) and trust_rows.has_other_conversations(self.snapshot, crowd)
 
     @property
     def request(self) -> RecallRequest:
-        return self.asked.request
+        return self.prepared.request
 
     @property
     def _vector(self) -> NDArray[np.float32] | None:
-        return None if self.model_changed else self.asked.vector
+        return None if self.model_changed else self.prepared.vector
 
     @property
     def _asks_of_earlier(self) -> bool:
@@ -461,7 +503,7 @@ class _Answer:
             self.timed,
             self.request.min_relevance is not None,
         )
-        question, vector = self.asked.question, self._vector
+        question, vector = self.prepared.question, self._vector
         if not question.words and vector is None:
             legs = LegResults()
             legs.put(
@@ -469,7 +511,7 @@ class _Answer:
                 recall_rows.by_filters(self.snapshot, narrowing, retrieval.top_k_text),
             )
             return legs
-        return search.gather(question, vector, self.asked.name_keys, matches)
+        return search.gather(question, vector, self.prepared.name_keys, matches)
 
     def _fused(self, legs: LegResults) -> list[FusedCandidate[int]]:
         retrieval = self.settings.retrieval
@@ -477,26 +519,30 @@ class _Answer:
         return reciprocal_rank_fusion(legs.ranked, retrieval.rrf_k, weights)
 
     def _with_other_sides(
-        self, ranked: Sequence[RatedCandidate], legs: LegResults, stand: CandidateStates, top_n: int
+        self,
+        ranked: Sequence[RatedCandidate],
+        legs: LegResults,
+        states: CandidateStates,
+        top_n: int,
     ) -> tuple[list[RatedCandidate], CandidateStates]:
-        """Return the best ``top_n``, and how all of them stand in the graph.
+        """Return the best ``top_n``, and how all of them states in the graph.
 
-        Both sides of an open contradiction stand together, the later first. What amended a memory
+        Both sides of an open contradiction states together, the later first. What amended a memory
         stands right before it, what it replaced right behind it.
         """
-        if stand.is_apart and not legs.successors:
-            return list(ranked[:top_n]), stand
-        by_id = {each.candidate.memory_id: each for each in ranked}
+        if states.is_apart and not legs.successors:
+            return list(ranked[:top_n]), states
+        by_id = {rated.candidate.memory_id: rated for rated in ranked}
         places = {one: rank for rank, one in enumerate(by_id)}
         amended_by = {
             one: sorted(each, key=lambda one: places.get(one, len(places)))[:MOST_BEFORE]
-            for one, each in stand.amended_by.items()
+            for one, each in states.amended_by.items()
         }
         lacking = [
             other
             for each in ranked[:top_n]
             for one in (each.candidate.memory_id,)
-            for other in (*stand.conflicts.opponents(one), *amended_by.get(one, ()))
+            for other in (*states.conflicts.opponents(one), *amended_by.get(one, ()))
             if other not in by_id
         ]
         outside = {}
@@ -504,76 +550,81 @@ class _Answer:
             fetched = recall_rows.candidates_by_id(
                 self.snapshot, list(dict.fromkeys(lacking)), self.narrowing
             )
-            outside = {each.memory_id: each for each in fetched}
+            outside = {candidate.memory_id: candidate for candidate in fetched}
         if outside:
-            stand |= candidate_states.standing(
+            states |= read_states(
                 self.snapshot, list(outside), self.narrowing.view, self.state.ties
             )
         before = {
-            one: (*stand.conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ()))
+            one: (*states.conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ()))
             for one in by_id
         }
-        behind = {
+        after = {
             one: (
-                *stand.conflicts.earlier(one)[:MOST_OTHER_SIDES],
+                *states.conflicts.earlier(one)[:MOST_OTHER_SIDES],
                 *legs.displaced_by(each.candidate.pk)[:MOST_REPLACED],
             )
             for one, each in by_id.items()
         }
-        shown = placed(list(by_id), before, behind, by_id.keys() | outside.keys(), top_n)
-        rate = rating(self.narrowing.at, self.settings, stand, self._accessed).rated
+        places_beside = placed(list(by_id), before, after, by_id.keys() | outside.keys(), top_n)
+        rate = self._rater(states)
         chosen = [
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
-            for one, beside in shown.items()
+            for one, beside in places_beside.items()
         ]
-        return chosen, stand
+        return chosen, states
 
     def _items(
-        self, chosen: Sequence[RatedCandidate], stand: CandidateStates, legs: LegResults
+        self, chosen: Sequence[RatedCandidate], states: CandidateStates, legs: LegResults
     ) -> tuple[list[RecallItem], int]:
         """The chosen as they are handed out, as far as the token budget goes; how many it left."""
-        found = recall_rows.items(
-            self.snapshot, [each.candidate.pk for each in chosen], self.narrowing
+        rows = recall_rows.items(
+            self.snapshot, [rated.candidate.pk for rated in chosen], self.narrowing
         )
         left_out: tuple[str, ...] = ()
         budget = self.request.token_budget
         if budget is not None:
-            costs = [(one.memory_id, one.token_cost) for one, _ in found.values()]
-            sides = {one: stand.conflicts.opponents(one) for one, _ in costs}
+            costs = [(memory.memory_id, memory.token_cost) for memory, _ in rows.values()]
+            sides = {memory_id: states.conflicts.opponents(memory_id) for memory_id, _ in costs}
             left_out = select_within(costs, budget, sides).left_out
         items = [
             _item(
-                each,
-                *found[each.candidate.pk],
-                stand,
-                _replaced_by(each.candidate, legs)
-                or stand.conflicts.mark(each.candidate.memory_id),
+                rated,
+                *rows[rated.candidate.pk],
+                states,
+                _replaced_by(rated.candidate, legs)
+                or states.conflicts.mark(rated.candidate.memory_id),
             )
-            for each in chosen
-            if each.candidate.memory_id not in left_out
+            for rated in chosen
+            if rated.candidate.memory_id not in left_out
         ]
         return items, len(left_out)
 
 
-def _replaced_by(each: RecallCandidate, legs: LegResults) -> str:
+def _by_score(rated: RatedCandidate) -> tuple[float, str]:
+    return -rated.modified.score, rated.candidate.memory_id
+
+
+def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:
     """Return "replaced by …", with the short id and the date of what replaced a memory."""
-    after = [legs.candidates[one] for one in legs.successors.get(each.pk, ())]
-    if each.status == MemoryStatus.ACTIVE.value or not after:
+    successors = [legs.candidates[successor] for successor in legs.successors.get(candidate.pk, ())]
+    if candidate.status == MemoryStatus.ACTIVE.value or not successors:
         return ""
     return "replaced by " + ", ".join(
-        f"{short_id(one.memory_id)} ({iso(_time_of(one))[: len('2026-01-31')]})" for one in after
+        f"{short_id(successor.memory_id)} ({iso(_time_of(successor))[: len('2026-01-31')]})"
+        for successor in successors
     )
 
 
-def _time_of(each: RecallCandidate) -> int:
-    return each.created_at if each.event_time is None else each.event_time
+def _time_of(candidate: RecallCandidate) -> int:
+    return candidate.created_at if candidate.event_time is None else candidate.event_time
 
 
 def _item(
-    each: RatedCandidate,
+    rated: RatedCandidate,
     memory: Memory,
     source: StoredSource,
-    stand: CandidateStates,
+    states: CandidateStates,
     mark: str,
 ) -> RecallItem:
     return built(
@@ -581,13 +632,13 @@ def _item(
         {
             "memory": memory,
             "source": source,
-            "score": each.modified.score,
-            "legs": dict(each.legs),
-            "modifiers": each.modified.factors,
-            "effective_confidence": each.effective_confidence,
+            "score": rated.modified.score,
+            "legs": dict(rated.legs),
+            "modifiers": rated.modified.factors,
+            "effective_confidence": rated.effective_confidence,
             "citation": citation(memory, source),
-            "contradicted_by": stand.conflicts.opponents(memory.memory_id),
-            "brought_by": each.brought_by,
+            "contradicted_by": states.conflicts.opponents(memory.memory_id),
+            "brought_by": rated.brought_by,
             "mark": mark,
         },
     )

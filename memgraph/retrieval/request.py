@@ -53,12 +53,12 @@ def prepared(
 
     "Last week" is the one before ``now_ms``, or before the time that the request asks of.
     """
-    told: list[Degraded] = []
-    vector = _query_vector(request.query, embed, told)
+    degraded: list[Degraded] = []
+    vector = _query_vector(request.query, embed, degraded)
     keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
     asked_ms = now_ms if request.as_of is None else request.as_of
     question = query.read(request.query, asked_ms)
-    return PreparedRequest(request, question, vector, keys, tuple(told))
+    return PreparedRequest(request, question, vector, keys, tuple(degraded))
 
 
 def narrowed(
@@ -86,7 +86,7 @@ def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:
 
 
 def _query_vector(
-    text: str, embed: Embed | None, told: list[Degraded]
+    text: str, embed: Embed | None, degraded: list[Degraded]
 ) -> NDArray[np.float32] | None:
     """The query's vector; None when there is no model, it failed, or there is nothing to embed."""
     if embed is None or not text.strip():
@@ -94,7 +94,7 @@ def _query_vector(
     try:
         vector = embed([text[:MAX_EMBEDDED_CHARS]])[0]
     except ProviderError as error:
-        told.append(
+        degraded.append(
             Degraded(
                 code="vector.provider_failed",
                 text=f"the embedding model failed ({error.code}); the words alone were searched",

@@ -1,4 +1,4 @@
-"""Taking a reranker's order into an answer. Pure: no model, no database, no clock.
+"""Apply a reranker's order to an answer. Pure: no model, no database, no clock.
 
 The order is one more leg of the rank fusion. What the model does not name lacks that leg and keeps
 all it had; what was never sent to it keeps its very place.
@@ -75,13 +75,13 @@ def reranked(
         top_n: how many memories to hand out, at least 1.
         token_budget: what their texts may cost together; None: no limit.
         withheld: ids that were kept from the model; each keeps its place among the rest.
-        degraded: what to tell beside what the bundle tells.
+        degraded: added to those of the bundle.
     """
-    known = {item.memory.memory_id for item in bundle.items if item.brought_by is None}
+    recalled = {item.memory.memory_id for item in bundle.items if item.brought_by is None}
     ranks: dict[str, int] = {}
-    for one in order:
-        if one in known:
-            ranks.setdefault(one, len(ranks) + 1)
+    for memory_id in order:
+        if memory_id in recalled:
+            ranks.setdefault(memory_id, len(ranks) + 1)
     ranked = _in_order(bundle.items, ranks, frozenset(withheld), rrf_k, weight)
     chosen = _with_companions(ranked, bundle, top_n)
     reasons = set(bundle.cut_reasons) & {"top_n"}
@@ -98,14 +98,14 @@ def reranked(
     numbers = dict(bundle.account.left_out or {})
     numbers["top_n"] = numbers.get("top_n", 0) + len(bundle.items) - len(chosen)
     numbers["budget"] = len(chosen) - len(items)
-    most = MAX_EDGES_PER_ITEM * len(items)
+    limit = MAX_EDGES_PER_ITEM * len(items)
     edges = _edges_around(bundle.edges, {item.memory.memory_id for item in items})
-    if len(edges) > most or (edges and "max_edges" in bundle.cut_reasons):
+    if len(edges) > limit or (edges and "max_edges" in bundle.cut_reasons):
         reasons.add("max_edges")
     return bundle.model_copy(
         update={
             "items": tuple(items),
-            "edges": tuple(edges[:most]),
+            "edges": tuple(edges[:limit]),
             "sources": _sources(items),
             "degraded": (*bundle.degraded, *degraded),
             "cut": bool(reasons),
@@ -162,31 +162,32 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     by_id = {item.memory.memory_id: item for item in ranked}
     brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
     there = {**by_id, **brought}
-    places = {one: place for place, one in enumerate(there)}
+    places = {memory_id: place for place, memory_id in enumerate(there)}
     amended_by = _amendments(bundle.edges, places)
     replaced = _replaced(bundle.edges)
     conflicts = _conflicts(there)
     before = {
-        one: (*conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ())) for one in by_id
+        memory_id: (*conflicts.later(memory_id)[:MOST_OTHER_SIDES], *amended_by.get(memory_id, ()))
+        for memory_id in by_id
     }
-    behind = {
-        one: (
-            *conflicts.earlier(one)[:MOST_OTHER_SIDES],
-            *replaced.get(one, ())[:MOST_REPLACED],
+    after = {
+        memory_id: (
+            *conflicts.earlier(memory_id)[:MOST_OTHER_SIDES],
+            *replaced.get(memory_id, ())[:MOST_REPLACED],
         )
-        for one in by_id
+        for memory_id in by_id
     }
     chosen = []
     # Whatever was brought along and has nobody to stand behind is not lost for that.
-    for one, beside in placed(list(there), before, behind, there, top_n).items():
-        item = there[one]
-        moved = one in brought and beside != one
-        chosen.append(item.model_copy(update={"brought_by": beside}) if moved else item)
+    for memory_id, companion in placed(list(there), before, after, there, top_n).items():
+        item = there[memory_id]
+        moved = memory_id in brought and companion != memory_id
+        chosen.append(item.model_copy(update={"brought_by": companion}) if moved else item)
     return chosen
 
 
 def _moment(item: RecallItem) -> int:
-    """Return the time of a side, as ``storage.bulletin_queries.moment`` has it."""
+    """Return the time of a side, as the bulletin does."""
     memory, source = item.memory, item.source
     if memory.event_time is not None:
         return memory.event_time
@@ -196,45 +197,48 @@ def _moment(item: RecallItem) -> int:
 
 def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
     """Return the open contradictions among some items."""
-    sides = {one: ConflictSide(_moment(item), one) for one, item in there.items()}
+    sides = {memory_id: ConflictSide(_moment(item), memory_id) for memory_id, item in there.items()}
     return Conflicts.of(
-        (sides[one], sides[other])
-        for one, item in there.items()
-        for other in item.contradicted_by
-        if other in sides
+        (sides[memory_id], sides[other_id])
+        for memory_id, item in there.items()
+        for other_id in item.contradicted_by
+        if other_id in sides
     )
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:
     """Return what amended a memory, of what has a place."""
-    found: dict[str, list[str]] = {}
+    newer: dict[str, list[str]] = {}
     for edge in edges:
         # A classifier's guess weighs less, and moves nothing.
         sure = edge.edge_type is EdgeType.UPDATES and edge.partial and edge.weight >= 1.0
         if sure and edge.from_id in places:
-            found.setdefault(edge.to_id, []).append(edge.from_id)
-    return {one: sorted(each, key=places.__getitem__)[:MOST_BEFORE] for one, each in found.items()}
+            newer.setdefault(edge.to_id, []).append(edge.from_id)
+    return {
+        memory_id: sorted(ids, key=places.__getitem__)[:MOST_BEFORE]
+        for memory_id, ids in newer.items()
+    }
 
 
 def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:
     """Return what a memory replaced as a whole."""
-    found: dict[str, list[str]] = {}
+    older: dict[str, list[str]] = {}
     for edge in edges:
         if edge.edge_type is EdgeType.UPDATES and not edge.partial:
-            found.setdefault(edge.from_id, []).append(edge.to_id)
-    return found
+            older.setdefault(edge.from_id, []).append(edge.to_id)
+    return older
 
 
 def _edges_around(edges: Sequence[Edge], ids: Collection[str]) -> list[Edge]:
     """Of each memory at most so many out and as many in; the edges come strongest first."""
-    kept = []
-    met: Counter[tuple[str, str]] = Counter()
+    strongest = []
+    counts: Counter[tuple[str, str]] = Counter()
     for edge in edges:
         ends = [end for end in (("out", edge.from_id), ("in", edge.to_id)) if end[1] in ids]
-        met.update(ends)
-        if any(met[end] <= EDGES_PER_MEMORY for end in ends):
-            kept.append(edge)
-    return kept
+        counts.update(ends)
+        if any(counts[end] <= EDGES_PER_MEMORY for end in ends):
+            strongest.append(edge)
+    return strongest
 
 
 def _sources(items: Sequence[RecallItem]) -> tuple[StoredSource, ...]:

@@ -1,21 +1,91 @@
-"""Rate candidates: modifiers of the fused score, by state and features."""
+"""The states of candidates in the graph, and their scores under the modifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.config.schema import MemorySettings, ModifierGroup
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.recall import AS_STORED, Accesses
-from memgraph.retrieval.candidate_states import CandidateStates
+from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import days_idle, effective_confidence
+from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.rules.trust import LOW_TRUST
-from memgraph.store.recall import RecallCandidate
+from memgraph.store import evidence, graph
+from memgraph.store.graph import Direction
+from memgraph.store.recall import GraphContents, RecallCandidate
 from memgraph.store.rows import unreadable
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import View
+
+MAX_LINKS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateStates:
+    """The state of candidates in the graph.
+
+    Attributes:
+        conflicts: the unresolved contradictions with active memories.
+        stale: ids of candidates whose evidence was replaced or retracted.
+        amended_by: for each id the memories that updated a part of it, newest first.
+    """
+
+    conflicts: Conflicts = field(default_factory=Conflicts)
+    stale: frozenset[str] = frozenset()
+    amended_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_apart(self) -> bool:
+        """Return True when no candidate has to be placed beside another."""
+        return self.conflicts.graph is None and not self.amended_by
+
+    def __or__(self, more: CandidateStates) -> CandidateStates:
+        """Return the state of these and more candidates."""
+        return CandidateStates(
+            self.conflicts | more.conflicts,
+            self.stale | more.stale,
+            {**self.amended_by, **more.amended_by},
+        )
+
+
+def read_states(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: GraphContents
+) -> CandidateStates:
+    """Read the state of candidates one step around them and down to their evidence.
+
+    Hidden memories do not count.
+
+    Args:
+        ties: the kinds of links that the store holds; others are not looked for.
+    """
+    conflicts = Conflicts()
+    stale: Collection[str] = ()
+    amended: dict[str, tuple[str, ...]] = {}
+    if EdgeType.CONTRADICTS in ties.edge_types:
+        conflicts = Conflicts.of(graph.open_contradictions(snapshot, memory_ids, view, MAX_LINKS))
+    if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
+        stale = evidence.broken_evidence(snapshot, memory_ids, view)
+    if EdgeType.UPDATES in ties.edge_types:
+        amended = _amended(snapshot, memory_ids, view)
+    return CandidateStates(conflicts, frozenset(stale), amended)
+
+
+def _amended(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View
+) -> dict[str, tuple[str, ...]]:
+    steps = graph.linked(snapshot, memory_ids, view, [EdgeType.UPDATES], Direction.IN, MAX_LINKS)
+    newer: dict[str, list[str]] = {}
+    for step in reversed(steps):
+        # A classifier's guess weighs less, and moves nothing.
+        if step.partial and step.weight >= 1.0:
+            newer.setdefault(step.origin_id, []).append(step.memory_id)
+    return {memory_id: tuple(ids) for memory_id, ids in newer.items()}
+
 
 TURN_PLACE = 2
 """The place, from 0, that a turn has at worst which is first by text and by vectors."""
@@ -98,39 +168,39 @@ def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
     Args:
         agreed: its key; None: there is none.
     """
-    at = next((at for at, each in enumerate(ranked) if each.candidate.pk == agreed), None)
+    at = next((at for at, rated in enumerate(ranked) if rated.candidate.pk == agreed), None)
     if at is None:
         return
-    each = ranked[at]
-    place = 0 if each.candidate.sequence is None else TURN_PLACE
-    if at <= place or each.candidate.status != MemoryStatus.ACTIVE.value:
+    lifted = ranked[at]
+    place = 0 if lifted.candidate.sequence is None else TURN_PLACE
+    if at <= place or lifted.candidate.status != MemoryStatus.ACTIVE.value:
         return
-    factor = ranked[place].modified.score / each.modified.score * AGREED
-    factors = each.modified.factors | {AGREEMENT: factor}
+    factor = ranked[place].modified.score / lifted.modified.score * AGREED
+    factors = lifted.modified.factors | {AGREEMENT: factor}
     ranked.insert(
         place,
-        ranked.pop(at)._replace(modified=ModifiedScore(each.modified.score * factor, factors)),
+        ranked.pop(at)._replace(modified=ModifiedScore(lifted.modified.score * factor, factors)),
     )
 
 
-def distrusted(each: RatedCandidate) -> RatedCandidate:
+def distrusted(rated: RatedCandidate) -> RatedCandidate:
     """Return a candidate whose source is of low trust, with the factor ``trust``."""
-    factors = each.modified.factors | {"trust": LOW_TRUST}
-    return each._replace(modified=ModifiedScore(each.modified.score * LOW_TRUST, factors))
+    factors = rated.modified.factors | {"trust": LOW_TRUST}
+    return rated._replace(modified=ModifiedScore(rated.modified.score * LOW_TRUST, factors))
 
 
 def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
     """Return candidates with scores that fall in their order: who gave way has ``source_share``."""
-    found: list[RatedCandidate] = []
-    for each in ranked:
-        score = each.modified.score
-        if found and score >= found[-1].modified.score > 0:
+    ordered: list[RatedCandidate] = []
+    for rated in ranked:
+        score = rated.modified.score
+        if ordered and score >= ordered[-1].modified.score > 0:
             # One that went before a better one is not lifted; the better one is lowered to it.
-            factor = found[-1].modified.score / score / AGREED
-            factors = each.modified.factors | {"source_share": factor}
-            each = each._replace(modified=ModifiedScore(score * factor, factors))
-        found.append(each)
-    return found
+            factor = ordered[-1].modified.score / score / AGREED
+            factors = rated.modified.factors | {"source_share": factor}
+            rated = rated._replace(modified=ModifiedScore(score * factor, factors))
+        ordered.append(rated)
+    return ordered
 
 
 def rating(

@@ -58,13 +58,13 @@ class _Text:
             content.rstrip()[-1:] == "?",
         )
 
-    def look_for(self, asked: str | int) -> None:
+    def look_for(self, words_or_digits: str | int) -> None:
         """Note in ``holds`` whether it holds one of some words, or so many digits on end."""
-        if isinstance(asked, str):
-            there = any(_spaced([word]) in self.words for word in asked.encode().split())
+        if isinstance(words_or_digits, str):
+            there = any(_spaced([word]) in self.words for word in words_or_digits.encode().split())
         else:
-            there = re.search(rb"[0-9]{%d}" % asked, self.words) is not None
-        self.holds[asked] = there
+            there = re.search(rb"[0-9]{%d}" % words_or_digits, self.words) is not None
+        self.holds[words_or_digits] = there
 
 
 class _Stems(dict[bytes, bytes]):
@@ -73,9 +73,9 @@ class _Stems(dict[bytes, bytes]):
     def __missing__(self, word: bytes) -> bytes:
         if len(self) >= MOST_STEMS:
             self.clear()
-        found = stem(word.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
-        self[word] = found
-        return found
+        word_stem = stem(word.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+        self[word] = word_stem
+        return word_stem
 
 
 _STEMS = _Stems()
@@ -89,15 +89,15 @@ class _Kept:
         self._old: dict[str, _Text] = {}
 
     def get(self, content: str) -> _Text:
-        found = self._new.get(content)
-        if found is not None:
-            return found
-        found = self._old.get(content) or _Text.read(content)
+        text = self._new.get(content)
+        if text is not None:
+            return text
+        text = self._old.get(content) or _Text.read(content)
         if len(content) <= _KEPT_CHARS:
             if len(self._new) >= MOST_KEPT:
                 self._old, self._new = self._new, {}
-            self._new[content] = found
-        return found
+            self._new[content] = text
+        return text
 
     def forget(self) -> None:
         self._new, self._old = {}, {}
@@ -117,28 +117,28 @@ class TextWords:
 
     def __init__(self, contents: Sequence[str]) -> None:
         self._contents = contents
-        self._texts = [_KEPT.get(each) for each in contents]
-        self.lengths: Floats = np.array([each.length for each in self._texts], dtype=np.float64)
+        self._texts = [_KEPT.get(content) for content in contents]
+        self.lengths: Floats = np.array([text.length for text in self._texts], dtype=np.float64)
         # 1 for those that end with a question mark.
-        self.asks: Floats = np.array([each.asks for each in self._texts], dtype=np.float64)
+        self.asks: Floats = np.array([text.asks for text in self._texts], dtype=np.float64)
         self._counts: dict[tuple[str, ...], Floats] = {}
 
     def counts(self, stems: Sequence[str]) -> Floats:
         """Return how often each stem stands in each text: shape (texts, stems)."""
-        wanted = tuple(stems)
-        if wanted not in self._counts:
-            self._counts[wanted] = self._counted(wanted)
-        return self._counts[wanted]
+        key = tuple(stems)
+        if key not in self._counts:
+            self._counts[key] = self._counted(key)
+        return self._counts[key]
 
     def _counted(self, stems: Sequence[str]) -> Floats:
-        joined = b"".join([each.stems for each in self._texts])
-        ends = np.cumsum([len(each.stems) for each in self._texts])
+        joined = b"".join([text.stems for text in self._texts])
+        ends = np.cumsum([len(text.stems) for text in self._texts])
         counts = np.zeros((len(self._contents), len(stems)))
-        for column, one in enumerate(stems):
-            if len(one) <= 2 and not one.isascii():
-                counts[:, column] = [each.count(one) for each in self._contents]
+        for column, word in enumerate(stems):
+            if len(word) <= 2 and not word.isascii():
+                counts[:, column] = [content.count(word) for content in self._contents]
                 continue
-            places = list(_places(joined, _spaced([one.encode("utf-8", "surrogatepass")])))
+            places = list(_places(joined, _spaced([word.encode("utf-8", "surrogatepass")])))
             if places:
                 owners = np.searchsorted(ends, places, side="right")
                 counts[:, column] = np.bincount(owners, minlength=len(counts))
@@ -148,34 +148,34 @@ class TextWords:
         """Return 1 for the texts that hold one of the words, which are parted by blanks."""
         return self._holding(folded)
 
-    def digits(self, least: int) -> Floats:
+    def digits(self, count: int) -> Floats:
         """Return 1 for the texts that hold a run of so many digits."""
-        return self._holding(least)
+        return self._holding(count)
 
-    def _holding(self, asked: str | int) -> Floats:
-        for each in self._texts:
-            if asked not in each.holds:
-                each.look_for(asked)
-        return np.array([each.holds[asked] for each in self._texts], dtype=np.float64)
+    def _holding(self, words_or_digits: str | int) -> Floats:
+        for text in self._texts:
+            if words_or_digits not in text.holds:
+                text.look_for(words_or_digits)
+        return np.array([text.holds[words_or_digits] for text in self._texts], dtype=np.float64)
 
 
 def _spaced(words: Sequence[bytes]) -> bytes:
     return b" " + b" ".join(words) + b" "
 
 
-def _places(text: bytes, wanted: bytes) -> Iterator[int]:
-    at = text.find(wanted)
+def _places(text: bytes, term: bytes) -> Iterator[int]:
+    at = text.find(term)
     while at >= 0:
         yield at
         # The blank behind one word is the blank before the next.
-        at = text.find(wanted, at + 1)
+        at = text.find(term, at + 1)
 
 
 class _Plain(dict[int, str]):
     """The folded word characters of every character that was met; blanks for the others."""
 
     def __missing__(self, code: int) -> str:
-        folded = "".join(each if each.isalnum() else " " for each in fold(chr(code)))
+        folded = "".join(char if char.isalnum() else " " for char in fold(chr(code)))
         self[code] = folded
         return folded
 
@@ -183,5 +183,5 @@ class _Plain(dict[int, str]):
 _PLAIN = _Plain()
 
 
-def _plain(found: re.Match[str]) -> str:
-    return found[0].translate(_PLAIN)
+def _plain(match: re.Match[str]) -> str:
+    return match[0].translate(_PLAIN)

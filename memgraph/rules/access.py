@@ -68,10 +68,10 @@ def span_ms(text: str) -> int:
     Raises:
         InvalidInput: anything else.
     """
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise InvalidInput("a duration is a number followed by d, h or m, such as 90d")
-    return int(found[1]) * _UNITS_MS[found[2]]
+    return int(match[1]) * _UNITS_MS[match[2]]
 
 
 def moment_ms(text: str, *, now_ms: int) -> int:
@@ -99,7 +99,8 @@ def grants(granted: tuple[str, ...], name: str) -> bool:
 def sees_everything(principal: Principal) -> bool:
     """Return True when nothing in an orchestrator is hidden from it, so that it may have a copy."""
     return (
-        principal.clearance.level == max(each.level for each in type(principal.clearance))
+        principal.clearance.level
+        == max(sensitivity.level for sensitivity in type(principal.clearance))
         and ANY in principal.project_ids
         and ANY in principal.session_ids
         and principal.agent_id is None
@@ -137,15 +138,15 @@ def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
     )
 
 
-def _ids(granted: tuple[str, ...], asked: tuple[str, ...] | None) -> frozenset[str]:
+def _ids(granted: tuple[str, ...], requested: tuple[str, ...] | None) -> frozenset[str]:
     # Where all were granted, a request names those that it is about.
-    return frozenset(granted) if ANY not in granted else frozenset(asked or ())
+    return frozenset(granted) if ANY not in granted else frozenset(requested or ())
 
 
-def _named(field: str, asked: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    if asked is not None and ANY in asked:
+def _named(field: str, requested: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if requested is not None and ANY in requested:
         raise AccessDenied("a request must list its projects and sessions one by one", field=field)
-    return asked
+    return requested
 
 
 # What a person is asked before something changes what everybody is told.

@@ -85,7 +85,7 @@ _MAX_JSON = 50
 _MAX_DEPTH = 4
 
 
-def without_own_output(text: str, known: Callable[[str], bool] | None = None) -> tuple[str, int]:
+def without_own_output(text: str, is_known: Callable[[str], bool] | None = None) -> tuple[str, int]:
     """A text without what only this memory writes, and how many blocks that were.
 
     Removed are fenced blocks, lists under their headings, the headings of a bulletin or of
@@ -93,19 +93,19 @@ def without_own_output(text: str, known: Callable[[str], bool] | None = None) ->
     and JSON values with the id of a memory or a receipt. Line ends stay, so that line numbers do.
 
     Args:
-        known: whether a line was handed out. A list has no marks of its own, and somebody may go on
-            writing right under one: its lines are those that are known, and those between them that
-            are too short to be told. None: nobody can tell, and all of them are taken for ours.
+        is_known: tells whether a line was handed out. A list has no marks of its own, and text may
+            follow right under it: its lines are the known ones and the short ones between them.
+            None: all lines are taken for ours.
     """
     unfenced, fences = _without_fences(text)
     bare, values = _without_json(unfenced)
-    kept, blocks = _without_listings(bare, known)
-    return kept, fences + values + blocks
+    remaining, blocks = _without_listings(bare, is_known)
+    return remaining, fences + values + blocks
 
 
 def _without_fences(text: str) -> tuple[str, int]:
-    kept: list[str] = []
-    start = found = 0
+    parts: list[str] = []
+    start = count = 0
     for opening in _FENCE.finditer(text):
         if opening.start() < start:
             continue
@@ -114,19 +114,19 @@ def _without_fences(text: str) -> tuple[str, int]:
         if end < 0:
             continue
         end += len(closing)
-        kept += (text[start : opening.start()], _line_ends(text, opening.start(), end))
+        parts += (text[start : opening.start()], _line_ends(text, opening.start(), end))
         start = end
-        found += 1
-    kept.append(text[start:])
-    return "".join(kept), found
+        count += 1
+    parts.append(text[start:])
+    return "".join(parts), count
 
 
 def _without_json(text: str) -> tuple[str, int]:
     if not _ID_IN_JSON.search(text):
         return text, 0
     decoder = json.JSONDecoder()
-    kept: list[str] = []
-    start = found = 0
+    parts: list[str] = []
+    start = count = 0
     place = -1
     for _ in range(_MAX_JSON):
         place = _next_brace(text, max(place + 1, start))
@@ -142,13 +142,13 @@ def _without_json(text: str) -> tuple[str, int]:
             # Cut off or changed by whoever pasted it: what looks like JSON goes.
             end = _json_lines_end(text, place)
         if ours:
-            kept += (text[start:place], _line_ends(text, place, end))
+            parts += (text[start:place], _line_ends(text, place, end))
             start = end
-            found += 1
+            count += 1
         else:
             place = end - 1
-    kept.append(text[start:])
-    return "".join(kept), found
+    parts.append(text[start:])
+    return "".join(parts), count
 
 
 def _json_lines_end(text: str, start: int) -> int:
@@ -173,29 +173,29 @@ def _is_ours(value: Any, depth: int = 0) -> bool:
     if depth > _MAX_DEPTH:
         return False
     if isinstance(value, list):
-        return bool(value) and all(_is_ours(each, depth + 1) for each in value)
+        return bool(value) and all(_is_ours(item, depth + 1) for item in value)
     if not isinstance(value, dict):
         return False
     ids = [value.get(key) for key in ("memory_id", "receipt_id", "id")]
     ids += value["memory_ids"][:1] if isinstance(value.get("memory_ids"), list) else []
-    if any(isinstance(each, str) and _OUR_ID.match(each) for each in ids):
+    if any(isinstance(item, str) and _OUR_ID.match(item) for item in ids):
         return True
     return any(_is_ours(value[key], depth + 1) for key in _NESTED if key in value)
 
 
-def _without_listings(text: str, known: Callable[[str], bool] | None) -> tuple[str, int]:
+def _without_listings(text: str, is_known: Callable[[str], bool] | None) -> tuple[str, int]:
     """Bulletins, sections, lists and printed recalls, line by line."""
     lines = text.split("\n")
-    kept: list[str] = []
+    parts: list[str] = []
     blocks = 0
     state = ""
     listed: frozenset[int] = frozenset()
     for place, line in enumerate(lines):
         bare = line.strip()
-        kept.append("")
+        parts.append("")
         begun = _begun_by(bare, lines[place + 1 : place + 2])
         if begun == "list":
-            listed = _listed(lines, place + 1, known)
+            listed = _listed(lines, place + 1, is_known)
             begun = begun if listed else ""
         if begun:
             # A bulletin has several headings.
@@ -206,11 +206,11 @@ def _without_listings(text: str, known: Callable[[str], bool] | None) -> tuple[s
             state = "" if state == "list" else state
         elif state == "list" and bare.startswith("- "):
             # Somebody's own line among ours does not end the list.
-            kept[-1] = "" if place in listed else line
+            parts[-1] = "" if place in listed else line
         elif not _belongs(line, bare, state):
             state = ""
-            kept[-1] = line
-    return ("\n".join(kept), blocks) if blocks else (text, 0)
+            parts[-1] = line
+    return ("\n".join(parts), blocks) if blocks else (text, 0)
 
 
 def _begun_by(bare: str, following: Sequence[str]) -> str:
@@ -230,17 +230,17 @@ def _begun_by(bare: str, following: Sequence[str]) -> str:
 
 
 def _listed(
-    lines: Sequence[str], first: int, known: Callable[[str], bool] | None
+    lines: Sequence[str], first: int, is_known: Callable[[str], bool] | None
 ) -> frozenset[int]:
     """Return which of the lines that begin with ``- ``, from ``first`` on, are memories."""
     items = list(
         takewhile(lambda place: lines[place].lstrip().startswith("- "), range(first, len(lines)))
     )
-    if known is None:
+    if is_known is None:
         return frozenset(items)
-    ours = [place for place in items if known(lines[place])]
+    ours = [place for place in items if is_known(lines[place])]
     last = ours[-1] if ours else -1
-    short = (each for each in items if each < last and not says_enough(normal_form(lines[each])))
+    short = (item for item in items if item < last and not says_enough(normal_form(lines[item])))
     return frozenset((*ours, *short))
 
 

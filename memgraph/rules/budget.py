@@ -73,23 +73,25 @@ def select_within(
         together: ids that belong to an id: taken with it or left out with it, unless they exceed
             the whole budget together, when each is on its own.
     """
-    costs = {one: max(cost, 0) for one, cost in items}
-    taken: dict[Id, bool] = {}
+    costs = {item: max(cost, 0) for item, cost in items}
+    chosen: dict[Id, bool] = {}
     spent = 0
     for first in costs:
-        if first in taken:
+        if first in chosen:
             continue
         mates = (together or {}).get(first, ())
-        group = {first: None} | {one: None for one in mates if one in costs and one not in taken}
-        if sum(costs[one] for one in group) > budget:
+        group = {first: None} | {
+            item: None for item in mates if item in costs and item not in chosen
+        }
+        if sum(costs[item] for item in group) > budget:
             group = {first: None}
-        cost = sum(costs[one] for one in group)
+        cost = sum(costs[item] for item in group)
         fits = cost <= budget - spent or cost == 0
-        taken.update(dict.fromkeys(group, fits))
+        chosen.update(dict.fromkeys(group, fits))
         spent += cost if fits else 0
     return BudgetSelection(
-        tuple(one for one in costs if taken[one]),
-        tuple(one for one in costs if not taken[one]),
+        tuple(item for item in costs if chosen[item]),
+        tuple(item for item in costs if not chosen[item]),
         spent,
     )
 
@@ -134,7 +136,7 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
     """
     if budget < 0:
         raise InvalidInput("a token budget must not be negative", budget=budget)
-    if any(not (math.isfinite(each) and each >= 0.0) for each in weights.values()):
+    if any(not (math.isfinite(share) and share >= 0.0) for share in weights.values()):
         raise InvalidInput("a share must be a finite number, 0 or more")
     # Whole numbers in the same proportion: floats may add up to more than there is.
     ratios = {
@@ -145,18 +147,18 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
     scale = max((below for _, below in ratios.values()), default=1)  # all are powers of two
     exact = {tier: above * (scale // below) for tier, (above, below) in ratios.items()}
     total = sum(exact.values())
-    whole = dict.fromkeys(Tier, 0) | {
+    shares = dict.fromkeys(Tier, 0) | {
         tier: weight * budget // total for tier, weight in exact.items()
     }
     # Sorting is stable: of equal ones the earlier tier stays the first.
     by_remainder = sorted(exact, key=lambda tier: (-(exact[tier] * budget % total), -exact[tier]))
-    for tier in by_remainder[: budget - sum(whole.values())]:
-        whole[tier] += 1
-    return whole
+    for tier in by_remainder[: budget - sum(shares.values())]:
+        shares[tier] += 1
+    return shares
 
 
 def reached(
-    wanted: Mapping[Tier, int], budget: int, weights: Mapping[Tier, float]
+    costs: Mapping[Tier, int], budget: int, weights: Mapping[Tier, float]
 ) -> dict[Tier, int]:
     """Return what each tier can have: its share, as far as it wants it, and its part of what others
     leave.
@@ -165,25 +167,25 @@ def reached(
     smaller of a tier's share and what it wants.
 
     Args:
-        wanted: tokens by tier, >= 0.
+        costs: tokens by tier, >= 0.
 
     Raises:
         InvalidInput: see `divided`.
     """
-    found = dict.fromkeys(Tier, 0)
+    amounts = dict.fromkeys(Tier, 0)
     hungry = {tier: weights.get(tier, 0.0) for tier in Tier}
     rest = budget
     # Every round hands out all that is left, or leaves a tier less that wants more.
     while any(hungry.values()):
         for tier, part in divided(rest, hungry).items():
-            found[tier] = min(found[tier] + part, max(wanted.get(tier, 0), 0))
-        rest = budget - sum(found.values())
+            amounts[tier] = min(amounts[tier] + part, max(costs.get(tier, 0), 0))
+        rest = budget - sum(amounts.values())
         if not rest:
             break
         hungry = {
-            tier: weight for tier, weight in hungry.items() if found[tier] < wanted.get(tier, 0)
+            tier: weight for tier, weight in hungry.items() if amounts[tier] < costs.get(tier, 0)
         }
-    return found
+    return amounts
 
 
 def allocated(
@@ -210,26 +212,32 @@ def allocated(
         InvalidInput: see `divided`.
     """
     shares = divided(budget, weights) if first is None else first
-    wanted = {
-        tier: [one for one, _ in offers.get(tier, ())] if weights.get(tier, 0.0) > 0.0 else []
+    requested = {
+        tier: [item for item, _ in offers.get(tier, ())] if weights.get(tier, 0.0) > 0.0 else []
         for tier in Tier
     }
     costs = {
-        one: max(cost, 0) for tier, each in offers.items() for one, cost in each if wanted[tier]
+        item: max(cost, 0)
+        for tier, tier_items in offers.items()
+        for item, cost in tier_items
+        if requested[tier]
     }
     choice = _Choice(costs, budget, together or {})
-    taken: set[str] = set()
+    selected: set[str] = set()
     for tier in Tier:
         # Each by itself: what another takes must not change what fits here.
-        taken |= choice.fitting(wanted[tier], shares[tier], frozenset())
-    while more := _handed_on(choice, wanted, weights, budget, taken):
-        taken |= more
-    chosen = {tier: tuple(one for one in wanted[tier] if one in taken) for tier in Tier}
+        selected |= choice.fitting(requested[tier], shares[tier], frozenset())
+    while more := _handed_on(choice, requested, weights, budget, selected):
+        selected |= more
+    chosen = {tier: tuple(item for item in requested[tier] if item in selected) for tier in Tier}
     return Allocation(
         shares,
         chosen,
-        {tier: tuple(one for one, _ in offers.get(tier, ()) if one not in taken) for tier in Tier},
-        {tier: choice.cost(each) for tier, each in chosen.items()},
+        {
+            tier: tuple(item for item, _ in offers.get(tier, ()) if item not in selected)
+            for tier in Tier
+        },
+        {tier: choice.cost(tier_items) for tier, tier_items in chosen.items()},
     )
 
 
@@ -240,51 +248,57 @@ class _Choice:
     together: Mates
 
     def cost(self, ids: Iterable[str]) -> int:
-        return sum([self.costs[one] for one in ids])
+        return sum([self.costs[item] for item in ids])
 
-    def fitting(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> set[str]:
+    def fitting(self, requested: Sequence[str], room: int, selected: Collection[str]) -> set[str]:
         """Return what is newly taken of some ids, best first, within some tokens."""
-        held = set(taken)
-        for one in wanted:
-            if one in held:
+        chosen = set(selected)
+        for item in requested:
+            if item in chosen:
                 continue
-            group = self.group(one, held)
+            group = self.group(item, chosen)
             cost = self.cost(group)
             if cost <= room:
-                held.update(group)
+                chosen.update(group)
                 room -= cost
-        return held.difference(taken)
+        return chosen.difference(selected)
 
-    def any_fits(self, wanted: Sequence[str], room: int, taken: Collection[str]) -> bool:
-        return any(self.cost(self.group(one, taken)) <= room for one in wanted if one not in taken)
+    def any_fits(self, requested: Sequence[str], room: int, selected: Collection[str]) -> bool:
+        return any(
+            self.cost(self.group(item, selected)) <= room
+            for item in requested
+            if item not in selected
+        )
 
-    def group(self, one: str, held: Collection[str]) -> Collection[str]:
-        mates = self.together.get(one)
+    def group(self, item: str, chosen: Collection[str]) -> Collection[str]:
+        mates = self.together.get(item)
         if not mates:
-            return (one,)
-        group = {one} | {each for each in mates if each in self.costs and each not in held}
-        return group if self.cost(group) <= self.budget else (one,)
+            return (item,)
+        group = {item} | {mate for mate in mates if mate in self.costs and mate not in chosen}
+        return group if self.cost(group) <= self.budget else (item,)
 
 
 def _handed_on(
     choice: _Choice,
-    wanted: Mapping[Tier, Sequence[str]],
+    requested: Mapping[Tier, Sequence[str]],
     weights: Mapping[Tier, float],
     budget: int,
-    taken: Collection[str],
+    selected: Collection[str],
 ) -> set[str]:
     """Return what is taken of what is left, in one round; empty: nothing fits any more."""
-    rest = budget - choice.cost(taken)
-    hungry = {tier: weights[tier] for tier in Tier if choice.any_fits(wanted[tier], rest, taken)}
-    found: set[str] = set()
+    rest = budget - choice.cost(selected)
+    hungry = {
+        tier: weights[tier] for tier in Tier if choice.any_fits(requested[tier], rest, selected)
+    }
+    added: set[str] = set()
     for tier, room in divided(rest, hungry).items():
         # Seen by itself again, so that the order of the tiers decides nothing.
-        found |= choice.fitting(wanted[tier], room, taken)
-    if not found and hungry:
+        added |= choice.fitting(requested[tier], room, selected)
+    if not added and hungry:
         # Too small in parts: all of it to the tier with the largest share.
         first = max(hungry, key=lambda tier: hungry[tier])
-        found = choice.fitting(wanted[first], rest, taken)
-    return found
+        added = choice.fitting(requested[first], rest, selected)
+    return added
 
 
 # A short text for a long one, when nobody gave any.
@@ -298,9 +312,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 def summarise(content: str, limit: int = SUMMARY_CHARS) -> str:
     """All of it on one line where that is at most ``limit`` characters, else the first sentence,
     cut between words."""
-    whole = " ".join(content.split())
-    if len(whole) <= limit:
-        return whole
+    text = " ".join(content.split())
+    if len(text) <= limit:
+        return text
     first = next((part for part in _SENTENCE_END.split(content.strip(), maxsplit=1) if part), "")
     line = " ".join(first.split())
     if len(line) <= limit:

@@ -159,7 +159,10 @@ class BulletinLayout:
     def memory_ids(self) -> tuple[str, ...]:
         """Every id cited, once, in the order of the text."""
         cited = (
-            one for section in BulletinSection for line in self.lines[section] for one in line.cited
+            memory_id
+            for section in BulletinSection
+            for line in self.lines[section]
+            for memory_id in line.cited
         )
         return tuple(dict.fromkeys(cited))
 
@@ -182,16 +185,19 @@ def compose(
         max_line_chars: >= 1; longer texts are cut and end in an ellipsis.
         totals: how many there are for each section; by default what is offered.
     """
-    known = totals or {}
-    counts = {one: max(known.get(one, 0), len(offered.get(one, ()))) for one in BulletinSection}
+    stated_totals = totals or {}
+    counts = {
+        part: max(stated_totals.get(part, 0), len(offered.get(part, ())))
+        for part in BulletinSection
+    }
     rendered: dict[BulletinSection, list[str]] = {section: [] for section in BulletinSection}
-    left = max_chars - _frame_size(counts)
-    if left >= 0:
+    remaining = max_chars - _frame_size(counts)
+    if remaining >= 0:
         for section, line in _by_priority(offered):
             text = render_line(line, max_line_chars, short_id)
-            if len(text) > left:
+            if len(text) > remaining:
                 break
-            left -= len(text)
+            remaining -= len(text)
             rendered[section].append(text)
     chosen = {
         section: tuple(offered.get(section, ())[: len(rendered[section])])
@@ -219,7 +225,7 @@ def render_line(
 
 
 def _citations(line: LayoutEntry, cite: Callable[[str], str]) -> str:
-    return "".join(f" [{escape(flatten(cite(one)))}]" for one in line.memory_ids)
+    return "".join(f" [{escape(flatten(cite(memory_id)))}]" for memory_id in line.memory_ids)
 
 
 def stands_alone(text: str) -> bool:
@@ -251,11 +257,11 @@ def cut(text: str, max_chars: int) -> str:
     flat = flatten(head)
     if len(flat) <= max_chars and len(head) == len(text):
         return flat
-    kept = flat[: max_chars - 1]
-    ended = kept.rfind(". ") + 1
+    shortened = flat[: max_chars - 1]
+    ended = shortened.rfind(". ") + 1
     if ended > max_chars // 2:
-        return f"{kept[:ended]}{_ELLIPSIS}"
-    return kept.rstrip() + _ELLIPSIS
+        return f"{shortened[:ended]}{_ELLIPSIS}"
+    return shortened.rstrip() + _ELLIPSIS
 
 
 def flatten(text: str) -> str:
@@ -302,8 +308,8 @@ def _by_priority(
     for number, row in enumerate(_rows(KEPT_LONGEST, offered), 1):
         yield from row
         if number % ROWS_BEFORE_OTHERS == 0:
-            for each in islice(others, 1):
-                yield from each
+            for entry in islice(others, 1):
+                yield from entry
     for row in others:
         yield from row
 
@@ -317,9 +323,9 @@ def _rows(
         yield [(section, line) for section, line in pairs if line is not None]
 
 
-def _heading(section: BulletinSection, shown: int, total: int) -> str:
-    told = f"over {MOST_COUNTED}" if total > MOST_COUNTED else str(total)
-    return f"\n## {section.heading} ({shown} of {told})\n"
+def _heading(section: BulletinSection, count: int, total: int) -> str:
+    total_text = f"over {MOST_COUNTED}" if total > MOST_COUNTED else str(total)
+    return f"\n## {section.heading} ({count} of {total_text})\n"
 
 
 def _frame_size(totals: Mapping[BulletinSection, int]) -> int:

@@ -99,9 +99,9 @@ class Conflicts:
         if self.graph is None or memory_id not in self.graph:
             return ""
         others = self._newest_first(self.opponents(memory_id))
-        told = [f"{short_id(one)} ({self._date(one)})" for one in others[:MOST_NAMED]]
+        labels = [f"{short_id(other)} ({self._date(other)})" for other in others[:MOST_NAMED]]
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-        return f"contradicted by {', '.join(told)}{more}"
+        return f"contradicted by {', '.join(labels)}{more}"
 
     def _date(self, memory_id: str) -> str:
         assert self.graph is not None
@@ -111,7 +111,9 @@ class Conflicts:
     def _newest_first(self, ids: Iterable[str]) -> tuple[str, ...]:
         assert self.graph is not None
         times = self.graph.nodes
-        return tuple(sorted(ids, key=lambda one: (times[one]["time"], one), reverse=True))
+        return tuple(
+            sorted(ids, key=lambda memory_id: (times[memory_id]["time"], memory_id), reverse=True)
+        )
 
 
 # Which side of a contradiction is more likely to hold, and why. It suggests; a person decides.
@@ -189,19 +191,19 @@ class WeighedSuggestion(NamedTuple):
     reasons: tuple[WeighedReason, ...]
 
 
-def suggest(one: SideFacts, other: SideFacts) -> WeighedSuggestion:
+def suggest(side: SideFacts, other: SideFacts) -> WeighedSuggestion:
     """Weighs two sides; the order in which they are given does not matter.
 
     A side that was replaced or retracted is never suggested, nor any below ``LEAST_CONFIDENCE``.
     """
-    reasons = sorted((*_reasons(one, other), *_reasons(other, one)), key=_weightiest)
+    reasons = sorted((*_reasons(side, other), *_reasons(other, side)), key=_weightiest)
     balance = math.fsum(
-        each.weight if each.favours == one.memory_id else -each.weight for each in reasons
+        reason.weight if reason.favours == side.memory_id else -reason.weight for reason in reasons
     )
     confidence = 1.0 / (1.0 + math.exp(-abs(balance)))
-    favoured = one if balance > 0.0 else other
-    told = confidence >= LEAST_CONFIDENCE and favoured.active
-    return WeighedSuggestion(favoured.memory_id if told else None, confidence, tuple(reasons))
+    favoured = side if balance > 0.0 else other
+    is_clear = confidence >= LEAST_CONFIDENCE and favoured.active
+    return WeighedSuggestion(favoured.memory_id if is_clear else None, confidence, tuple(reasons))
 
 
 def _reasons(side: SideFacts, other: SideFacts) -> Iterator[WeighedReason]:

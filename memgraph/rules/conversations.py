@@ -39,22 +39,22 @@ class SessionTransition:
 
 
 def follow(
-    turns: Sequence[str], known: Collection[str], open_now: Iterable[str]
+    turns: Sequence[str], followed: Collection[str], open_now: Iterable[str]
 ) -> SessionTransition:
     """Turns as they are said, in order, each given by its session.
 
     Args:
-        known: sessions that were registered before, of those in ``turns``.
+        followed: sessions that were registered before, of those in ``turns``.
         open_now: all sessions that are open; needed only where a turn begins a session.
     """
     course = SessionTransition()
     going_on = dict.fromkeys(open_now)
-    registered = set(known)
+    registered = set(followed)
     for session_id in turns:
         over: tuple[str, ...] = ()
         if session_id not in registered:
             registered.add(session_id)
-            over = tuple(one for one in going_on if one != session_id)
+            over = tuple(session for session in going_on if session != session_id)
             course.done.update(over)
             going_on.clear()
         going_on[session_id] = None
@@ -63,14 +63,16 @@ def follow(
     return course
 
 
-def taken_over(turns: Iterable[str], known: Mapping[str, SessionState]) -> list[str]:
+def taken_over(turns: Iterable[str], states: Mapping[str, SessionState]) -> list[str]:
     """Turns that are taken over from elsewhere: the sessions that are complete with them.
 
     A session that is open here stays so, and one that waits for its consolidation was told to be
     complete before.
     """
     waiting = (SessionState.OPEN, SessionState.COMPLETED)
-    return [one for one in dict.fromkeys(turns) if known.get(one) not in waiting]
+    return [
+        session_id for session_id in dict.fromkeys(turns) if states.get(session_id) not in waiting
+    ]
 
 
 # How an entry of a conversation becomes episodes and comes back as it was.
@@ -108,23 +110,28 @@ def parts_of(entry: ConversationEntry) -> list[EntryPart]:
         raise InvalidInput("a text needs a speaker", field="speaker")
     exact = _cut(entry.text)
     if not entry.text or (not _UNSTORABLE.search(entry.text) and all(map(str.strip, exact))):
-        kept = [entry.record]
+        columns = [entry.record]
     else:
         # An episode cannot hold this text as it is: it holds what is readable of it.
-        kept = [entry.record, entry.text]
+        columns = [entry.record, entry.text]
         exact = _cut(" ".join(_UNSTORABLE.sub(" ", entry.text).split()))
-    chunks = _chunks(_json(kept))
+    chunks = _chunks(_json(columns))
     count = max(len(chunks), len(exact))
     label = " ".join(_UNSTORABLE.sub(" ", entry.label).split())[:MAX_LABEL_CHARS] or "entry"
     return [
         EntryPart(
-            content=said or (label if count == 1 else f"{label} ({place + 1} of {count})"),
-            said=bool(said),
+            content=verbatim or (label if count == 1 else f"{label} ({place + 1} of {count})"),
+            said=bool(verbatim),
             attributes={
-                ATTRIBUTE: {"part": place, "of": count, "said": bool(said), "record": chunk or ""}
+                ATTRIBUTE: {
+                    "part": place,
+                    "of": count,
+                    "said": bool(verbatim),
+                    "record": chunk or "",
+                }
             },
         )
-        for place, (said, chunk) in enumerate(zip_longest(exact, chunks))
+        for place, (verbatim, chunk) in enumerate(zip_longest(exact, chunks))
     ]
 
 
@@ -142,10 +149,10 @@ def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntr
     Raises:
         ValueError, TypeError: they hold none, whatever their attributes say.
     """
-    kept = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
-    record, *text = json.loads("".join(each["record"] for _, each in kept))
-    said = "".join(content for content, each in kept if each["said"])
-    return ConversationEntry(record, text[0] if text else said)
+    rows = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
+    record, *text = json.loads("".join(fields["record"] for _, fields in rows))
+    verbatim = "".join(content for content, fields in rows if fields["said"])
+    return ConversationEntry(record, text[0] if text else verbatim)
 
 
 def _json(value: Any) -> str:
@@ -171,8 +178,8 @@ def _pieces(text: str) -> Iterator[str]:
     start = 0
     while len(text) - start > MAX_CONTENT_CHARS:
         end = start + MAX_CONTENT_CHARS
-        found = max(text.rfind(mark, start, end) for mark in (" ", "\n"))
-        end = found + 1 if found > start else end
+        space = max(text.rfind(mark, start, end) for mark in (" ", "\n"))
+        end = space + 1 if space > start else end
         yield text[start:end]
         start = end
     if start < len(text):
@@ -203,13 +210,13 @@ def gives_up(attempts: int) -> bool:
     return attempts >= MOST_ATTEMPTS
 
 
-def removable_through(*, last: int, taken: int, aged: int, expired: int) -> int:
+def removable_through(*, last: int, consolidated: int, aged: int, expired: int) -> int:
     """The number up to which events may be removed; 0: none.
 
     Args:
         last: the newest event's number.
-        taken: up to there every subscriber has had them; without subscribers it is ``last``.
+        consolidated: up to there every subscriber has had them; without subscribers it is ``last``.
         aged: up to there they are older than ``KEEP_TAKEN_MS``.
         expired: up to there they are older than ``KEEP_WAITING_MS``.
     """
-    return max(min(taken, max(aged, last - MOST_TAKEN)), expired, last - MOST_WAITING, 0)
+    return max(min(consolidated, max(aged, last - MOST_TAKEN)), expired, last - MOST_WAITING, 0)

@@ -178,6 +178,6 @@ def course(
 ) -> tuple[float, ...]:
     """Return the effective confidence at each moment, if nobody uses the memory until then."""
     return tuple(
-        effective_confidence(confidence, decay_rate, days_idle(each, since_ms, None), exponent)
-        for each in moments_ms
+        effective_confidence(confidence, decay_rate, days_idle(moment, since_ms, None), exponent)
+        for moment in moments_ms
     )

@@ -112,24 +112,26 @@ def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
         texts: by key; a text stands for the others in the order of its key.
     """
     words = {key: word_set(texts[key]) for key in sorted(texts)}
-    spread = Counter(word for each in words.values() for word in each)
-    seen: defaultdict[str, list[int]] = defaultdict(list)
-    found: dict[int, int] = {}
+    spread = Counter(word for words_of_item in words.values() for word in words_of_item)
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    duplicates: dict[int, int] = {}
     for key, own in words.items():
         first = sorted(own, key=lambda word: (spread[word], word))[: _prefix(len(own))]
-        sharing = {one for word in first for one in seen[word][-MOST_CANDIDATES:]}
+        sharing = {place for word in first for place in places[word][-MOST_CANDIDATES:]}
         # What two sets share is the smaller one at most.
-        least, most = JACCARD_THRESHOLD * len(own), len(own) / JACCARD_THRESHOLD
-        candidates = sorted(one for one in sharing if least <= len(words[one]) <= most)
+        min_words, max_words = JACCARD_THRESHOLD * len(own), len(own) / JACCARD_THRESHOLD
+        candidates = sorted(
+            place for place in sharing if min_words <= len(words[place]) <= max_words
+        )
         for other in candidates[-MOST_CANDIDATES:]:
             if jaccard(own, words[other]) < JACCARD_THRESHOLD:
                 continue
             if compare(texts[other], texts[key]) is Similarity.NEAR:
-                found[key] = other
+                duplicates[key] = other
                 break
         for word in first:
-            seen[word].append(key)
-    return found
+            places[word].append(key)
+    return duplicates
 
 
 def _prefix(size: int) -> int:

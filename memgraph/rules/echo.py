@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from memgraph.model.conversation import AGENTS, SILENT, SpeakerRole, voice_of
+from memgraph.text import dates
 from memgraph.text.sentences import split_sentences
 
 # A model has what it was told at hand for as long as its conversation lasts, a user what it was
@@ -200,16 +201,16 @@ def line_hashes(text: str) -> frozenset[int]:
 
 def units(text: str) -> list[str]:
     """The lines of a text; one that goes on in small letters belongs to the one before."""
-    found: list[str] = []
+    lines: list[str] = []
     for raw in text.splitlines():
         line = raw.strip()
         if not line:
-            found.append("")
-        elif found and found[-1] and _goes_on(found[-1], line):
-            found[-1] = f"{found[-1]} {line}"
+            lines.append("")
+        elif lines and lines[-1] and _goes_on(lines[-1], line):
+            lines[-1] = f"{lines[-1]} {line}"
         else:
-            found.append(line)
-    return [line for line in found if line]
+            lines.append(line)
+    return [line for line in lines if line]
 
 
 def cited_ids(text: str) -> tuple[str, ...]:
@@ -245,7 +246,7 @@ def _inner(line: str) -> Iterator[str]:
     bare = _without_marks(line)
     conflict = _CONFLICT.match(bare)
     if conflict:
-        yield from (_FROM_FILE.sub("", each) for each in conflict.groups())
+        yield from (_FROM_FILE.sub("", side) for side in conflict.groups())
         return
     inner = _FROM_FILE.sub("", _BULLETIN_HEAD.sub("", bare))
     if inner != bare:
@@ -308,11 +309,7 @@ _TURNING_WORDS = (
 )
 _NEGATIVE = "not"
 # Capitalised in English, and free to stand anywhere.
-_CALENDAR_WORDS = (
-    "january february march april may june july august september october november december "
-    "monday tuesday wednesday thursday friday saturday sunday"
-)
-CALENDAR = frozenset(_CALENDAR_WORDS.split())
+CALENDAR = frozenset((*dates.MONTHS["en"], *dates.WEEKDAYS["en"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,21 +389,21 @@ class WordSplitter:
     def clauses(self, text: str) -> list[str]:
         """The parts of a sentence, each with content words enough to be judged by itself."""
         parts = [part for part in _CLAUSE.split(text, maxsplit=MAX_CLAUSES - 1) if part.strip()]
-        found: list[str] = []
+        clauses: list[str] = []
         short = ""
         for part in parts:
-            whole = f"{short} {part}".strip()
-            enough = len(set(self.wording(whole).order)) >= MIN_CONTENT
-            short = "" if enough else whole
+            clause = f"{short} {part}".strip()
+            enough = len(set(self.wording(clause).order)) >= MIN_CONTENT
+            short = "" if enough else clause
             if enough:
-                found.append(whole)
-        if short and found:
-            found[-1] = f"{found[-1]} {short}"
-        return found
+                clauses.append(clause)
+        if short and clauses:
+            clauses[-1] = f"{clauses[-1]} {short}"
+        return clauses
 
-    def says_nothing_new(self, said: str, text: str) -> bool:
+    def says_nothing_new(self, statement: str, text: str) -> bool:
         """Return True when a clause is covered by one sentence, or a clause of one, of a text."""
-        wording = self.wording(said)
+        wording = self.wording(statement)
         # Most sentences lack one of its words: they need not be taken apart.
         begins = [_begin(stem) for stem in set(wording.order) if stem.isascii()]
         return any(
@@ -426,8 +423,10 @@ class WordSplitter:
 @lru_cache(maxsize=128)
 def _sentences(text: str) -> tuple[tuple[str, str], ...]:
     """The sentences of a text, once each, as they are and in lower case."""
-    said = dict.fromkeys(each for line in text.splitlines() for each in split_sentences(line))
-    return tuple((each, each.casefold()) for each in said)
+    sentences = dict.fromkeys(
+        sentence for line in text.splitlines() for sentence in split_sentences(line)
+    )
+    return tuple((sentence, sentence.casefold()) for sentence in sentences)
 
 
 def _begin(stem: str) -> str:
@@ -435,30 +434,34 @@ def _begin(stem: str) -> str:
     return stem[: max(len(stem) - 2, 1)]
 
 
-def covered(said: SentenceWords, text: SentenceWords) -> bool:
-    """Return True when ``text`` says all of ``said``; both are single statements."""
-    content = set(said.order)
+def covered(sentence: SentenceWords, text: SentenceWords) -> bool:
+    """Return True when ``text`` says all of ``sentence``; both are single statements."""
+    content = set(sentence.order)
     if len(content) < MIN_CONTENT or not content <= set(text.order):
         return False
-    if not said.numbers <= text.numbers or said.turning != text.turning:
+    if not sentence.numbers <= text.numbers or sentence.turning != text.turning:
         return False
-    return _same_places(said, text) and _same_order(said, text) and _same_subject(content, text)
+    return (
+        _same_places(sentence, text)
+        and _same_order(sentence, text)
+        and _same_subject(content, text)
+    )
 
 
-def _same_places(said: SentenceWords, text: SentenceWords) -> bool:
+def _same_places(sentence: SentenceWords, text: SentenceWords) -> bool:
     """A word that follows a preposition follows it there too: from Paris is not to Paris."""
     theirs: dict[str, set[str]] = {}
     for preposition, word in text.placed:
         theirs.setdefault(word, set()).add(preposition)
     return all(
-        word not in theirs or preposition in theirs[word] for preposition, word in said.placed
+        word not in theirs or preposition in theirs[word] for preposition, word in sentence.placed
     )
 
 
-def _same_order(said: SentenceWords, text: SentenceWords) -> bool:
+def _same_order(sentence: SentenceWords, text: SentenceWords) -> bool:
     """Names keep their order: who does something to whom."""
-    names = (said.names | text.names) & set(said.order)
-    return _of(names, said.order) == _of(names, text.order)
+    names = (sentence.names | text.names) & set(sentence.order)
+    return _of(names, sentence.order) == _of(names, text.order)
 
 
 def _of(names: frozenset[str] | set[str], order: tuple[str, ...]) -> list[str]:
@@ -485,4 +488,4 @@ def _parts(text: str) -> Iterator[str]:
             yield _NEGATIVE
             continue
         yield head
-        yield from (each for each in rest if each.casefold() not in _ELISIONS)
+        yield from (word for word in rest if word.casefold() not in _ELISIONS)

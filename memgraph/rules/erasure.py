@@ -56,31 +56,35 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
         Each once, the longest first; no plain word, and none that is shorter than ``SHORTEST``
         characters, but for whole texts of ``SHORTEST_TEXT`` that no other thing looks like.
     """
-    found: dict[str, None] = {}
+    strings: dict[str, None] = {}
     short = set()
     for text in texts:
-        found[text.strip()] = None
+        strings[text.strip()] = None
         if len(text.strip()) >= SHORTEST_TEXT and _TELLING.search(text):
             short.add(text.strip())
         for line in text.splitlines():
-            found.update(dict.fromkeys(each for each in _parts(line) if _is_phrase(each)))
+            strings.update(dict.fromkeys(string for string in _parts(line) if _is_phrase(string)))
     for word in words:
-        found.update(dict.fromkeys(each for each in _parts(word) if _is_phrase(each)))
-    chosen = {each for each in found if len(each) >= SHORTEST and not _PLAIN_WORD.fullmatch(each)}
-    return sorted(chosen | short, key=lambda each: (-len(each), each))
+        strings.update(dict.fromkeys(string for string in _parts(word) if _is_phrase(string)))
+    chosen = {
+        string
+        for string in strings
+        if len(string) >= SHORTEST and not _PLAIN_WORD.fullmatch(string)
+    }
+    return sorted(chosen | short, key=lambda string: (-len(string), string))
 
 
 def unsought(texts: Iterable[str], strings: Iterable[str]) -> int:
     """Return how many texts are not looked for as a whole: they say nothing of whose they are."""
-    return len({each.strip() for each in texts} - {"", *strings})
+    return len({text.strip() for text in texts} - {"", *strings})
 
 
 def _parts(line: str) -> list[str]:
     parts = [line.strip(), *split_sentences(line)]
-    for each in parts:
-        label = _LABEL.match(each)
+    for part in parts:
+        label = _LABEL.match(part)
         if label is not None:
-            parts.append(each[label.end() :])
+            parts.append(part[label.end() :])
     return parts
 
 
@@ -95,7 +99,7 @@ def is_long(text: str) -> bool:
 
 def names_of(names: Iterable[str]) -> list[str]:
     """The names that are long enough to be looked for, each once."""
-    return sorted({each.strip() for each in names if len(each.strip()) >= SHORTEST_NAME})
+    return sorted({name.strip() for name in names if len(name.strip()) >= SHORTEST_NAME})
 
 
 def fill(length: int) -> bytes:
@@ -129,28 +133,28 @@ def scrubbed(text: str, scrub: Scrub) -> str:
     if text[:1] not in ("{", "["):
         return scrub(text)
     try:
-        found = json.loads(text)
-        fresh = _scrubbed(found, scrub)
-        return text if fresh == found else compact_json(fresh)
+        value = json.loads(text)
+        fresh = _scrubbed(value, scrub)
+        return text if fresh == value else compact_json(fresh)
     except (ValueError, RecursionError):
         return scrub(text)
 
 
 def _scrubbed(value: Any, scrub: Scrub) -> Any:
     if isinstance(value, str):
-        left = scrubbed(value, scrub)
-        written = compact_json(left)[1:-1]
+        remaining = scrubbed(value, scrub)
+        written = compact_json(remaining)[1:-1]
         if "\\" not in written or value[:1] in ("{", "["):
-            return left
+            return remaining
         # A string that begins with the end of an escape stands in the JSON, and in no word of it.
         return json.loads(f'"{scrub(written)}"')
     if isinstance(value, dict):
         # A plain word is a field's name.
         return {
-            key if _PLAIN_WORD.fullmatch(key) else scrub(key): _scrubbed(each, scrub)
-            for key, each in value.items()
+            key if _PLAIN_WORD.fullmatch(key) else scrub(key): _scrubbed(item, scrub)
+            for key, item in value.items()
         }
-    return [_scrubbed(each, scrub) for each in value] if isinstance(value, list) else value
+    return [_scrubbed(item, scrub) for item in value] if isinstance(value, list) else value
 
 
 def is_redacted(details: Mapping[str, Any]) -> bool:
@@ -159,24 +163,24 @@ def is_redacted(details: Mapping[str, Any]) -> bool:
 
 
 def _object(text: str, own: bool) -> dict[str, Any]:
-    found = json.loads(text)
-    return {str(key): _without_words(each, own, str(key)) for key, each in found.items()}
+    fields = json.loads(text)
+    return {str(key): _without_words(item, own, str(key)) for key, item in fields.items()}
 
 
 def _without_words(value: Any, own: bool, key: str = "") -> Any:
     if isinstance(value, str):
         return MARK if own and key in FREE_TEXT | DIGESTS else value
     if isinstance(value, Mapping):
-        return {str(name): _without_words(each, own, str(name)) for name, each in value.items()}
+        return {str(name): _without_words(item, own, str(name)) for name, item in value.items()}
     if isinstance(value, list):
-        return [_without_words(each, own, key) for each in value]
+        return [_without_words(item, own, key) for item in value]
     return value
 
 
 def free_texts(details: str) -> list[str]:
     """Return what somebody wrote about a memory in the details (JSON) of a journal entry."""
-    found = json.loads(details)
-    return [text for name, text in found.items() if name in NOTES and isinstance(text, str)]
+    fields = json.loads(details)
+    return [text for name, text in fields.items() if name in NOTES and isinstance(text, str)]
 
 
 def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) -> str:
@@ -186,13 +190,13 @@ def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) 
         erased: ids; what follows after one of them is said about it.
         notes: what was written about them; a reason may end with one.
     """
-    head, found, note = reason.partition(": ")
-    if not found:
+    head, colon, note = reason.partition(": ")
+    if not colon:
         return MARK if reason in notes else reason
     about = any(word in erased for word in head.split())
     return f"{head}: {MARK}" if about or note in notes or reason in notes else reason
 
 
-def stands_without(grounds: Collection[int], gone: Collection[int]) -> bool:
+def stands_without(grounds: Collection[int], erased: Collection[int]) -> bool:
     """Return True when a memory that was derived from several rests on one that is not erased."""
-    return not set(grounds) <= set(gone)
+    return not set(grounds) <= set(erased)

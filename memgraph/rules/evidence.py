@@ -48,13 +48,13 @@ class Origin:
     @property
     def keys(self) -> frozenset[tuple[str, str]]:
         """Two origins that share one of them are the same place, told twice."""
-        named = (
+        values = (
             ("conversation", self.conversation_id),
             ("path", self.source_path),
             ("content", self.content_sha256),
             ("run", self.workflow_run_id),
         )
-        return frozenset((name, value) for name, value in named if value)
+        return frozenset((name, value) for name, value in values if value)
 
 
 class SupportCount(NamedTuple):
@@ -79,20 +79,20 @@ def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> SupportCoun
             that shares a speaker is no further source, nor one that has the very turn of another,
             as a copy of it has; said on another day it counts as said again, but for a file's.
     """
-    known = _Known()
+    counted = _Known()
     for origin in own:
-        known.add(origin)
-    sources, again = 1, 0
+        counted.add(origin)
+    sources, repeated = 1, 0
     for origin in supports:
-        copied = not origin.words.isdisjoint(known.words)
-        if origin.keys and origin.keys.isdisjoint(known.keys):
-            if not copied and origin.speakers.isdisjoint(known.speakers):
+        copied = not origin.words.isdisjoint(counted.words)
+        if origin.keys and origin.keys.isdisjoint(counted.keys):
+            if not copied and origin.speakers.isdisjoint(counted.speakers):
                 sources += 1
-            elif not (copied and origin.source_path) and not origin.days <= known.days:
-                again += 1
+            elif not (copied and origin.source_path) and not origin.days <= counted.days:
+                repeated += 1
         # Whose name stands over a copy may still say it in words of their own.
-        known.add(replace(origin, speakers=frozenset()) if copied else origin)
-    return SupportCount(sources, min(again, MAX_AGAIN))
+        counted.add(replace(origin, speakers=frozenset()) if copied else origin)
+    return SupportCount(sources, min(repeated, MAX_AGAIN))
 
 
 def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
@@ -101,23 +101,23 @@ def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> in
 
 
 def stands_without(
-    own: Iterable[Origin], supports: Iterable[Origin], gone: Callable[[Origin], bool]
+    own: Iterable[Origin], supports: Iterable[Origin], is_refuted: Callable[[Origin], bool]
 ) -> bool:
     """Return True when a memory is said somewhere else, too, once its own source is given up.
 
     Args:
         own: see ``support_of``; given up as a whole.
-        gone: whether a further source is given up with it. One that shares a name with what is
-            given up is the same place, and one that has the very turn of it is a copy.
+        is_refuted: tells whether a further source is given up with it. A source that shares a name
+            with it is the same place, and one with the same turn is a copy.
     """
     further = list(supports)
-    lost = [*own, *(each for each in further if gone(each))]
-    keys = frozenset().union(*(each.keys for each in lost))
-    words = frozenset().union(*(each.words for each in lost))
+    lost = [*own, *(origin for origin in further if is_refuted(origin))]
+    keys = frozenset().union(*(origin.keys for origin in lost))
+    words = frozenset().union(*(origin.words for origin in lost))
     return any(
-        bool(each.keys) and each.keys.isdisjoint(keys) and each.words.isdisjoint(words)
-        for each in further
-        if not gone(each)
+        bool(origin.keys) and origin.keys.isdisjoint(keys) and origin.words.isdisjoint(words)
+        for origin in further
+        if not is_refuted(origin)
     )
 
 
@@ -227,13 +227,13 @@ def broken_paths(
     above: dict[str, list[Dependency]] = {}
     for basis in sorted(set(bases), key=_by_ids):
         above.setdefault(basis.ground_id, []).append(basis)
-    found: dict[str, tuple[Dependency, ...]] = {}
+    paths: dict[str, tuple[Dependency, ...]] = {}
     # In the order in which endings are listed, whatever page of them is looked at.
-    newest = sorted(refuted.items(), key=lambda one: (one[1].since, one[0]), reverse=True)
+    newest = sorted(refuted.items(), key=lambda item: (item[1].since, item[0]), reverse=True)
     for ground, ending in newest:
         for dependent, path in _reached(above, ground, ending.replaced_by, max_hops).items():
-            found.setdefault(dependent, path)
-    return found
+            paths.setdefault(dependent, path)
+    return paths
 
 
 def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
@@ -245,16 +245,16 @@ def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
     above: dict[str, list[Step]] = {}
     for basis in bases:
         above.setdefault(basis[1], []).append(basis)
-    found: list[Step] = []
+    steps: list[Step] = []
     waiting = list(grounds)
     passed = set(waiting)
     while waiting:
         for basis in above.get(waiting.pop(), ()):
-            found.append(basis)
+            steps.append(basis)
             if basis[0] not in passed:
                 passed.add(basis[0])
                 waiting.append(basis[0])
-    return found
+    return steps
 
 
 def _reached(
@@ -262,18 +262,18 @@ def _reached(
 ) -> dict[str, tuple[Dependency, ...]]:
     """Breadth first, so that the first way to a memory is a shortest one."""
     passed = {ground, *but}
-    found: dict[str, tuple[Dependency, ...]] = {}
+    paths: dict[str, tuple[Dependency, ...]] = {}
     frontier: list[tuple[str, tuple[Dependency, ...]]] = [(ground, ())]
     for _ in range(max_hops):
         reached = []
-        for one, path in frontier:
-            for basis in above.get(one, ()):
+        for memory_id, path in frontier:
+            for basis in above.get(memory_id, ()):
                 if basis.dependent_id not in passed:
                     passed.add(basis.dependent_id)
                     reached.append((basis.dependent_id, (basis, *path)))
-        found.update(reached)
+        paths.update(reached)
         frontier = reached
-    return found
+    return paths
 
 
 def _by_ids(basis: Dependency) -> tuple[str, str, str, str]:

@@ -89,9 +89,9 @@ class FilterTerm:
             return not same(value, self.operand)
         if self.operator is Operator.ANY or (self.operator is Operator.IN and self.field == "tags"):
             there = value if isinstance(value, list | tuple) else ()
-            return any(same(one, wanted) for wanted in self.operand for one in there)
+            return any(same(present, bound) for bound in self.operand for present in there)
         if self.operator is Operator.IN:
-            return any(same(value, wanted) for wanted in self.operand)
+            return any(same(value, bound) for bound in self.operand)
         return _comparable(value, self.operand) and _ORDERING[self.operator](value, self.operand)
 
     def _value(self, item: ContextItem) -> Any:
@@ -119,9 +119,9 @@ def parse(filters: Mapping[str, Any]) -> tuple[FilterTerm, ...]:
     if not isinstance(filters, Mapping):
         raise InvalidInput("filters must be a mapping of fields to wanted values", field="filters")
     terms: list[FilterTerm] = []
-    for name, wanted in filters.items():
+    for name, conditions in filters.items():
         field, path = _field(name)
-        for operator_, operand in _conditions(name, field, wanted):
+        for operator_, operand in _conditions(name, field, conditions):
             terms.append(
                 FilterTerm(field, operator_, _operand(name, field, operator_, operand), path)
             )
@@ -153,17 +153,17 @@ def parse_limit(limit: int) -> int:
 
 def matches(item: ContextItem, terms: Iterable[FilterTerm]) -> bool:
     """Return True when an item meets all conditions."""
-    return all(each.holds(item) for each in terms)
+    return all(term.holds(item) for term in terms)
 
 
 def ordered(items: Iterable[ContextItem], order: SortOrder) -> list[ContextItem]:
     """Items in an order; those without the field come last either way."""
-    by_id = sorted(items, key=lambda each: each.context_item_id)
+    by_id = sorted(items, key=lambda item: item.context_item_id)
     key = FilterTerm(order.field, Operator.EQ, None)._value
-    having = [each for each in by_id if key(each) is not None]
+    having = [item for item in by_id if key(item) is not None]
     # Sorting is stable in reverse, too: ties stay by id.
     having.sort(key=key, reverse=order.descending)
-    return having + [each for each in by_id if key(each) is None]
+    return having + [item for item in by_id if key(item) is None]
 
 
 def same(left: Any, right: Any) -> bool:
@@ -190,23 +190,23 @@ def _field(name: Any) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _conditions(name: str, field: str, wanted: Any) -> list[tuple[Operator, Any]]:
-    if isinstance(wanted, Mapping):
-        if not wanted:
+def _conditions(name: str, field: str, conditions: Any) -> list[tuple[Operator, Any]]:
+    if isinstance(conditions, Mapping):
+        if not conditions:
             raise _wrong(name, "has no operator")
-        for each in wanted:
-            if each not in _WRITTEN:
+        for operator in conditions:
+            if operator not in _WRITTEN:
                 raise _wrong(
-                    name, f"unknown operator {str(each)[:80]!r}; known: {', '.join(_WRITTEN)}"
+                    name, f"unknown operator {str(operator)[:80]!r}; known: {', '.join(_WRITTEN)}"
                 )
-        return [(_WRITTEN[each], operand) for each, operand in wanted.items()]
-    if field in ("tags", PAYLOAD) and isinstance(wanted, list | tuple):
-        return [(Operator.ANY, wanted)]
+        return [(_WRITTEN[operator], operand) for operator, operand in conditions.items()]
+    if field in ("tags", PAYLOAD) and isinstance(conditions, list | tuple):
+        return [(Operator.ANY, conditions)]
     if field == "tags":
         raise _wrong(name, "takes a list of texts")
-    if isinstance(wanted, list | tuple | set | frozenset):
+    if isinstance(conditions, list | tuple | set | frozenset):
         raise _wrong(name, "is no list; for one of several: {'$in': [...]}")
-    return [(Operator.EQ, wanted)]
+    return [(Operator.EQ, conditions)]
 
 
 def _operand(name: str, field: str, operator_: Operator, operand: Any) -> Any:
@@ -228,7 +228,7 @@ def _operands(name: str, field: str, operand: Any) -> tuple[Any, ...]:
         raise _wrong(name, "takes a list")
     if len(operand) > MAX_OPERANDS:
         raise _wrong(name, f"takes {MAX_OPERANDS:,} values at most")
-    return tuple(_scalar(name, field, each) for each in operand)
+    return tuple(_scalar(name, field, item) for item in operand)
 
 
 def _scalar(name: str, field: str, operand: Any) -> Any:
@@ -259,9 +259,9 @@ def _json(name: str, operand: Any, levels: int = MAX_DEPTH) -> Any:
     if isinstance(operand, list | tuple | dict) and levels == 0:
         raise _wrong(name, f"is nested over {MAX_DEPTH} deep")
     if isinstance(operand, list | tuple):
-        return tuple(_json(name, each, levels - 1) for each in operand)
+        return tuple(_json(name, item, levels - 1) for item in operand)
     if isinstance(operand, dict) and all(isinstance(key, str) for key in operand):
-        return {key: _json(name, each, levels - 1) for key, each in operand.items()}
+        return {key: _json(name, item, levels - 1) for key, item in operand.items()}
     raise _wrong(name, "is plain JSON")
 
 

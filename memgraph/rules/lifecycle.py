@@ -211,7 +211,7 @@ def plan_resolution(
     loser: MemoryState,
     *,
     already_resolved: bool = False,
-    standing: ResolutionRecord | None = None,
+    current: ResolutionRecord | None = None,
 ) -> ResolutionPlan:
     """The contradiction between two memories is decided for ``winner``.
 
@@ -220,18 +220,18 @@ def plan_resolution(
 
     Args:
         already_resolved: the edge has ``resolved_at``.
-        standing: the record of another resolution that the same loser lost and that still stands.
+        current: the record of another resolution that the same loser lost and that still stands.
             Its prior values are carried over, so that the last reopening restores the original
             state whatever the order.
 
     Raises:
-        InvalidInput: both are the same memory, or ``standing`` is about another loser.
+        InvalidInput: both are the same memory, or ``current`` is about another loser.
         Conflict: resolved before; reopen it first.
         IllegalTransition: the winner is not active.
     """
     if winner.memory_id == loser.memory_id:
         raise InvalidInput("a memory cannot contradict itself", memory_id=winner.memory_id)
-    if standing is not None and standing.loser_id != loser.memory_id:
+    if current is not None and current.loser_id != loser.memory_id:
         raise InvalidInput("the standing resolution is about another memory")
     if already_resolved:
         raise Conflict("this contradiction is resolved; reopen it before deciding it anew")
@@ -245,8 +245,8 @@ def plan_resolution(
     record = ResolutionRecord(
         winner_id=winner.memory_id,
         loser_id=loser.memory_id,
-        loser_prior_status=standing.loser_prior_status if standing else loser.status,
-        loser_prior_confidence=standing.loser_prior_confidence if standing else loser.confidence,
+        loser_prior_status=current.loser_prior_status if current else loser.status,
+        loser_prior_confidence=current.loser_prior_confidence if current else loser.confidence,
         supersedes_added=adds,
     )
     lowered = min(loser.confidence, LOSER_CONFIDENCE)
@@ -280,7 +280,7 @@ def plan_reopening(
     if loser is not None and not replaced:
         changes.append(_restored(record, loser))
     if winner is not None and record.supersedes_added and record.loser_id in winner.supersedes:
-        rest = tuple(one for one in winner.supersedes if one != record.loser_id)
+        rest = tuple(memory_id for memory_id in winner.supersedes if memory_id != record.loser_id)
         changes.append(MemoryChange(winner.memory_id, supersedes=rest))
     return ReopeningPlan(_filled(*changes))
 
@@ -398,11 +398,11 @@ def evicted(
     Raises:
         InvalidInput: ``max_items`` is below 1.
     """
-    there = list(items)
-    number = excess(len(there), max_items)
-    there = [each for each in there if each.id != new]
-    there.sort(key=lambda each: (each.kept, each.importance, each.at, each.id))
-    return tuple(each.id for each in there[:number])
+    present = list(items)
+    number = excess(len(present), max_items)
+    present = [item for item in present if item.id != new]
+    present.sort(key=lambda item: (item.kept, item.importance, item.at, item.id))
+    return tuple(item.id for item in present[:number])
 
 
 def excess(count: int, max_items: int) -> int:

@@ -58,19 +58,19 @@ def item_id(namespace: Namespace, key: str) -> str:
     Raises:
         InvalidInput: see ``checked``; or the id would be longer than 512 characters.
     """
-    found = f"{ROOT}{'.'.join(checked(namespace))}..{key}"
-    if len(found) > MAX_NAME_CHARS:
+    item = f"{ROOT}{'.'.join(checked(namespace))}..{key}"
+    if len(item) > MAX_NAME_CHARS:
         raise InvalidInput(
             f"a namespace and a key together are at most {MAX_NAME_CHARS - len(ROOT) - 2}"
             " characters",
             field="key",
         )
-    return found
+    return item
 
 
-def parse_item_id(given: str) -> tuple[Namespace, str]:
+def parse_item_id(text: str) -> tuple[Namespace, str]:
     """The namespace and the key of an ``item_id`` of this module."""
-    path, _, key = given.removeprefix(ROOT).partition("..")
+    path, _, key = text.removeprefix(ROOT).partition("..")
     return tuple(path.split(".")) if path else (), key
 
 
@@ -116,10 +116,10 @@ def value_text(value: Mapping[str, Any]) -> str:
     Raises:
         InvalidInput: it is no plain JSON, deeper than 100, or over 31,998 characters.
     """
-    plain = _ESCAPE.sub(lambda found: _SPACES.get(found[0], found[0]), plain_text(value))
-    most = MAX_CONTENT_CHARS - len(DIFFERENT)
-    if len(plain) > most:
-        raise InvalidInput(f"a value is at most {most:,} characters as JSON", field="value")
+    plain = _ESCAPE.sub(lambda match: _SPACES.get(match[0], match[0]), plain_text(value))
+    max_chars = MAX_CONTENT_CHARS - len(DIFFERENT)
+    if len(plain) > max_chars:
+        raise InvalidInput(f"a value is at most {max_chars:,} characters as JSON", field="value")
     return plain
 
 
@@ -166,10 +166,10 @@ def _check(value: Any, depth: int) -> None:
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise InvalidInput("the keys of a value must be text", field="value")
-        for each in value.values():
-            _check(each, depth + 1)
+        for item in value.values():
+            _check(item, depth + 1)
     elif isinstance(value, list | tuple):
-        for each in value:
-            _check(each, depth + 1)
+        for item in value:
+            _check(item, depth + 1)
     else:
         raise InvalidInput(f"a {type(value).__name__} is not JSON", field="value")

@@ -77,9 +77,9 @@ def judge(answer: Any, text: str) -> tuple[tuple[Proposal, ...], tuple[RejectedP
     """Split an answer into what may be stored and what may not, each with a reason code."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("memories"), list):
         return (), (RejectedProposal(-1, "answer_shape"),)
-    taken: list[Proposal] = []
+    accepted: list[Proposal] = []
     refused: list[RejectedProposal] = []
-    said: set[str] = set()
+    contents: set[str] = set()
     for index, item in enumerate(answer["memories"]):
         if index >= MAX_PROPOSALS:
             refused.append(RejectedProposal(-1, "too_many_proposals"))
@@ -87,12 +87,12 @@ def judge(answer: Any, text: str) -> tuple[tuple[Proposal, ...], tuple[RejectedP
         judged = _judge_one(item, text)
         if isinstance(judged, str):
             refused.append(RejectedProposal(index, judged))
-        elif judged.content in said:
+        elif judged.content in contents:
             refused.append(RejectedProposal(index, "repeated"))
         else:
-            said.add(judged.content)
-            taken.append(judged)
-    return tuple(taken), tuple(refused)
+            contents.add(judged.content)
+            accepted.append(judged)
+    return tuple(accepted), tuple(refused)
 
 
 def _judge_one(item: Any, text: str) -> Proposal | str:
@@ -102,7 +102,7 @@ def _judge_one(item: Any, text: str) -> Proposal | str:
     importance, confidence = item["importance"], item["confidence"]
     if not isinstance(content, str) or not 0 < len(content.strip()) <= MAX_CONTENT_CHARS:
         return "content"
-    if not isinstance(kind, str) or kind not in {each.value for each in TYPES}:
+    if not isinstance(kind, str) or kind not in {memory_type.value for memory_type in TYPES}:
         return "type"
     if not _is_number(importance, int) or not 0 <= importance <= MAX_IMPORTANCE:
         return "importance"
@@ -213,8 +213,8 @@ def unsaid(
     """
     if _numbers(_undated(content, ground), in_words=not sums_up) - _numbers(ground):
         return NUMBER_UNSAID
-    known = frozenset(_LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
-    if any(not _is_known(name, known) for name in _names(_DATE.sub(" ", content), sums_up)):
+    letters = frozenset(_LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
+    if any(not _is_known(name, letters) for name in _names(_DATE.sub(" ", content), sums_up)):
         return NAME_UNSAID
     return None
 
@@ -225,22 +225,24 @@ def is_turned(content: str, quote: str, ground: str) -> bool:
     What was said is the clause around the quote that has most words of the content: a quote may be
     cut so that the "not" before it is missing.
     """
-    said = _clauses_of(quote, ground)
+    clauses = _clauses_of(quote, ground)
     words = _begins(content)
-    shared = [len(words & _begins(each)) for each in said]
-    nearest = [each for each, count in zip(said, shared, strict=True) if count == max(shared)]
-    return not any(_agree(content, each) for each in nearest)
+    shared = [len(words & _begins(clause)) for clause in clauses]
+    nearest = [
+        clause for clause, count in zip(clauses, shared, strict=True) if count == max(shared)
+    ]
+    return not any(_agree(content, clause) for clause in nearest)
 
 
 def is_advice(sentence: str) -> bool:
     """Return True when a sentence tells its reader what to do."""
-    return any(_ADVICE.search(each) for each in split_sentences(sentence))
+    return any(_ADVICE.search(part) for part in split_sentences(sentence))
 
 
-def _agree(content: str, said: str) -> bool:
+def _agree(content: str, clause: str) -> bool:
     if _denies(content):
-        return _denies(said) or _DENIALS.search(said) is not None
-    return not _denies(said) or _DENIALS.search(content) is not None
+        return _denies(clause) or _DENIALS.search(clause) is not None
+    return not _denies(clause) or _DENIALS.search(content) is not None
 
 
 def _denies(text: str) -> bool:
@@ -249,22 +251,22 @@ def _denies(text: str) -> bool:
 
 def _clauses_of(quote: str, ground: str) -> Sequence[str]:
     """The clauses of the ground that the quote touches; the quote where it spans sentences."""
-    whole = " ".join(ground.split())
-    begin = whole.find(quote)
+    text = " ".join(ground.split())
+    begin = text.find(quote)
     if begin < 0:
         return [quote]
-    found = []
+    clauses = []
     place = 0
-    for sentence in split_sentences(whole):
-        start = whole.find(sentence, place)
+    for sentence in split_sentences(text):
+        start = text.find(sentence, place)
         place = start + len(sentence)
         at = start
         for clause in _CLAUSE.split(sentence):
-            at = whole.find(clause, at)
+            at = text.find(clause, at)
             if at < begin + len(quote) and at + len(clause) > begin:
-                found.append(clause)
+                clauses.append(clause)
             at += len(clause)
-    return found or [quote]
+    return clauses or [quote]
 
 
 def _begins(text: str) -> frozenset[str]:
@@ -279,20 +281,20 @@ def _undated(content: str, ground: str) -> str:
 def _numbers(text: str, *, in_words: bool = True) -> set[str]:
     """Every number by its digits, one in words too, and the parts of compound ones."""
     plain = _GROUPS.sub("", unicodedata.normalize("NFKC", text))
-    found: set[str] = set()
+    numbers: set[str] = set()
     for number in _NUMBER.findall(plain):
-        found.update(part.lstrip("0") or "0" for part in re.split("[.,:/-]", number))
+        numbers.update(part.lstrip("0") or "0" for part in re.split("[.,:/-]", number))
     for word in _WORD.findall(plain.casefold() if in_words else ""):
         for part in word.split("-"):
             if part in _WORDS and part not in _VAGUE:
-                found.add(_WORDS[part])
+                numbers.add(_WORDS[part])
     # Minutes of a full hour, cents of a round sum: "at nine" is 9:00.
-    return found - {"0"}
+    return numbers - {"0"}
 
 
 def _names(content: str, openings_apart: bool) -> list[str]:
     """Words that are written as names."""
-    found = []
+    names = []
     for sentence in split_sentences(content):
         if sentence.isupper():
             continue
@@ -302,16 +304,16 @@ def _names(content: str, openings_apart: bool) -> list[str]:
             if not word[:1].isupper() or lower in _TITLE or lower in CALENDAR:
                 continue
             if place or (lower not in _OPENING and not openings_apart):
-                found.append(lower)
-    return found
+                names.append(lower)
+    return names
 
 
-def _is_known(name: str, known: frozenset[str]) -> bool:
+def _is_known(name: str, letters: frozenset[str]) -> bool:
     """Return True when a name stands among words, in whichever inflection."""
     return all(
-        part in known
-        or (len(part) > _STEM and any(word.startswith(_begin(part)) for word in known))
-        or (len(part) >= _STEM and any(part.startswith(word) for word in known if len(word) >= 3))
+        part in letters
+        or (len(part) > _STEM and any(word.startswith(_begin(part)) for word in letters))
+        or (len(part) >= _STEM and any(part.startswith(word) for word in letters if len(word) >= 3))
         for part in re.split("[-'’]", name)
         if part
     )
@@ -411,17 +413,19 @@ def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str
     cited = set(item["evidence"])
     if not cited <= turns.keys():
         return "evidence_unknown"
-    evidence = tuple(each for each in turns if each in cited)
+    evidence = tuple(turn_id for turn_id in turns if turn_id in cited)
     quote = _one_line(item["quote"])
-    quoted = next((each for each in evidence if quote in _one_line(turns[each].content)), None)
-    if quoted is None:
+    quoted_turn = next(
+        (turn_id for turn_id in evidence if quote in _one_line(turns[turn_id].content)), None
+    )
+    if quoted_turn is None:
         return "quote_not_in_evidence"
     content = normalise_content(item["content"])
-    if grounded(content, [turns[each] for each in evidence]) < MIN_GROUNDED:
+    if grounded(content, [turns[turn_id] for turn_id in evidence]) < MIN_GROUNDED:
         return "not_grounded"
-    ground = "\n".join(turns[each].content for each in evidence)
-    wrong = unsaid(content, ground, {each.speaker for each in turns.values()})
-    if wrong is None and is_turned(content, quote, turns[quoted].content):
+    ground = "\n".join(turns[turn_id].content for turn_id in evidence)
+    wrong = unsaid(content, ground, {turn_id.speaker for turn_id in turns.values()})
+    if wrong is None and is_turned(content, quote, turns[quoted_turn].content):
         wrong = NEGATION
     if wrong is not None:
         return wrong
@@ -433,7 +437,7 @@ def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str
         event_time=_moment(item.get("event_time")),
         evidence=evidence,
         quote=quote,
-        quoted=quoted,
+        quoted=quoted_turn,
     )
 
 
@@ -446,10 +450,10 @@ def grounded(content: str, turns: Sequence[QuotedTurn]) -> float:
     """
     text = "\n".join(f"{turn.speaker} {turn.content}" for turn in turns)
     undated = _AGENT_PROPOSALS_DATE.sub(" ", content)
-    claimed, said = _stems(undated), _stems(text)
+    claimed, evidence_words = _stems(undated), _stems(text)
     if not claimed:
-        claimed, said = word_set(undated), word_set(text)
-    return len(claimed & said) / len(claimed) if claimed else 0.0
+        claimed, evidence_words = word_set(undated), word_set(text)
+    return len(claimed & evidence_words) / len(claimed) if claimed else 0.0
 
 
 def _wrong_value(item: Mapping[str, Any]) -> str | None:
@@ -471,7 +475,7 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
         return "certainty"
     if not isinstance(evidence, list) or not 0 < len(evidence) <= MAX_EVIDENCE:
         return "evidence"
-    if not all(isinstance(each, str) for each in evidence):
+    if not all(isinstance(turn_id, str) for turn_id in evidence):
         return "evidence"
     # In bytes, because some scripts say in three characters what takes eight letters.
     if not _is_text(quote) or len(quote.strip().encode()) < MIN_QUOTE_CHARS:
@@ -501,12 +505,12 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def _moment(given: Any) -> int | None:
+def _moment(value: Any) -> int | None:
     """Milliseconds of ISO 8601 text; None: no such text."""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         return None
     try:
-        return parse_time(given)
+        return parse_time(value)
     except (InvalidInput, OverflowError):
         return None
 

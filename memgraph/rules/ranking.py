@@ -116,17 +116,17 @@ def reciprocal_rank_fusion(
     # By name, so that the terms of a sum are added in one order.
     for name in sorted(legs):
         share = weights.get(name, 1.0)
-        for rank, one in enumerate(legs[name], start=1):
-            by_leg = ranks.get(one)
+        for rank, candidate in enumerate(legs[name], start=1):
+            by_leg = ranks.get(candidate)
             if by_leg is None:
-                ranks[one] = {name: rank}
-                scores[one] = share / (k + rank)
+                ranks[candidate] = {name: rank}
+                scores[candidate] = share / (k + rank)
             elif name not in by_leg:
                 by_leg[name] = rank
-                scores[one] += share / (k + rank)
+                scores[candidate] += share / (k + rank)
     # The second sort keeps the order of equals, reversed or not.
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
-    return [FusedCandidate(one, scores[one], ranks[one]) for one in order]
+    return [FusedCandidate(candidate, scores[candidate], ranks[candidate]) for candidate in order]
 
 
 def apply_modifiers(
@@ -182,24 +182,28 @@ MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED = 2, 3, 2
 
 
 def placed(
-    ranked: Sequence[str], before: Beside, behind: Beside, there: Collection[str], top_n: int
+    ranked: Sequence[str],
+    predecessors: Beside,
+    successors: Beside,
+    present: Collection[str],
+    top_n: int,
 ) -> dict[str, str]:
     """The ids to show, in order, each with the one beside which it stands: itself, most often.
 
     Args:
         ranked: ids, best first.
-        before: what goes right before an id: what amended it, and the later side of an open
+        predecessors: what goes right before an id: what amended it, and the later side of an open
             contradiction.
-        behind: what goes right behind it: the earlier side of an open contradiction, and what it
-            replaced.
-        there: the ids that can be shown.
+        successors: what goes right after an id: the earlier side of an open contradiction, and what
+            it replaced.
+        present: the ids that can be shown.
         top_n: how many, at most.
     """
     chosen: dict[str, str] = {}
-    for one in ranked:
-        for other in (*before.get(one, ()), one, *behind.get(one, ())):
+    for candidate in ranked:
+        for other in (*predecessors.get(candidate, ()), candidate, *successors.get(candidate, ())):
             if len(chosen) >= top_n:
                 return chosen
-            if other in there:
-                chosen.setdefault(other, one)
+            if other in present:
+                chosen.setdefault(other, candidate)
     return chosen

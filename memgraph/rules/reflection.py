@@ -46,7 +46,7 @@ def is_too_soon(others_at_ms: Iterable[int], now_ms: int, min_days_between: floa
     than the pause was made by a clock that was wrong, and would stop all others for as long.
     """
     pause = min_days_between * MS_PER_DAY
-    return any(abs(now_ms - each) < pause for each in others_at_ms)
+    return any(abs(now_ms - moment) < pause for moment in others_at_ms)
 
 
 def is_done(tags: Collection[str], attributes: Mapping[str, Any]) -> bool:
@@ -86,7 +86,7 @@ def is_stale(
 
 def highest(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     """Return the highest of several sensitivities; Public of none."""
-    return max(sensitivities, key=lambda each: each.level, default=Sensitivity.PUBLIC)
+    return max(sensitivities, key=lambda sensitivity: sensitivity.level, default=Sensitivity.PUBLIC)
 
 
 def _is_task(memory_type: MemoryType) -> bool:

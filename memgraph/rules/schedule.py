@@ -26,32 +26,32 @@ _LONGEST_SHIFT = timedelta(hours=3)
 def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
     """The last moment at or before ``now_ms``; None: there is none within fifty years."""
     now = _moment(now_ms, timezone)
-    for found in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
-        if found <= now_ms:
-            return found
+    for moment in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
+        if moment <= now_ms:
+            return moment
     return None
 
 
 def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
     """The first moment after ``now_ms``; None: there is none within fifty years."""
     now = _moment(now_ms, timezone)
-    for found in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
-        if found > now_ms:
-            return _first(expression, timezone, now_ms, found)
+    for moment in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
+        if moment > now_ms:
+            return _first(expression, timezone, now_ms, moment)
     return None
 
 
-def _first(expression: str, timezone: str, now_ms: int, found: int) -> int:
-    """The first moment after ``now_ms`` when ``found`` is one.
+def _first(expression: str, timezone: str, now_ms: int, moment: int) -> int:
+    """The first moment after ``now_ms`` when ``moment`` is one.
 
     Forwards, cronsim passes over moments of a day on which the clock moves by half an hour;
     backwards it finds them.
     """
-    earlier = latest_due(expression, timezone, found - 1)
+    earlier = latest_due(expression, timezone, moment - 1)
     while earlier is not None and earlier > now_ms:
-        found = earlier
-        earlier = latest_due(expression, timezone, found - 1)
-    return found
+        moment = earlier
+        earlier = latest_due(expression, timezone, moment - 1)
+    return moment
 
 
 def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:
@@ -61,8 +61,8 @@ def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int |
     """
     if not expression:
         return None
-    found = latest_due(expression, timezone, now_ms)
-    return found if found is not None and found > since_ms else None
+    due = latest_due(expression, timezone, now_ms)
+    return due if due is not None and due > since_ms else None
 
 
 def next_attempt(runs: Sequence[JobRun]) -> int | None:
@@ -77,7 +77,7 @@ def next_attempt(runs: Sequence[JobRun]) -> int | None:
     if not runs:
         return 0
     last = runs[-1]
-    tried = sum(each.error_code != STOPPED for each in runs)
+    tried = sum(run.error_code != STOPPED for run in runs)
     if last.state not in (JobState.FAILED, JobState.ABANDONED) or tried >= MAX_ATTEMPTS:
         return None
     if last.state is JobState.ABANDONED or last.ended_at is None:
@@ -92,21 +92,21 @@ def _moment(ms: int, timezone: str) -> datetime:
 
 
 def _moments(expression: str, start: datetime, *, reverse: bool) -> Iterator[int]:
-    found = CronSim(expression, start.astimezone(UTC).astimezone(start.tzinfo), reverse)
+    schedule = CronSim(expression, start.astimezone(UTC).astimezone(start.tzinfo), reverse)
     while True:
         try:
-            each = next(found)
+            moment = next(schedule)
         except (StopIteration, OverflowError):
             # Never within fifty years, or beyond the years that a date can have.
             return
-        yield round(each.timestamp()) * 1000
+        yield round(moment.timestamp()) * 1000
 
 
 ALL: Final = "all"
 _LIMIT = re.compile(r"(?P<name>[a-z_]+)(?:=(?P<rate>\d{1,3}(?:\.\d{1,9})?)(?P<percent>%)?)?")
 
 
-def limits_of(given: Iterable[str]) -> dict[HealthMetric, float]:
+def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
     """The highest rates that pass, 0..1, from texts such as ``stale=0.1``, ``stale=10%``, ``echo``.
 
     A name alone lets nothing pass; ``all`` stands for every measure that no other text names.
@@ -114,27 +114,27 @@ def limits_of(given: Iterable[str]) -> dict[HealthMetric, float]:
     Raises:
         InvalidInput: an unknown measure, one that is named twice, or a rate above 1.
     """
-    found: dict[str, float] = {}
-    for text in given:
+    limits: dict[str, float] = {}
+    for text in entries:
         match = _LIMIT.fullmatch(text)
         name = match["name"] if match else ""
         if match is None or (name != ALL and name not in set(HealthMetric)):
-            known = ", ".join([*HealthMetric, ALL])
+            names = ", ".join([*HealthMetric, ALL])
             raise InvalidInput(
-                f"a limit is NAME or NAME=RATE, such as stale=0.05 or stale=5%; names: {known}",
+                f"a limit is NAME or NAME=RATE, such as stale=0.05 or stale=5%; names: {names}",
                 field="fail_on",
             )
-        if name in found:
+        if name in limits:
             raise InvalidInput(f"{name} has two limits", field="fail_on")
         rate = float(match["rate"] or 0.0) / (100.0 if match["percent"] else 1.0)
         if rate > 1.0:
             raise InvalidInput(
                 f"{name}: a rate must be between 0 and 1, or 0% and 100%", field=name
             )
-        found[name] = rate
-    others = found.pop(ALL, None)
+        limits[name] = rate
+    others = limits.pop(ALL, None)
     rest = {} if others is None else dict.fromkeys(HealthMetric, others)
-    return rest | {HealthMetric(name): rate for name, rate in found.items()}
+    return rest | {HealthMetric(name): rate for name, rate in limits.items()}
 
 
 def rate_of(count: int, of: int) -> float:

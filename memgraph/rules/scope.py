@@ -68,7 +68,7 @@ class Viewer:
         put(self, "session_ids", _ids(self.session_ids, "session_ids"))
         if self.scopes is not _ALL_SCOPES:
             scopes = _collection(self.scopes, "scopes")
-            put(self, "scopes", frozenset(_known(Scope, each, "scopes") for each in scopes))
+            put(self, "scopes", frozenset(_known(Scope, scope, "scopes") for scope in scopes))
         if self.agent_id is not None:
             _ids((self.agent_id,), "agent_id")
         if not self.shared and self.agent_id is None:
@@ -81,24 +81,24 @@ class Viewer:
         return self.session_ids if scope is Scope.SESSION else frozenset()
 
 
-def _collection(given: object, name: str) -> Iterable[object]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+def _collection(value: object, name: str) -> Iterable[object]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InvalidInput(f"a viewer's {name} is a set, such as frozenset({{...}})", field=name)
-    return given
+    return value
 
 
-def _ids(given: object, name: str) -> frozenset[str]:
-    found: set[str] = set()
-    for each in _collection(given, name):
-        if not isinstance(each, str) or not each:
+def _ids(value: object, name: str) -> frozenset[str]:
+    ids: set[str] = set()
+    for item in _collection(value, name):
+        if not isinstance(item, str) or not item:
             raise InvalidInput(f"an id in a viewer's {name} must be non-empty text", field=name)
-        found.add(each)
-    return frozenset(found)
+        ids.add(item)
+    return frozenset(ids)
 
 
-def _known(kind: type[_EnumT], given: object, name: str) -> _EnumT:
-    if isinstance(given, str) and given in set(kind):
-        return kind(given)
+def _known(kind: type[_EnumT], value: object, name: str) -> _EnumT:
+    if isinstance(value, str) and value in set(kind):
+        return kind(value)
     raise InvalidInput(f"a viewer's {name}: one of {', '.join(kind)}", field=name)
 
 
@@ -164,8 +164,10 @@ def predicate(viewer: Viewer) -> ScopePredicate:
         if scope is Scope.GLOBAL:
             grants.append((scope, None))
         else:
-            grants.extend((scope, one) for one in sorted(viewer.scope_ids(scope)))
-    allowed = tuple(one for one in Sensitivity if one.level <= viewer.clearance.level)
+            grants.extend((scope, scope_id) for scope_id in sorted(viewer.scope_ids(scope)))
+    allowed = tuple(
+        scope_id for scope_id in Sensitivity if scope_id.level <= viewer.clearance.level
+    )
     return ScopePredicate(allowed, tuple(grants), viewer.agent_id, viewer.shared)
 
 
@@ -199,14 +201,14 @@ def narrow(
     )
 
 
-def _subset(name: str, asked: Iterable[_T] | None, granted: frozenset[_T]) -> frozenset[_T]:
-    if asked is None:
+def _subset(name: str, requested: Iterable[_T] | None, granted: frozenset[_T]) -> frozenset[_T]:
+    if requested is None:
         return granted
-    wanted = frozenset(asked)
+    values = frozenset(requested)
     # Cutting the request down in silence would look like an empty memory.
-    if not wanted <= granted:
+    if not values <= granted:
         raise _too_far(name)
-    return wanted
+    return values
 
 
 def _too_far(name: str) -> AccessDenied:
@@ -227,19 +229,21 @@ def _scope_denial(
     viewer: Viewer, scope: str | None, scope_id: str | None
 ) -> VisibilityReason | None:
     try:
-        known = Scope(scope) if scope is not None else None
+        known_scope = Scope(scope) if scope is not None else None
     except ValueError:
-        known = None
-    if known is None:
+        known_scope = None
+    if known_scope is None:
         return VisibilityReason.SCOPE_UNKNOWN
-    if known not in viewer.scopes:
+    if known_scope not in viewer.scopes:
         return VisibilityReason.SCOPE_NOT_REQUESTED
     # Global needs no id, and one that stands there by mistake hides nothing.
-    if known is Scope.GLOBAL:
+    if known_scope is Scope.GLOBAL:
         return None
     if not scope_id:
         return VisibilityReason.SCOPE_ID_MISSING
-    return None if scope_id in viewer.scope_ids(known) else VisibilityReason.SCOPE_ID_NOT_GRANTED
+    return (
+        None if scope_id in viewer.scope_ids(known_scope) else VisibilityReason.SCOPE_ID_NOT_GRANTED
+    )
 
 
 def _agent_denial(viewer: Viewer, agent_id: str | None) -> VisibilityReason | None:
@@ -271,7 +275,7 @@ def viewer_of(fields: Mapping[str, Any]) -> Viewer:
         clearance=Sensitivity(fields["clearance"]),
         project_ids=frozenset(fields["project_ids"]),
         session_ids=frozenset(fields["session_ids"]),
-        scopes=frozenset(Scope(each) for each in fields["scopes"]),
+        scopes=frozenset(Scope(scope) for scope in fields["scopes"]),
         agent_id=fields["agent_id"],
         shared=fields["shared"],
     )
@@ -298,23 +302,27 @@ def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
     """
     return {
         **fields,
-        "project_ids": [one for one in fields.get("project_ids", ()) if one in reader.project_ids],
-        "session_ids": [one for one in fields.get("session_ids", ()) if one in reader.session_ids],
+        "project_ids": [
+            scope_id for scope_id in fields.get("project_ids", ()) if scope_id in reader.project_ids
+        ],
+        "session_ids": [
+            scope_id for scope_id in fields.get("session_ids", ()) if scope_id in reader.session_ids
+        ],
     }
 
 
-def asked_of(asked: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
+def asked_of(request: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
     """Return the part of a receipt's request that a reader may see: its granted places."""
-    told = dict(asked)
+    visible = dict(request)
     for name, open_ in _places(reader).items():
-        if name in asked:
-            told[name] = [one for one in asked[name] if one in open_]
-    return told
+        if name in request:
+            visible[name] = [scope_id for scope_id in request[name] if scope_id in open_]
+    return visible
 
 
-def asks_within(asked: Mapping[str, Any], reader: Viewer) -> bool:
+def asks_within(request: Mapping[str, Any], reader: Viewer) -> bool:
     """Return True when a reader was granted every place that a request names."""
-    return all(open_.issuperset(asked.get(name, ())) for name, open_ in _places(reader).items())
+    return all(open_.issuperset(request.get(name, ())) for name, open_ in _places(reader).items())
 
 
 def _places(reader: Viewer) -> dict[str, frozenset[str]]:

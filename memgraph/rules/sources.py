@@ -46,9 +46,9 @@ def part_of(locator: str | None) -> FilePart | None:
     """The part that a locator names; None: it names none that is known."""
     if locator is None:
         return None
-    found = _LINES.fullmatch(locator)
-    if found is not None and 1 <= int(found[1]) <= int(found[2]):
-        return FilePart(int(found[1]), int(found[2]))
+    match = _LINES.fullmatch(locator)
+    if match is not None and 1 <= int(match[1]) <= int(match[2]):
+        return FilePart(int(match[1]), int(match[2]))
     if locator == "#":
         return FilePart()
     return FilePart(pointer=locator) if locator.startswith("/") else None
@@ -96,17 +96,19 @@ def texts_of(
     """
     hidden = list(hidden)
     if part.pointer is not None:
-        shown = not any(each.hides(part) for each in hidden)
-        value = text.value_at(part.pointer) if shown else None
+        is_visible = not any(part_hidden.hides(part) for part_hidden in hidden)
+        value = text.value_at(part.pointer) if is_visible else None
         lines = [] if value is None else value.split("\n")
         yield from ((None, line) for line in lines)
         return
-    if any(each.first is None for each in hidden):
+    if any(part_hidden.first is None for part_hidden in hidden):
         return
     lines = text.lines
     first, last = part.first or 1, min(part.last or len(lines), len(lines))
     for number in range(first, last + 1):
-        if not any((each.first or 0) <= number <= (each.last or 0) for each in hidden):
+        if not any(
+            (part_hidden.first or 0) <= number <= (part_hidden.last or 0) for part_hidden in hidden
+        ):
             yield number, lines[number - 1]
 
 
@@ -130,7 +132,7 @@ def line_spans(data: bytes) -> list[tuple[int, int]]:
     encoding = encoding_of(data)
     ends: Iterable[tuple[int, int]]
     if encoding == UTF8:
-        ends = (each.span() for each in _BYTE_ENDS.finditer(data))
+        ends = (match.span() for match in _BYTE_ENDS.finditer(data))
     else:
         # Two bytes are one unit, whatever stands in them; an odd one at the end is no part of any.
         ends = _unit_ends(data[: len(data) // 2 * 2].decode(encoding, "surrogatepass"))
@@ -143,11 +145,11 @@ def line_spans(data: bytes) -> list[tuple[int, int]]:
 
 def _unit_ends(text: str) -> Iterator[tuple[int, int]]:
     units = last = 0
-    for each in _ENDS.finditer(text):
-        units += _units(text[last : each.start()])
-        yield 2 * units, 2 * (units + len(each[0]))
-        units, last = units + len(each[0]), each.end()
+    for match in _ENDS.finditer(text):
+        units += _units(text[last : match.start()])
+        yield 2 * units, 2 * (units + len(match[0]))
+        units, last = units + len(match[0]), match.end()
 
 
 def _units(text: str) -> int:
-    return len(text) + sum(each > "\uffff" for each in text)
+    return len(text) + sum(char > "\uffff" for char in text)

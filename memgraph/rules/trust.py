@@ -60,14 +60,14 @@ class CaptureFacts(NamedTuple):
     @property
     def names(self) -> frozenset[NamedSource]:
         """All its names; a conversation and the session of a turn are one thing."""
-        given = (
+        values = (
             (SourceName.PATH, self.source_path),
             (SourceName.CONVERSATION, self.conversation_id),
             (SourceName.CONVERSATION, self.session_id),
             (SourceName.RUN, self.workflow_run_id),
             (SourceName.CONTENT, self.content_sha256),
         )
-        return frozenset(NamedSource(kind, name) for kind, name in given if name)
+        return frozenset(NamedSource(kind, name) for kind, name in values if name)
 
     @staticmethod
     def of_session(session_id: str) -> frozenset[NamedSource]:
@@ -97,23 +97,23 @@ class TrustRules:
 
     @classmethod
     def of(
-        cls, settings: TrustSettings, told: Mapping[NamedSource, AssignedTrust] | None = None
+        cls, settings: TrustSettings, assigned: Mapping[NamedSource, AssignedTrust] | None = None
     ) -> TrustRules:
         """Return the trust by the settings and the operators."""
         captors, types = settings.captured_by, settings.source_type
         quotas = settings.max_memories
         return cls(
-            {one: TrustTier(getattr(captors, one.value)) for one in CapturedBy},
-            {one: TrustTier(getattr(types, one.value)) for one in SourceType},
-            {one: getattr(quotas, one.value) for one in TrustTier},
-            told or {},
+            {item: TrustTier(getattr(captors, item.value)) for item in CapturedBy},
+            {item: TrustTier(getattr(types, item.value)) for item in SourceType},
+            {item: getattr(quotas, item.value) for item in TrustTier},
+            assigned or {},
         )
 
     @property
     def tiers(self) -> frozenset[TrustTier]:
         """The tiers that a source may have."""
-        told = (each.tier for each in self.told.values())
-        return frozenset((*self.captured_by.values(), *self.source_type.values(), *told))
+        assigned = (trust.tier for trust in self.told.values())
+        return frozenset((*self.captured_by.values(), *self.source_type.values(), *assigned))
 
     @property
     def uniform(self) -> bool:
@@ -123,8 +123,8 @@ class TrustRules:
     @property
     def unlimited(self) -> bool:
         """Return True when nothing is counted: no source of a tier that is in use has a quota."""
-        told = any(each.max_memories is not None for each in self.told.values())
-        return not told and not any(self.max_memories[each] for each in self.tiers)
+        has_quota = any(entry.max_memories is not None for entry in self.told.values())
+        return not has_quota and not any(self.max_memories[tier] for tier in self.tiers)
 
     def tier(self, source: CaptureFacts) -> TrustTier:
         """Return how far a source is trusted.
@@ -132,23 +132,27 @@ class TrustRules:
         Of a path the longest that was told counts: the file before its folder. Of several names
         that were told the lowest tier does; where none was, the lower of the settings' two.
         """
-        found = [each.tier for _, each in self._told_of(source)]
-        if found:
-            return lowest(found)
+        tiers = [trust.tier for _, trust in self._told_of(source)]
+        if tiers:
+            return lowest(tiers)
         return lowest((self.captured_by[source.captured_by], self.source_type[source.source_type]))
 
     def quotas(self, source: CaptureFacts) -> list[Quota]:
         """Return the quota of each name of a source, and of each folder that has one."""
-        found: dict[NamedSource, int] = {}
+        limits: dict[NamedSource, int] = {}
         by_default = self.max_memories[self.tier(source)]
-        for named in source.names:
+        for name in source.names:
             if by_default:
-                found[named] = by_default
-            for one in _with_folders(named):
-                if one in self.told:
-                    tier, most = self.told[one]
-                    found[one] = self.max_memories[tier] or _NO_QUOTA if most is None else most
-        return sorted(Quota(one, most) for one, most in found.items() if most != _NO_QUOTA)
+                limits[name] = by_default
+            for source_name in _with_folders(name):
+                if source_name in self.told:
+                    tier, limit = self.told[source_name]
+                    limits[source_name] = (
+                        self.max_memories[tier] or _NO_QUOTA if limit is None else limit
+                    )
+        return sorted(
+            Quota(source_name, limit) for source_name, limit in limits.items() if limit != _NO_QUOTA
+        )
 
     def is_told(self, source: CaptureFacts) -> bool:
         """Return True when an operator said something of it, or of a folder in which it lies."""
@@ -161,10 +165,10 @@ class TrustRules:
         return frozenset(self._told_of(source))
 
     def _told_of(self, source: CaptureFacts) -> Iterator[tuple[NamedSource, AssignedTrust]]:
-        for named in source.names:
-            for one in _with_folders(named):
-                if one in self.told:
-                    yield one, self.told[one]
+        for name in source.names:
+            for source_name in _with_folders(name):
+                if source_name in self.told:
+                    yield source_name, self.told[source_name]
                     break
 
 
@@ -193,17 +197,17 @@ class TrustFacts:
 
 def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
     """The least trusted of several. Raises ValueError: of none."""
-    return min(tiers, key=lambda each: each.level)
+    return min(tiers, key=lambda tier: tier.level)
 
 
-def ceiling(standing: TrustFacts, trust: TrustRules) -> TrustTier:
+def ceiling(facts: TrustFacts, trust: TrustRules) -> TrustTier:
     """The tier of the best source that says a memory: what protects it."""
-    tiers = [trust.tier(each) for each in standing.saying]
-    return max(tiers, key=lambda each: each.level)
+    tiers = [trust.tier(tier) for tier in facts.saying]
+    return max(tiers, key=lambda tier: tier.level)
 
 
 def floors(
-    wanted: Iterable[str], standings: Mapping[str, TrustFacts], trust: TrustRules
+    memory_ids: Iterable[str], standings: Mapping[str, TrustFacts], trust: TrustRules
 ) -> dict[str, TrustTier]:
     """The tier of the least that each of some memories stands on: with which it may replace.
 
@@ -211,34 +215,34 @@ def floors(
     sources count for nothing here: they neither lower what was said before, nor lift what stands
     on a low ground. Nor does a memory count that is among its own grounds.
     """
-    own = {one: trust.tier(each.own) for one, each in standings.items()}
-    return {one: _floor(one, standings, own) for one in wanted}
+    own = {memory_id: trust.tier(facts.own) for memory_id, facts in standings.items()}
+    return {memory_id: _floor(memory_id, standings, own) for memory_id in memory_ids}
 
 
 def _floor(
     memory_id: str, standings: Mapping[str, TrustFacts], own: Mapping[str, TrustTier]
 ) -> TrustTier:
-    floor, seen, waiting = TrustTier.HIGH, {memory_id}, [memory_id]
+    floor, visited, waiting = TrustTier.HIGH, {memory_id}, [memory_id]
     while waiting:
-        one = waiting.pop()
-        if one not in standings:
+        current = waiting.pop()
+        if current not in standings:
             return TrustTier.LOW
-        floor = lowest((floor, own[one]))
-        for ground in standings[one].grounds:
-            if ground not in seen:
-                seen.add(ground)
+        floor = lowest((floor, own[current]))
+        for ground in standings[current].grounds:
+            if ground not in visited:
+                visited.add(ground)
                 waiting.append(ground)
     return floor
 
 
-def _with_folders(named: NamedSource) -> Iterator[NamedSource]:
+def _with_folders(source: NamedSource) -> Iterator[NamedSource]:
     """A name, and for a path every folder above it, the nearest first."""
-    yield named
-    if named.kind is SourceName.PATH:
-        path = named.name
+    yield source
+    if source.kind is SourceName.PATH:
+        path = source.name
         while "/" in path:
             path = path.rpartition("/")[0]
-            yield NamedSource(named.kind, path or "/")
+            yield NamedSource(source.kind, path or "/")
 
 
 # A share of an answer's places for each source, so that no single one fills an answer. Pure.
@@ -276,35 +280,43 @@ def most_of(share: float, places: int) -> int:
     return max(math.ceil(share * places), 1)
 
 
-def crowding(claims: Iterable[PlaceClaim], most: int) -> frozenset[NamedSource]:
+def crowding(claims: Iterable[PlaceClaim], limit: int) -> frozenset[NamedSource]:
     """Return the names of sources with more bounded claims than their share."""
-    held = Counter(name for each in claims if each.bounded for name in each.names)
-    return frozenset(name for name, count in held.items() if count > most)
+    places = Counter(name for claim in claims if claim.bounded for name in claim.names)
+    return frozenset(name for name, count in places.items() if count > limit)
 
 
-def flooding(found: Collection[frozenset[NamedSource]], crowd: Collection[NamedSource]) -> bool:
+def flooding(
+    names_of_results: Collection[frozenset[NamedSource]], crowd: Collection[NamedSource]
+) -> bool:
     """Return whether one of a crowd holds more than `FLOOD` of what a search found.
 
     Args:
-        found: the names of the source of each memory.
+        names_of_results: the names of the source of each memory.
     """
-    held = Counter(name for names in found for name in names if name in crowd)
-    return max(held.values(), default=0) > FLOOD * len(found)
+    places = Counter(name for names in names_of_results for name in names if name in crowd)
+    return max(places.values(), default=0) > FLOOD * len(names_of_results)
 
 
 def contested(claims: Iterable[PlaceClaim], crowd: Collection[NamedSource]) -> bool:
     """Return whether `RIVALS` other sources are comparably relevant to the best of a crowd."""
     claims = list(claims)
-    best = max((each.relevance for each in claims if not each.names.isdisjoint(crowd)), default=0.0)
-    rivals, known = 0, set(crowd)
-    for each in claims:
-        if each.names and known.isdisjoint(each.names) and each.relevance >= COMPARABLE * best:
+    best = max(
+        (claim.relevance for claim in claims if not claim.names.isdisjoint(crowd)), default=0.0
+    )
+    rivals, crowd_names = 0, set(crowd)
+    for claim in claims:
+        if (
+            claim.names
+            and crowd_names.isdisjoint(claim.names)
+            and claim.relevance >= COMPARABLE * best
+        ):
             rivals += 1
-            known |= each.names
+            crowd_names |= claim.names
     return rivals >= RIVALS
 
 
-def shared(claims: Sequence[PlaceClaim], places: int, most: int) -> list[int]:
+def shared(claims: Sequence[PlaceClaim], places: int, limit: int) -> list[int]:
     """Return the order of claims, as indices, in which no source holds more than its share.
 
     A claim beyond its source's share gives way to the next one of another source that is
@@ -313,27 +325,27 @@ def shared(claims: Sequence[PlaceClaim], places: int, most: int) -> list[int]:
     Args:
         claims: best first.
         places: of the answer; what comes behind them keeps its order.
-        most: places of one source.
+        limit: places of one source.
     """
-    left = list(range(len(claims)))
-    held: Counter[NamedSource] = Counter()
+    remaining = list(range(len(claims)))
+    places_of: Counter[NamedSource] = Counter()
     order: list[int] = []
 
     def is_over(claim: PlaceClaim) -> bool:
-        return claim.bounded and any(held[name] >= most for name in claim.names)
+        return claim.bounded and any(places_of[name] >= limit for name in claim.names)
 
-    while left and len(order) < places:
+    while remaining and len(order) < places:
         at = 0
-        first = claims[left[0]]
+        first = claims[remaining[0]]
         if is_over(first):
             enough = COMPARABLE * first.relevance
             others = (
                 place
-                for place, one in enumerate(left)
-                if not is_over(claims[one]) and claims[one].relevance >= enough
+                for place, claim_at in enumerate(remaining)
+                if not is_over(claims[claim_at]) and claims[claim_at].relevance >= enough
             )
             at = next(others, 0)
-        chosen = left.pop(at)
-        held.update(claims[chosen].names)
+        chosen = remaining.pop(at)
+        places_of.update(claims[chosen].names)
         order.append(chosen)
-    return [*order, *left]
+    return [*order, *remaining]

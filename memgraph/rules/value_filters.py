@@ -18,24 +18,24 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 OPERATORS: Final = ("$eq", "$ne", *_ORDERS)
 
 
-def check(wanted: Mapping[str, Any]) -> None:
+def check(filters: Mapping[str, Any]) -> None:
     """Check that a filter is valid.
 
     Raises:
         InvalidInput: it has an operator nobody knows, beside one a field, orders by what is
             neither a number nor text, or is deeper than a value may be.
     """
-    _check_all(wanted.values(), 1)
+    _check_all(filters.values(), 1)
 
 
-def matches(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return True when each field of ``wanted`` fits that of ``value``; one that is not there is
+def matches(value: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+    """Return True when each field of ``filters`` fits that of ``value``; one that is not there is
     None.
 
     Numbers, and texts that are numbers, are ordered as numbers, other texts as texts. What is
     neither fulfils no order, nor does a number beside a text that is none.
     """
-    return all(_fits(value.get(name), condition) for name, condition in wanted.items())
+    return all(_fits(value.get(name), condition) for name, condition in filters.items())
 
 
 def _is_comparison(condition: Any) -> bool:
@@ -45,8 +45,8 @@ def _is_comparison(condition: Any) -> bool:
 def _check_all(conditions: Iterable[Any], depth: int) -> None:
     if depth > MAX_DEPTH:
         raise InvalidInput(f"a filter must not be nested deeper than {MAX_DEPTH}", field="filter")
-    for each in conditions:
-        _check_condition(each, depth)
+    for condition in conditions:
+        _check_condition(condition, depth)
 
 
 def _check_condition(condition: Any, depth: int) -> None:
@@ -63,31 +63,31 @@ def _check_condition(condition: Any, depth: int) -> None:
         _check_all(condition, depth + 1)
 
 
-def _fits(found: Any, condition: Any) -> bool:
+def _fits(value: Any, condition: Any) -> bool:
     if _is_comparison(condition):
-        return all(_compares(found, name, bound) for name, bound in condition.items())
+        return all(_compares(value, name, bound) for name, bound in condition.items())
     if isinstance(condition, Mapping):
-        return isinstance(found, Mapping) and matches(found, condition)
+        return isinstance(value, Mapping) and matches(value, condition)
     if isinstance(condition, list | tuple):
         return (
-            isinstance(found, list | tuple)
-            and len(found) == len(condition)
-            and all(_fits(one, other) for one, other in zip(found, condition, strict=True))
+            isinstance(value, list | tuple)
+            and len(value) == len(condition)
+            and all(_fits(part, other) for part, other in zip(value, condition, strict=True))
         )
-    return bool(found == condition)
+    return bool(value == condition)
 
 
-def _compares(found: Any, name: str, bound: Any) -> bool:
+def _compares(value: Any, name: str, bound: Any) -> bool:
     if name == "$eq":
-        return bool(found == bound)
+        return bool(value == bound)
     if name == "$ne":
-        return bool(found != bound)
-    one, other = _number(found), _number(bound)
-    if one is not None and other is not None:
-        return _ORDERS[name](one, other)
-    if one is not None or other is not None:
+        return bool(value != bound)
+    number, limit = _number(value), _number(bound)
+    if number is not None and limit is not None:
+        return _ORDERS[name](number, limit)
+    if number is not None or limit is not None:
         return False
-    return isinstance(found, str) and isinstance(bound, str) and _ORDERS[name](found, bound)
+    return isinstance(value, str) and isinstance(bound, str) and _ORDERS[name](value, bound)
 
 
 def _number(value: Any) -> int | float | None:

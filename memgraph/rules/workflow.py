@@ -128,20 +128,20 @@ class LineReader:
             self._head(heading[1], holds=True)
             return
         bullet = _BULLET.match(bare)
-        said = bare[bullet.end() :] if bullet else bare
-        if self._boxed(said, indent) or self._labelled(said, indent, listed=bullet is not None):
+        text = bare[bullet.end() :] if bullet else bare
+        if self._boxed(text, indent) or self._labelled(text, indent, listed=bullet is not None):
             return
         if bullet is not None and self._heading is not None:
-            self._begin(said, self._heading, indent)
+            self._begin(text, self._heading, indent)
         elif self._open and indent > self._open[-1].indent and bullet is None:
-            self._open[-1].parts.append(said)
+            self._open[-1].parts.append(text)
             self._open[-1].last = self._number
         elif bullet is None:
             self._plain(bare, indent)
         else:
             self._close_down_to(indent)
             self._end_prose()
-            self._prose.append(said)
+            self._prose.append(text)
 
     def _plain(self, bare: str, indent: int) -> None:
         emphasised = _EMPHASISED.match(bare)
@@ -186,19 +186,19 @@ class LineReader:
         self._heading = type_named(title.strip("*_ :"))
         self._holds = holds
 
-    def _boxed(self, said: str, indent: int) -> bool:
-        box = _BOX.match(said)
+    def _boxed(self, line: str, indent: int) -> bool:
+        box = _BOX.match(line)
         if box is None:
             return False
-        text = said[box.end() :]
+        text = line[box.end() :]
         if box[1] == " ":
             self._begin(text, MemoryType.TODO, indent)
         else:
             self._begin(f"{TICKED}{text}", MemoryType.EVENT, indent)
         return True
 
-    def _labelled(self, said: str, indent: int, *, listed: bool) -> bool:
-        label = _LABEL.match(said)
+    def _labelled(self, line: str, indent: int, *, listed: bool) -> bool:
+        label = _LABEL.match(line)
         if label is None:
             return False
         text = (label[2] or "").strip()
@@ -226,8 +226,8 @@ class LineReader:
         """Close the open statements at this indentation or deeper, and take their parents."""
         while self._open and self._open[-1].indent >= indent:
             self._close(self._open.pop())
-        for each in self._open:
-            self._take(each)
+        for heading in self._open:
+            self._take(heading)
 
     def _close_all(self) -> None:
         self._end_prose()
@@ -316,14 +316,14 @@ def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
 
 def _without_own_output(text: str) -> tuple[str, int]:
     """Remove the memory's own bulletins and blocks; return the rest and how many there were."""
-    kept: list[str] = []
-    found = 0
+    remaining: list[str] = []
+    count = 0
     for is_json, lines in _parts(text):
         part = "".join(lines)
         bare, own = (part, 0) if is_json else without_own_output(part)
-        found += own
-        kept.append(bare)
-    return "".join(kept), found
+        count += own
+        remaining.append(bare)
+    return "".join(remaining), count
 
 
 def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
@@ -367,20 +367,20 @@ class _Values:
         """A value found at a pointer; ``kind``: what the key above says its statements are."""
         stack = [(value, pointer, kind, 0)]
         while stack:
-            found, at, known, depth = stack.pop()
+            current, at, names, depth = stack.pop()
             if self._into.full:
                 self._into.reject(self._prefix + at, "too_many")
                 return
             if depth > MAX_DEPTH:
                 self._into.reject(self._prefix + at, "too_deep")
-            elif isinstance(found, Mapping):
-                stack.extend(reversed(self._mapping(found, at, known, depth + 1)))
-            elif isinstance(found, list | tuple):
-                shown = found[: self._some(len(found), at)]
-                inside = [(each, f"{at}/{n}", known, depth + 1) for n, each in enumerate(shown)]
+            elif isinstance(current, Mapping):
+                stack.extend(reversed(self._mapping(current, at, names, depth + 1)))
+            elif isinstance(current, list | tuple):
+                items = current[: self._some(len(current), at)]
+                inside = [(item, f"{at}/{n}", names, depth + 1) for n, item in enumerate(items)]
                 stack.extend(reversed(inside))
-            elif isinstance(found, str) and known is not None:
-                self._into.add(found, known, self._prefix + at)
+            elif isinstance(current, str) and names is not None:
+                self._into.add(current, names, self._prefix + at)
 
     def _some(self, count: int, at: str) -> int:
         """Return how many of so many values may be looked at; of all values of an output 5,000."""
@@ -395,31 +395,31 @@ class _Values:
     ) -> list[tuple[Any, str, MemoryType | None, int]]:
         """Takes a statement, or gives what is inside."""
         stated = value.get("type", value.get("kind"))
-        named = type_named(stated) if isinstance(stated, str) else None
+        memory_type = type_named(stated) if isinstance(stated, str) else None
         content = next((value[n] for n in _CONTENT if isinstance(value.get(n), str)), None)
         if content is not None and (kind is not None or isinstance(stated, str)):
             # The key above says it; what stands inside only where that says nothing.
-            chosen = kind or named
+            chosen = kind or memory_type
             if chosen is None:
                 self._into.reject(self._prefix + at, "type")
             else:
                 self._statement(value, content, chosen, at)
             return []
         inside: list[tuple[Any, str, MemoryType | None, int]] = []
-        for name, each in islice(value.items(), self._some(len(value), at)):
+        for name, item in islice(value.items(), self._some(len(value), at)):
             pointer = f"{at}/{_escaped(str(name))}"
             below = type_named(str(name)) or (kind if str(name).casefold() in _LISTS else None)
-            if below is None and isinstance(each, str):
+            if below is None and isinstance(item, str):
                 if str(name).casefold() in _TEXTS:
-                    _read_text(each, self._into, f"{self._prefix}{pointer}#")
+                    _read_text(item, self._into, f"{self._prefix}{pointer}#")
             else:
-                inside.append((each, pointer, below, depth))
+                inside.append((item, pointer, below, depth))
         return inside
 
     def _statement(self, value: Mapping[Any, Any], content: str, kind: MemoryType, at: str) -> None:
         where = self._prefix + at
         name = value.get("key", value.get("id"))
-        if any(_is_ours(value.get(each)) for each in ("id", "memory_id", "receipt_id")):
+        if any(_is_ours(value.get(item)) for item in ("id", "memory_id", "receipt_id")):
             self._into.reject(where, "own_output")
             return
         key = self._into.add(
@@ -433,30 +433,30 @@ class _Values:
         )
         if key is None:
             return
-        for label, each in islice(value.items(), MAX_TAGS * 4):
+        for label, item in islice(value.items(), MAX_TAGS * 4):
             pointer = f"{where}/{_escaped(str(label))}"
             relation = relation_named(str(label))
             if relation is not None:
-                self._into.named_later(key, relation, _texts(each), pointer)
+                self._into.named_later(key, relation, _texts(item), pointer)
             elif _SELF_PRAISE.fullmatch(str(label)):
                 self._into.reject(pointer, "not_believed")
 
 
-def _tags(given: Any) -> tuple[str, ...]:
-    named = [tidy(each)[:MAX_TAG_CHARS] for each in _texts(given)]
-    return tuple(dict.fromkeys(each for each in named if each))
+def _tags(value: Any) -> tuple[str, ...]:
+    tags = [tidy(item)[:MAX_TAG_CHARS] for item in _texts(value)]
+    return tuple(dict.fromkeys(item for item in tags if item))
 
 
-def _texts(given: Any) -> list[str]:
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, list | tuple):
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list | tuple):
         return []
-    return [each for each in given[:MAX_REFERENCES] if isinstance(each, str)]
+    return [item for item in value[:MAX_REFERENCES] if isinstance(item, str)]
 
 
-def _is_ours(given: Any) -> bool:
-    return isinstance(given, str) and OUR_ID.fullmatch(given) is not None
+def _is_ours(value: Any) -> bool:
+    return isinstance(value, str) and OUR_ID.fullmatch(value) is not None
 
 
 def _escaped(name: str) -> str:

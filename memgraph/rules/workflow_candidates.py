@@ -146,10 +146,10 @@ class CandidateCollector:
             self.reject(locator, refused)
             return None
         identity = (content_hash(text), kind)
-        known = self._known.get(identity)
-        if known is not None:
+        existing = self._known.get(identity)
+        if existing is not None:
             self.reject(locator, "repeated")
-            return known.key
+            return existing.key
         if self.full:
             self.reject(locator, "too_many")
             return None
@@ -164,8 +164,8 @@ class CandidateCollector:
         )
         self._drafts.append(draft)
         self._known[identity] = draft
-        for each in filter(None, (name, _folded(text))):
-            self._named.setdefault(each, draft)
+        for label in filter(None, (name, _folded(text))):
+            self._named.setdefault(label, draft)
         return draft.key
 
     def caused_by(self, key: str, reference: str, locator: str) -> None:
@@ -180,10 +180,10 @@ class CandidateCollector:
         if not self._join(key, "part_of", reference, locator):
             self.reject(locator, "reference")
 
-    def part_of_key(self, key: str, whole: str, locator: str) -> None:
+    def part_of_key(self, key: str, key_of_whole: str, locator: str) -> None:
         """One statement stands under another."""
-        if key != whole:
-            self._link(self._draft(key).part_of, f"#{whole}", locator)
+        if key != key_of_whole:
+            self._link(self._draft(key).part_of, f"#{key_of_whole}", locator)
 
     def named_later(self, key: str, relation: str, names: list[str], locator: str) -> None:
         """References that may be to a statement further on; resolved by ``done``."""
@@ -200,36 +200,36 @@ class CandidateCollector:
         self._later.clear()
         if not self._drafts and not self._rejections:
             self.reject("", "nothing_found")
-        taken = tuple(
+        candidates = tuple(
             WorkflowCandidate(
-                key=each.key,
-                content=each.content,
-                type=each.type,
-                importance=each.importance,
-                confidence=each.confidence,
-                locator=each.locator,
-                tags=each.tags,
-                caused_by=tuple(each.caused_by),
-                part_of=tuple(each.part_of),
+                key=item.key,
+                content=item.content,
+                type=item.type,
+                importance=item.importance,
+                confidence=item.confidence,
+                locator=item.locator,
+                tags=item.tags,
+                caused_by=tuple(item.caused_by),
+                part_of=tuple(item.part_of),
             )
-            for each in self._drafts
+            for item in self._drafts
         )
-        return taken, tuple(self._rejections)
+        return candidates, tuple(self._rejections)
 
     def _draft(self, key: str) -> _Draft:
         return self._drafts[int(key[1:])]
 
     def _join(self, key: str, relation: str, reference: str, locator: str) -> bool:
         links: list[str] = getattr(self._draft(key), relation)
-        ids = [each[0] for each in _ID.finditer(reference)]
-        for each in ids:
-            self._link(links, each, locator)
+        ids = [match[0] for match in _ID.finditer(reference)]
+        for match in ids:
+            self._link(links, match, locator)
         if ids:
             return True
-        known = self._named.get(reference.lstrip("#")) or self._named.get(_folded(tidy(reference)))
-        if known is None or known.key == key:
+        target = self._named.get(reference.lstrip("#")) or self._named.get(_folded(tidy(reference)))
+        if target is None or target.key == key:
             return False
-        self._link(links, f"#{known.key}", locator)
+        self._link(links, f"#{target.key}", locator)
         return True
 
     def _link(self, links: list[str], reference: str, locator: str) -> None:
@@ -240,26 +240,26 @@ class CandidateCollector:
             return
         links.append(reference)
 
-    def _importance(self, given: Any, kind: MemoryType, locator: str) -> int:
+    def _importance(self, value: Any, kind: MemoryType, locator: str) -> int:
         usual = DEFAULT_IMPORTANCE[kind]
-        if given is None:
+        if value is None:
             return usual
-        if isinstance(given, bool) or not isinstance(given, int):
+        if isinstance(value, bool) or not isinstance(value, int):
             self.reject(locator, "importance")
             return usual
-        if not 0 <= given <= MAX_IMPORTANCE:
+        if not 0 <= value <= MAX_IMPORTANCE:
             self.reject(locator, "importance")
-        return min(max(given, 0), MAX_IMPORTANCE)
+        return min(max(value, 0), MAX_IMPORTANCE)
 
-    def _confidence(self, given: Any, locator: str) -> float:
-        if given is None:
+    def _confidence(self, value: Any, locator: str) -> float:
+        if value is None:
             return DEFAULT_CONFIDENCE
-        if isinstance(given, bool) or not isinstance(given, int | float) or given != given:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
             self.reject(locator, "confidence")
             return DEFAULT_CONFIDENCE
-        if not 0 <= given <= MAX_CONFIDENCE:
+        if not 0 <= value <= MAX_CONFIDENCE:
             self.reject(locator, "confidence")
-        return float(min(max(given, 0), MAX_CONFIDENCE))
+        return float(min(max(value, 0), MAX_CONFIDENCE))
 
 
 def type_named(name: str) -> MemoryType | None:

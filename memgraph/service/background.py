@@ -149,10 +149,10 @@ class BackgroundWork:
                 self._wake.clear()
                 if self._later is not None:
                     until = min(until, self._later)
-            left = until - time.monotonic()
-            if left <= 0:
+            remaining_s = until - time.monotonic()
+            if remaining_s <= 0:
                 return
-            self._wake.wait(left)
+            self._wake.wait(remaining_s)
 
     def _settle(self) -> None:
         deadline = time.monotonic() + self.LONGEST_SETTLE_S

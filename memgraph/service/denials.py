@@ -45,11 +45,11 @@ class Denial(NamedTuple):
     @property
     def told(self) -> dict[str, str]:
         """Return what log and journal hold: no content and no name, but the name's digest."""
-        told = {"field": self.field, "code": self.code}
+        details = {"field": self.field, "code": self.code}
         if self.asked is not None:
             name = self.asked.encode("utf-8", "surrogatepass")
-            told[_DIGEST] = hashlib.sha256(name).hexdigest()
-        return told
+            details[_DIGEST] = hashlib.sha256(name).hexdigest()
+        return details
 
 
 class _Refusal(NamedTuple):
@@ -85,11 +85,11 @@ class DenialLog:
         self._windows: dict[_Refusal, _Window] = {}
         self._lock = threading.Lock()
 
-    def add(self, actor: str, told: Mapping[str, str], now: int) -> None:
+    def add(self, actor: str, details: Mapping[str, str], now: int) -> None:
         """Count a refusal, and journal what is due. Raises StorageError: it was only counted."""
         with self._lock:
             due = self._due(now)
-            refusal = self._told_apart(_Refusal(actor, tuple(told.items())))
+            refusal = self._told_apart(_Refusal(actor, tuple(details.items())))
             if refusal in self._windows:
                 self._windows[refusal].times += 1
             else:
@@ -98,7 +98,7 @@ class DenialLog:
                 due.setdefault(refusal, _Window(now, 0)).times += 1
         self._write(due)
 
-    def add_at_once(self, actor: str, told: Sequence[Mapping[str, str]], now: int) -> None:
+    def add_at_once(self, actor: str, denials: Sequence[Mapping[str, str]], now: int) -> None:
         """Journal each refusal as an entry of its own, durable on return.
 
         Raises:
@@ -106,17 +106,17 @@ class DenialLog:
         """
         try:
             with self._transaction(actor) as transaction:
-                transaction.tell([NewEntry(ACTION, None, dict(each)) for each in told])
+                transaction.tell([NewEntry(ACTION, None, dict(details)) for details in denials])
         except MemgraphError:
-            for each in told:
-                self._keep({_Refusal(actor, tuple(each.items())): _Window(now, 1)})
+            for details in denials:
+                self._keep({_Refusal(actor, tuple(details.items())): _Window(now, 1)})
             raise
 
     def flush(self, now: int | None = None) -> None:
         """Journal the counts; with ``now`` only those whose minute is over. Raises StorageError."""
         with self._lock:
             if now is None:
-                due = {each: one for each, one in self._windows.items() if one.times}
+                due = {refusal: window for refusal, window in self._windows.items() if window.times}
                 self._windows.clear()
             else:
                 due = self._due(now)
@@ -125,30 +125,32 @@ class DenialLog:
     def _due(self, now: int) -> dict[_Refusal, _Window]:
         # A clock that was put back ends a minute, too.
         over = {
-            each: one for each, one in self._windows.items() if not 0 <= now - one.since < WINDOW_MS
+            refusal: window
+            for refusal, window in self._windows.items()
+            if not 0 <= now - window.since < WINDOW_MS
         }
-        for each in over:
-            del self._windows[each]
-        return {each: one for each, one in over.items() if one.times}
+        for refusal in over:
+            del self._windows[refusal]
+        return {refusal: window for refusal, window in over.items() if window.times}
 
     def _write(self, due: Mapping[_Refusal, _Window]) -> None:
-        left = dict(due)
+        unwritten = dict(due)
         try:
-            for actor, some in groupby(sorted(due), key=lambda each: each.actor):
+            for actor, some in groupby(sorted(due), key=lambda refusal: refusal.actor):
                 refusals = list(some)
                 with self._transaction(actor) as transaction:
-                    transaction.tell([_entry(each, due[each]) for each in refusals])
-                for each in refusals:
-                    del left[each]
+                    transaction.tell([_entry(refusal, due[refusal]) for refusal in refusals])
+                for refusal in refusals:
+                    del unwritten[refusal]
         finally:
-            self._keep(left)
+            self._keep(unwritten)
 
-    def _keep(self, left: Mapping[_Refusal, _Window]) -> None:
+    def _keep(self, unwritten: Mapping[_Refusal, _Window]) -> None:
         """Count what could not be journalled; the next attempt journals it."""
         with self._lock:
-            for each, one in left.items():
-                kept = self._told_apart(each)
-                self._windows.setdefault(kept, _Window(one.since, 0)).times += one.times
+            for refusal, window in unwritten.items():
+                merged = self._told_apart(refusal)
+                self._windows.setdefault(merged, _Window(window.since, 0)).times += window.times
 
     def _told_apart(self, refusal: _Refusal) -> _Refusal:
         """Return the refusal, or the merged one when there are too many different ones."""
@@ -158,10 +160,10 @@ class DenialLog:
 
 
 def _entry(refusal: _Refusal, window: _Window) -> NewEntry:
-    told: dict[str, Any] = dict(refusal.told)
+    details: dict[str, Any] = dict(refusal.told)
     if window.times > 1:
-        told |= {"times": window.times, "since": window.since}
-    return NewEntry(ACTION, None, told)
+        details |= {"times": window.times, "since": window.since}
+    return NewEntry(ACTION, None, details)
 
 
 def tell_denial(
@@ -169,7 +171,7 @@ def tell_denial(
     *,
     actor: str,
     field: str,
-    asked: str | None = None,
+    requested: str | None = None,
     code: str | None = None,
 ) -> None:
     """Log a refusal and journal it in the orchestrator that refused.
@@ -180,13 +182,13 @@ def tell_denial(
 
     Args:
         actor: the requester.
-        field, asked, code: see ``Denial``.
+        field, requested, code: see ``Denial``.
     """
-    told = Denial(field, asked, code or AccessDenied.code).told
-    opened.log.warning(AccessDenied.code, actor=actor, **told)
+    details = Denial(field, requested, code or AccessDenied.code).told
+    opened.log.warning(AccessDenied.code, actor=actor, **details)
     opened.meters.denied(field)
     try:
-        opened.denials.add(actor, told, opened.clock.now_ms())
+        opened.denials.add(actor, details, opened.clock.now_ms())
     except MemgraphError as error:
         opened.log.failure(NOT_JOURNALLED, error)
 
@@ -196,12 +198,12 @@ def tell_each(opened: OpenOrchestrator, denials: Sequence[Denial], *, actor: str
 
     The caller bounds how often.
     """
-    told = [each.told for each in denials]
-    for each in told:
-        opened.log.warning(AccessDenied.code, actor=actor, **each)
+    entries = [record.told for record in denials]
+    for record in entries:
+        opened.log.warning(AccessDenied.code, actor=actor, **record)
     for denial in denials:
         opened.meters.denied(denial.field)
     try:
-        opened.denials.add_at_once(actor, told, opened.clock.now_ms())
+        opened.denials.add_at_once(actor, entries, opened.clock.now_ms())
     except MemgraphError as error:
         opened.log.failure(NOT_JOURNALLED, error)

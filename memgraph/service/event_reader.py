@@ -76,6 +76,7 @@ class EventReader(Handle):
         self._place = 0
         self._edge_id, self._run_id = (None, "") if position is None else _read(position)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            self._service.stores.add(opened.settings.memory.storage.url)
             if position is None:
                 self._begin_now(snapshot)
             elif self._edge_id is not None:
@@ -85,8 +86,8 @@ class EventReader(Handle):
     @property
     def position(self) -> str:
         """The position of this reader, as an opaque text."""
-        told = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
-        return base64.urlsafe_b64encode(told.encode()).decode().rstrip("=")
+        text = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def look(self, *, thoroughly: bool = False) -> Sequence[ObservedEvent]:
         """Return the events since the last call.
@@ -101,12 +102,12 @@ class EventReader(Handle):
         if stamp is not None and stamp == self._stamp and not thoroughly:
             return ()
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            found = [*self._contradictions(snapshot), *self._runs(snapshot)]
+            events = [*self._contradictions(snapshot), *self._runs(snapshot)]
         # A full page says that there may be more, and what was written a moment ago may be on its
         # way to the disk, and not to be read yet: the next look does not wait for a change.
-        is_last = stamp is not None and len(found) < PAGE and not _is_fresh(stamp)
+        is_last = stamp is not None and len(events) < PAGE and not _is_fresh(stamp)
         self._stamp = stamp if is_last else None
-        return found
+        return events
 
     def _begin_now(self, snapshot: Snapshot) -> None:
         self._place = edges.last_place(snapshot)
@@ -115,33 +116,33 @@ class EventReader(Handle):
         if self._jobs:
             self._run_id = jobs_rows.settled(snapshot)
             later = jobs_rows.ended_since(snapshot, self._run_id, MAX_RUNS)
-            self._told = {each.run_id for each in later}
+            self._told = {run.run_id for run in later}
 
     def _contradictions(self, snapshot: Snapshot) -> list[ObservedEvent]:
-        found = []
-        for each in edges.open_contradictions(snapshot, self._view, self._place, PAGE):
-            self._place, self._edge_id = each.place, each.edge_id
-            data = {"at": iso(each.created_at), "edge_id": each.edge_id}
-            ends = {"from_id": each.from_id, "to_id": each.to_id}
-            found.append(self._happening(ContradictionFound.topic, data | ends))
-        return found
+        events = []
+        for contradiction in edges.open_contradictions(snapshot, self._view, self._place, PAGE):
+            self._place, self._edge_id = contradiction.place, contradiction.edge_id
+            data = {"at": iso(contradiction.created_at), "edge_id": contradiction.edge_id}
+            ends = {"from_id": contradiction.from_id, "to_id": contradiction.to_id}
+            events.append(self._happening(ContradictionFound.topic, data | ends))
+        return events
 
     def _runs(self, snapshot: Snapshot) -> list[ObservedEvent]:
         if not self._jobs:
             return []
-        found = []
+        events = []
         settled = jobs_rows.settled(snapshot)
-        for each in jobs_rows.ended_since(snapshot, self._run_id, PAGE + len(self._told)):
+        for run in jobs_rows.ended_since(snapshot, self._run_id, PAGE + len(self._told)):
             # What ended after one that still runs is told before it is passed by.
-            if each.run_id <= settled:
-                self._run_id = each.run_id
-            if each.run_id not in self._told:
-                self._told.add(each.run_id)
-                seen = as_seen(snapshot, self._view, each)
-                told = below(seen.model_dump(mode="json"), self._service.root)
-                found.append(self._happening(JOB_ENDED, told))
-        self._told = {each for each in self._told if each > self._run_id}
-        return found
+            if run.run_id <= settled:
+                self._run_id = run.run_id
+            if run.run_id not in self._told:
+                self._told.add(run.run_id)
+                visible_run = as_seen(snapshot, self._view, run)
+                payload = below(visible_run.model_dump(mode="json"), self._service.root)
+                events.append(self._happening(JOB_ENDED, payload))
+        self._told = {run_id for run_id in self._told if run_id > self._run_id}
+        return events
 
     def _happening(self, topic: str, data: dict[str, Any]) -> ObservedEvent:
         return ObservedEvent.model_construct(topic=topic, position=self.position, data=data)
@@ -166,5 +167,5 @@ def _read(position: str) -> tuple[str | None, str]:
 
 
 def _is_fresh(stamp: Stamp) -> bool:
-    newest = max((each[0] for each in stamp if each is not None), default=0)
+    newest = max((part[0] for part in stamp if part is not None), default=0)
     return newest > time.time_ns() - SETTLED_NS

@@ -65,12 +65,14 @@ class Subscribers:
         self._lock = threading.Lock()
         self._known: dict[str, Subscriber] = {}
 
-    def add(self, given: Subscriber) -> None:
+    def add(self, subscriber: Subscriber) -> None:
         """Add a subscriber. Raises Conflict: the name is taken in this process."""
         with self._lock:
-            if given.name in self._known:
-                raise Conflict(f"{given.name!r} is already subscribed", subscriber=given.name)
-            self._known[given.name] = given
+            if subscriber.name in self._known:
+                raise Conflict(
+                    f"{subscriber.name!r} is already subscribed", subscriber=subscriber.name
+                )
+            self._known[subscriber.name] = subscriber
 
     def remove(self, name: str) -> bool:
         with self._lock:
@@ -142,7 +144,7 @@ class EventBus:
         stop: Callable[[], bool] = lambda: False,
         *,
         only: str | None = None,
-        most: int | None = None,
+        limit: int | None = None,
     ) -> DeliveryRound:
         """Deliver new events to every subscriber; no transaction is open meanwhile.
 
@@ -151,24 +153,24 @@ class EventBus:
 
         Args:
             only: the name of the only subscriber to deliver to.
-            most: the maximum of events for each subscriber.
+            limit: the maximum of events for each subscriber.
 
         Raises:
             StorageError: the database failed; events not recorded as delivered come again.
         """
         total = DeliveryRound()
         for subscriber in self._chosen(only):
-            told = DeliveryRound()
+            round_ = DeliveryRound()
             # Not free: another thread uses it, or a handler calls itself.
             if subscriber.at_work.acquire(blocking=False):
                 try:
-                    while not stop() and self._page(subscriber, told, stop, most):
+                    while not stop() and self._page(subscriber, round_, stop, limit):
                         pass
                 finally:
                     subscriber.at_work.release()
-            total.handled += told.handled
-            total.failed += told.failed
-            total.parked += told.parked
+            total.handled += round_.handled
+            total.failed += round_.failed
+            total.parked += round_.parked
         return total
 
     def retry(self, stop: Callable[[], bool] = lambda: False, *, only: str | None = None) -> int:
@@ -176,17 +178,21 @@ class EventBus:
 
         One that is handling an event, here or in another process, or that pauses, is skipped.
         """
-        taken = 0
+        count = 0
         for subscriber in self._chosen(only):
             if subscriber.at_work.acquire(blocking=False):
                 try:
-                    taken += self._retry(subscriber, stop)
+                    count += self._retry(subscriber, stop)
                 finally:
                     subscriber.at_work.release()
-        return taken
+        return count
 
     def _chosen(self, only: str | None) -> Sequence[Subscriber]:
-        return [each for each in self.subscribers.all() if only is None or each.name == only]
+        return [
+            subscriber
+            for subscriber in self.subscribers.all()
+            if only is None or subscriber.name == only
+        ]
 
     def _retry(self, subscriber: Subscriber, stop: Callable[[], bool]) -> int:
         with self._database.read() as snapshot:
@@ -194,7 +200,7 @@ class EventBus:
             parked = events.parked(snapshot, subscriber.name, MOST_RETRIED)
         if not parked or cursor is None or (turn := self._begin(subscriber, cursor)) is None:
             return 0
-        taken = 0
+        count = 0
         for event in parked:
             if stop():
                 break
@@ -203,13 +209,13 @@ class EventBus:
             except DeliverLater:
                 break
             if code is None:
-                taken += 1
+                count += 1
                 with self._database.write() as transaction:
                     events.unpark(transaction, subscriber.name, event.seq)
             if not self._advance(turn, turn.cursor):
-                return taken
+                return count
         self._save(turn, EventCursor(cursor.delivered_seq, cursor.attempts, 0))
-        return taken
+        return count
 
     def _begin(self, subscriber: Subscriber, cursor: EventCursor) -> _Turn | None:
         """Take a claim; None: another process has one, or there is a pause."""
@@ -226,12 +232,12 @@ class EventBus:
     def _page(
         self,
         subscriber: Subscriber,
-        told: DeliveryRound,
+        round_: DeliveryRound,
         stop: Callable[[], bool],
-        most: int | None,
+        limit: int | None,
     ) -> bool:
         """Deliver one page of a subscriber's events; return True when there may be more."""
-        room = PAGE if most is None else min(PAGE, most - told.passed)
+        room = PAGE if limit is None else min(PAGE, limit - round_.passed)
         with self._database.read() as snapshot:
             cursor = events.cursor(snapshot, subscriber.name)
             if cursor is None or room <= 0:
@@ -246,7 +252,7 @@ class EventBus:
         if (turn := self._begin(subscriber, cursor)) is None:
             return False
         for event in page:
-            if stop() or not self._one(turn, event, told):
+            if stop() or not self._one(turn, event, round_):
                 break
         else:
             if len(page) < size:
@@ -255,7 +261,7 @@ class EventBus:
             return False
         return self._save(turn, EventCursor(turn.cursor.delivered_seq, 0, 0)) and len(page) == size
 
-    def _one(self, turn: _Turn, event: StoredEvent, told: DeliveryRound) -> bool:
+    def _one(self, turn: _Turn, event: StoredEvent, round_: DeliveryRound) -> bool:
         """Deliver one event; return True when the next one may follow."""
         subscriber, attempts = turn.subscriber, turn.cursor.attempts
         # An event begun so often without an end has crashed its process each time.
@@ -263,19 +269,19 @@ class EventBus:
         try:
             code = code or self._handle(subscriber, event)
         except DeliverLater as later:
-            again = self._clock.now_ms() + later.pause_ms
-            self._save(turn, EventCursor(turn.cursor.delivered_seq, attempts - 1, again))
+            retry_at = self._clock.now_ms() + later.pause_ms
+            self._save(turn, EventCursor(turn.cursor.delivered_seq, attempts - 1, retry_at))
             turn.settled = True
             return False
         if code is None:
-            told.handled += 1
+            round_.handled += 1
             return self._advance(turn, EventCursor(event.seq, 1, turn.claimed))
         if gives_up(attempts) or code == INTERRUPTED:
-            told.parked += 1
+            round_.parked += 1
             return self._park(turn, event, code)
-        told.failed += 1
-        again = self._clock.now_ms() + pause_ms(attempts)
-        self._save(turn, EventCursor(turn.cursor.delivered_seq, attempts, again))
+        round_.failed += 1
+        retry_at = self._clock.now_ms() + pause_ms(attempts)
+        self._save(turn, EventCursor(turn.cursor.delivered_seq, attempts, retry_at))
         turn.settled = True
         return False
 
@@ -315,21 +321,21 @@ class EventBus:
     def _park(self, turn: _Turn, event: StoredEvent, code: str) -> bool:
         with self._database.write() as transaction:
             cursor = EventCursor(event.seq, 1, turn.claimed)
-            held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
-            if held:
+            is_holder = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
+            if is_holder:
                 events.park(transaction, turn.subscriber.name, event, code)
         # From here on it is in the database.
         self.failing.discard(turn.subscriber.name)
-        turn.cursor, turn.settled = cursor, not held
-        return held
+        turn.cursor, turn.settled = cursor, not is_holder
+        return is_holder
 
     def _save(self, turn: _Turn, cursor: EventCursor) -> bool:
         """Write the cursor; return True when the claim still held."""
         # Losing the last cursor to a power failure only makes events come again.
         with self._database.write(durable=False) as transaction:
-            held = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
-        turn.cursor, turn.settled = cursor, not held
-        return held
+            is_holder = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
+        turn.cursor, turn.settled = cursor, not is_holder
+        return is_holder
 
 
 def _is_put_off(cursor: EventCursor, now_ms: int, claim_ms: int) -> bool:
@@ -347,10 +353,10 @@ def checked_topics(topics: Sequence[str] | None) -> tuple[str, ...]:
     Raises:
         InvalidInput: an unknown topic, or none was named.
     """
-    wanted = tuple(sorted(set(EVENTS if topics is None else topics)))
-    if not wanted or any(each not in EVENTS for each in wanted):
+    names = tuple(sorted(set(EVENTS if topics is None else topics)))
+    if not names or any(name not in EVENTS for name in names):
         raise InvalidInput(f"topics: some of {', '.join(sorted(EVENTS))}", field="topics")
-    return wanted
+    return names
 
 
 class EventDispatcher:
@@ -365,17 +371,19 @@ class EventDispatcher:
 
     def wake(self) -> None:
         """Start delivering soon; returns at once."""
-        wanted = {each.name for each in self._bus.subscribers.all() if each.threaded}
+        names = {
+            subscriber.name for subscriber in self._bus.subscribers.all() if subscriber.threaded
+        }
         with self._lock:
             if self._stopped:
                 return
-            gone = [self._known.pop(name) for name in set(self._known) - wanted]
-            for name in wanted - set(self._known):
+            ended = [self._known.pop(name) for name in set(self._known) - names]
+            for name in names - set(self._known):
                 self._known[name] = BackgroundWork((self._delivering(name),), self._failed)
-            for each in self._known.values():
-                each.wake()
-        for each in gone:
-            each.stop(0)
+            for thread in self._known.values():
+                thread.wake()
+        for thread in ended:
+            thread.stop(0)
 
     def stop(self, patience_s: float) -> None:
         """End the threads after the current event.
@@ -386,13 +394,13 @@ class EventDispatcher:
         """
         with self._lock:
             self._stopped = True
-            known = dict(self._known)
+            threads = dict(self._known)
         until = time.monotonic() + patience_s
         # All are signalled first, so that they end concurrently.
-        for each in known.values():
-            each.stop(0)
-        for name, each in known.items():
-            if not each.stop(max(until - time.monotonic(), 0)):
+        for thread in threads.values():
+            thread.stop(0)
+        for name, thread in threads.items():
+            if not thread.stop(max(until - time.monotonic(), 0)):
                 self._log.warning("events.subscriber_blocks", subscriber=name)
 
     def _delivering(self, name: str) -> Callable[[Callable[[], bool]], object]:

@@ -117,7 +117,7 @@ class Housekeeping:
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
         while not stop():
             with self._database.read() as snapshot:
-                if not receipts_rows.any_old(snapshot, keep=keep, since=since):
+                if not receipts_rows.has_old(snapshot, keep=keep, since=since):
                     return
             with self._database.write(durable=False) as transaction:
                 receipts_rows.remove_old(
@@ -128,8 +128,8 @@ class Housekeeping:
 
     def _topics(self, name: str) -> Sequence[str]:
         """Return the topics of a subscriber; all topics when it is not in this process."""
-        known = self._subscribers.find(name)
-        return tuple(EVENTS) if known is None else known.topics
+        subscriber = self._subscribers.find(name)
+        return tuple(EVENTS) if subscriber is None else subscriber.topics
 
     def _remove_failures(self, now: int) -> None:
         with self._database.read() as snapshot:

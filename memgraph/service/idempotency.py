@@ -113,7 +113,7 @@ def note(
     Raises:
         ClaimTaken: another request has the key; the transaction must be undone.
     """
-    subjects = [each.subject for each in entries if each.subject is not None]
+    subjects = [entry.subject for entry in entries if entry.subject is not None]
     memory_ids = tuple(dict.fromkeys((*claim.memory_ids, *subjects)))[:MOST_IDS]
     if claim.made:
         idempotency.extend(transaction, claim.key_sha256, memory_ids)
@@ -163,18 +163,18 @@ class AnswerCache:
             _require_same(claim, waiting.request_sha256)
             return CachedAnswer(waiting.status, waiting.text)
         with self._database.read() as snapshot:
-            found = idempotency.find(
+            completed = idempotency.find(
                 snapshot, claim.key_sha256, expired=self._clock.now_ms() - KEPT_MS
             )
-            if view is not None and found is not None and found.status is None:
-                seen = visible_memories(snapshot, found.memory_ids, view)
-                found = replace(found, memory_ids=tuple(seen))
-        if found is None:
+            if view is not None and completed is not None and completed.status is None:
+                visible = visible_memories(snapshot, completed.memory_ids, view)
+                completed = replace(completed, memory_ids=tuple(visible))
+        if completed is None:
             return None
-        _require_same(claim, found.request_sha256)
-        if found.status is None:
-            return found
-        return CachedAnswer(found.status, found.answer or "")
+        _require_same(claim, completed.request_sha256)
+        if completed.status is None:
+            return completed
+        return CachedAnswer(completed.status, completed.answer or "")
 
     def keep(self, claim: RequestClaim, status: int, text: str) -> bool:
         """Keep an answer; return True when enough wait to be written now.
@@ -199,9 +199,9 @@ class AnswerCache:
             if through == self.erased_through:
                 idempotency.keep(transaction, due, kept_ms=KEPT_MS)
         with self._lock:
-            for each in due:
-                if self._waiting.get(each.key_sha256) is each:
-                    del self._waiting[each.key_sha256]
+            for answer in due:
+                if self._waiting.get(answer.key_sha256) is answer:
+                    del self._waiting[answer.key_sha256]
             if not self._waiting:
                 self.erased_through = through
 
@@ -212,9 +212,9 @@ def _require_same(claim: RequestClaim, request_sha256: str) -> None:
 
 
 def _digest(*parts: bytes) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
         # Lengths, so that no two different requests are the same row of bytes.
-        whole.update(len(part).to_bytes(8, "big"))
-        whole.update(part)
-    return whole.hexdigest()
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()

@@ -84,7 +84,9 @@ def of_session(
     )
 
 
-def run(opened: OpenOrchestrator, asked: RunRequest, reins: RunCallbacks = NO_REINS) -> JobRun:
+def run(
+    opened: OpenOrchestrator, request: RunRequest, callbacks: RunCallbacks = NO_REINS
+) -> JobRun:
     """Run a job under its lease and record it.
 
     A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
@@ -95,27 +97,29 @@ def run(opened: OpenOrchestrator, asked: RunRequest, reins: RunCallbacks = NO_RE
     """
     run_id = opened.ids.new("run_")
     try:
-        return _run(opened, asked, run_id, reins)
+        return _run(opened, request, run_id, callbacks)
     except KeyboardInterrupt:
         # It comes between any two steps: as soon as the lease is had, and when all is done.
-        _give_back(opened, run_id, asked)
+        _give_back(opened, run_id, request)
         raise
 
 
-def _run(opened: OpenOrchestrator, asked: RunRequest, run_id: str, reins: RunCallbacks) -> JobRun:
-    lease = _claim(opened, run_id, asked, reins.wall)
-    asked = replace(asked, take=_sessions(opened, run_id, reins))
+def _run(
+    opened: OpenOrchestrator, request: RunRequest, run_id: str, callbacks: RunCallbacks
+) -> JobRun:
+    lease = _claim(opened, run_id, request, callbacks.wall)
+    request = replace(request, take=_sessions(opened, run_id, callbacks))
     heard = False
 
     def stop() -> bool:
         nonlocal heard
-        heard = heard or reins.stop() or lease.lost
+        heard = heard or callbacks.stop() or lease.lost
         return heard
 
     with lease:
         try:
-            with opened.timed("job", asked.job.value):
-                report = _work(opened, asked, reins.progress, stop)
+            with opened.timed("job", request.job.value):
+                report = _work(opened, request, callbacks.progress, stop)
         except MemgraphError as error:
             report = JobReport.failed(error)
         except OSError as error:
@@ -128,8 +132,8 @@ def _run(opened: OpenOrchestrator, asked: RunRequest, run_id: str, reins: RunCal
         except BaseException as error:
             cut = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__)
             ended = _end(opened, run_id, lease, cut)
-            if reins.outlives and isinstance(error, Exception):
-                opened.log.failure("job.crashed", error, job=asked.job.value)
+            if callbacks.outlives and isinstance(error, Exception):
+                opened.log.failure("job.crashed", error, job=request.job.value)
                 return ended
             raise
         if lease.lost:
@@ -142,49 +146,49 @@ def _run(opened: OpenOrchestrator, asked: RunRequest, run_id: str, reins: RunCal
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
-        if not jobs.some_left(snapshot, wall_ms=wall.now_ms()):
+        if not jobs.has_orphaned(snapshot, wall_ms=wall.now_ms()):
             return
     with opened.database.write() as transaction:
         _sweep(transaction, opened, wall.now_ms())
 
 
-def _claim(opened: OpenOrchestrator, run_id: str, asked: RunRequest, wall: Clock) -> LeaseRenewal:
+def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> LeaseRenewal:
     holder = new_holder(run_id)
     with opened.database.write() as transaction:
         now = wall.now_ms()
         _sweep(transaction, opened, now)
-        _require_wanted(transaction, asked, opened.clock.now_ms())
+        _require_wanted(transaction, request, opened.clock.now_ms())
         held_by = jobs.acquire(
-            transaction, asked.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
+            transaction, request.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
         )
         if held_by is not None:
-            raise Conflict(f"{asked.lease} is already running, in {held_by}", holder=held_by)
+            raise Conflict(f"{request.lease} is already running, in {held_by}", holder=held_by)
         jobs.begin(
             transaction,
             run_id,
-            asked.job,
-            trigger=asked.trigger,
-            due_at=asked.due_at,
+            request.job,
+            trigger=request.trigger,
+            due_at=request.due_at,
             started_at=opened.clock.now_ms(),
             holder=holder,
-            reason=None if asked.session_id is None else f"session {asked.session_id}",
+            reason=None if request.session_id is None else f"session {request.session_id}",
         )
-    return LeaseRenewal(opened, asked.lease, holder, wall=wall, acquired_ms=now)
+    return LeaseRenewal(opened, request.lease, holder, wall=wall, acquired_ms=now)
 
 
-def _require_wanted(snapshot: Snapshot, asked: RunRequest, now_ms: int) -> None:
+def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> None:
     """Check that no other worker did it between reading the schedule and taking the lease."""
-    if asked.due_at is None:
+    if request.due_at is None:
         return
-    again = schedule.next_attempt(jobs.of_moment(snapshot, asked.job, asked.due_at))
-    served = jobs.latest_due_at(snapshot, asked.job, now_ms)
-    if again is None or again > now_ms or (served or asked.due_at) > asked.due_at:
-        raise Conflict(f"{asked.job} has already run for that time", due_at=asked.due_at)
+    next_at = schedule.next_attempt(jobs.of_moment(snapshot, request.job, request.due_at))
+    served = jobs.latest_due_at(snapshot, request.job, now_ms)
+    if next_at is None or next_at > now_ms or (served or request.due_at) > request.due_at:
+        raise Conflict(f"{request.job} has already run for that time", due_at=request.due_at)
 
 
 def _sweep(transaction: Transaction, opened: OpenOrchestrator, wall_ms: int) -> None:
-    jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
-    jobs.sweep(transaction, wall_ms=wall_ms)
+    jobs.abandon_orphaned(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
+    jobs.remove_expired(transaction, wall_ms=wall_ms)
 
 
 def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: JobReport) -> JobRun:
@@ -198,7 +202,7 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
             failure = RunFailed(run_id=run_id, job=ended.job.value, error_code=ended.error_code)
             events.append(transaction, now, [failure])
         jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
-        ahead = jobs.some_ahead(transaction, now)
+        ahead = jobs.is_any_ahead(transaction, now)
     if ahead and ended.trigger == "schedule":
         opened.log.warning("clock.was_ahead", job=ended.job.value)
     opened.meters.job_ended(ended.job, ended.state)
@@ -206,15 +210,15 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
     return ended
 
 
-def _give_back(opened: OpenOrchestrator, run_id: str, asked: RunRequest) -> None:
+def _give_back(opened: OpenOrchestrator, run_id: str, request: RunRequest) -> None:
     """Record that a run was interrupted, if it has begun and not ended."""
     report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
     with opened.database.write() as transaction:
-        left = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
-        jobs.release(transaction, asked.lease, new_holder(run_id))
-    if left:
-        opened.meters.job_ended(asked.job, report.state)
-        opened.log.info("job", job=asked.job.value, state=report.state.value, code=STOPPED)
+        is_ended = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
+        jobs.release(transaction, request.lease, new_holder(run_id))
+    if is_ended:
+        opened.meters.job_ended(request.job, report.state)
+        opened.log.info("job", job=request.job.value, state=report.state.value, code=STOPPED)
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
@@ -250,9 +254,9 @@ def _sessions(opened: OpenOrchestrator, run_id: str, reins: RunCallbacks) -> Tak
     return take
 
 
-def _work(opened: OpenOrchestrator, asked: RunRequest, progress: Told, stop: Stop) -> JobReport:
-    now_ms, actor = opened.clock.now_ms(), asked.actor or asked.job.value
-    match asked.job:
+def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: Stop) -> JobReport:
+    now_ms, actor = opened.clock.now_ms(), request.actor or request.job.value
+    match request.job:
         case JobName.ENRICHMENT:
             from memgraph.operations.life.enrichment import enrich
 
@@ -260,10 +264,10 @@ def _work(opened: OpenOrchestrator, asked: RunRequest, progress: Told, stop: Sto
         case JobName.CONSOLIDATION:
             from memgraph.operations.life.consolidation import consolidate_pending
 
-            if asked.session_id is not None:
-                return _one_session(opened, asked.session_id, actor, progress, stop)
+            if request.session_id is not None:
+                return _one_session(opened, request.session_id, actor, progress, stop)
             return consolidate_pending(
-                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop, take=asked.take
+                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop, take=request.take
             )
         case JobName.DECAY:
             from memgraph.operations.life.decay import decay
@@ -290,8 +294,8 @@ def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:
         return JobReport.done(report.checked)
     codes = ",".join(sorted(report.totals))
     opened.log.warning("verify.failed", findings=report.totals.total(), codes=codes)
-    found = JobReport.done({"findings": report.totals.total(), **report.checked})
-    return found.model_copy(update={"reason": f"found {codes}; run: memgraph verify"})
+    result = JobReport.done({"findings": report.totals.total(), **report.checked})
+    return result.model_copy(update={"reason": f"found {codes}; run: memgraph verify"})
 
 
 def _one_session(
@@ -299,7 +303,7 @@ def _one_session(
 ) -> JobReport:
     from memgraph.operations.life.consolidation import consolidate_session
 
-    told = consolidate_session(
+    session_report = consolidate_session(
         opened,
         session_id,
         actor=actor,
@@ -307,17 +311,17 @@ def _one_session(
         progress=progress,
         stop=stop,
     )
-    report = JobReport.done(told.counts, told.rejected)
+    report = JobReport.done(session_report.counts, session_report.rejected)
     state = JobState.DONE
-    if told.error_code is not None:
+    if session_report.error_code is not None:
         state = JobState.FAILED
-    elif told.state == "unchanged":
+    elif session_report.state == "unchanged":
         state = JobState.SKIPPED
-    why = told.reason or told.state
+    why = session_report.reason or session_report.state
     return report.model_copy(
         update={
             "state": state,
-            "error_code": told.error_code,
+            "error_code": session_report.error_code,
             "reason": f"session {session_id}: {why}",
         }
     )
@@ -358,12 +362,12 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
     was due more than a day ago. Without a worker there never is an alarm.
     """
-    found = []
+    codes = []
     settings = opened.settings.memory.schedule
     with opened.database.read() as snapshot:
         last = [jobs.last_ended(snapshot, job, now_ms) for job in JobName]
-        if any(each is not None and each.state is JobState.FAILED for each in last):
-            found.append("jobs.failing")
+        if any(run is not None and run.state is JobState.FAILED for run in last):
+            codes.append("jobs.failing")
         for job in JobName:
             expression = getattr(settings, job.value)
             served = jobs.latest_due_at(snapshot, job, now_ms)
@@ -372,9 +376,9 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
             before = now_ms - OVERDUE_MS
             due_at = _owed(snapshot, expression, settings.timezone, job, served, before)
             if due_at is not None:
-                found.append("jobs.overdue")
+                codes.append("jobs.overdue")
                 break
-    return found
+    return codes
 
 
 def upcoming(opened: OpenOrchestrator, now_ms: int) -> list[int]:
@@ -382,18 +386,18 @@ def upcoming(opened: OpenOrchestrator, now_ms: int) -> list[int]:
     runs.
     """
     settings = opened.settings.memory.schedule
-    found: list[int | None] = []
+    moments: list[int | None] = []
     with opened.database.read() as snapshot:
         for job in JobName:
             expression = getattr(settings, job.value)
             if not expression:
                 continue
-            found.append(schedule.next_due(expression, settings.timezone, now_ms))
+            moments.append(schedule.next_due(expression, settings.timezone, now_ms))
             served = jobs.latest_due_at(snapshot, job, now_ms)
             if served is not None:
                 tried = jobs.of_moment(snapshot, job, served)
-                found.append(schedule.next_attempt(tried))
-    return [each for each in found if each is not None]
+                moments.append(schedule.next_attempt(tried))
+    return [moment for moment in moments if moment is not None]
 
 
 def _owed(
@@ -405,8 +409,8 @@ def _owed(
     now_ms: int,
 ) -> int | None:
     if served is not None and expression:
-        again = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
-        if again is not None and again <= now_ms:
+        next_at = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
+        if next_at is not None and next_at <= now_ms:
             # A newer moment, if there is one, stands for this one too.
             return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
     since = jobs.made_at(snapshot) if served is None else served
@@ -476,10 +480,10 @@ class LeaseRenewal:
         # An expiry that a power failure took back was in the past by then.
         with self._opened.database.write(durable=False) as transaction:
             now = self._wall.now_ms()
-            kept = jobs.renew(
+            is_renewed = jobs.renew(
                 transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
             )
-        if kept:
+        if is_renewed:
             self._expires_ms = now + self._lease_ms
         else:
             self._gone = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
+from memgraph.config.fields import model_key
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
 from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
@@ -40,6 +41,7 @@ from memgraph.service.background import InFlightCalls
 from memgraph.service.failures import OpenFailures
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.pool import OrchestratorPool
+from memgraph.service.store_watch import StoreWatch
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -109,10 +111,10 @@ class CopyLimiter:
             raise StorageError(f"a copy cannot be made: {error.strerror}") from error
 
     def _sweep(self) -> None:
-        for each in self._folder.glob(f"{_PREFIX}*"):
+        for path in self._folder.glob(f"{_PREFIX}*"):
             # Another process may be faster.
-            if time.time() - _modified(each) > STALE_S:
-                rmtree(each, ignore_errors=True)
+            if time.time() - _modified(path) > STALE_S:
+                rmtree(path, ignore_errors=True)
 
 
 def _modified(path: Path) -> float:
@@ -172,9 +174,11 @@ class MemoryService:
         self._background = background
         self.meters = meters
         self.troubles = OpenFailures(self._log_of)
-        self._pool = OrchestratorPool(self._open, self.troubles)
+        self._pool = OrchestratorPool(self._open, self.troubles, self._is_elsewhere)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = TokenCounters()
+        self.stores = StoreWatch()
+        self.stores.listen(self._wake_dispatchers)
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
         # More recalls at a time than processors end no sooner, and each takes a snapshot's cache.
@@ -208,10 +212,8 @@ class MemoryService:
             # Another thread or process may be making it at this very moment.
             with suppress(OrchestratorExists):
                 self.create(name)
-        elif not paths.memory.exists():
-            raise OrchestratorMissing(
-                f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
-            )
+        else:
+            self._existing(name)
         # SQLAlchemy and the like are loaded with the first database.
         from memgraph.operations.orchestrator import Orchestrator
 
@@ -230,17 +232,35 @@ class MemoryService:
 
         paths = OrchestratorPaths(self.root, name)
         settings = self.settings(name)
+        is_new_here = not paths.logs.exists()
         with naming_full_disk(paths.root):
             paths.make_folders()
             dimensions = self._dimensions(settings)
             store = store_of(paths, settings.memory.storage.url)
-            store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
+            try:
+                store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
+            except OrchestratorExists:
+                if is_new_here and settings.memory.storage.url:
+                    self._adopt(paths, settings)
+                raise
             anchors = settings.memory.audit.anchor_path
             anchor.write(anchor.anchor_path(paths.database, anchors), JournalHead(0, ""))
 
     def orchestrators(self) -> list[str]:
-        """Return the names of all orchestrators under the root, sorted."""
-        return orchestrator_names(self.root)
+        """Return the names of all orchestrators, under the root or on its server, sorted.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+        names = set(orchestrator_names(self.root))
+        storage = self.settings().memory.storage
+        for url in storage.urls:
+            there = self.stores.names(url)
+            if storage.placement:
+                # A server may also hold what is placed elsewhere, such as the rest of a move.
+                there = [name for name in there if self.settings(name).memory.storage.url == url]
+            names.update(there)
+        return sorted(names)
 
     def paths(self, name: str) -> OrchestratorPaths:
         """Return the paths of an orchestrator's files."""
@@ -381,6 +401,7 @@ class MemoryService:
         Calls in other threads finish and close what they use.
         """
         self.intake.stop()
+        self.stores.close()
         self._pool.close()
 
     def __enter__(self) -> MemoryService:
@@ -438,15 +459,54 @@ class MemoryService:
             raise
         if self._background and opened.events.wanted:
             opened.courier.wake()
+            self.stores.add(chosen.url)
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
 
+    def _is_elsewhere(self, opened: OpenOrchestrator) -> bool:
+        url = self.settings(opened.paths.name).memory.storage.url
+        return url != opened.settings.memory.storage.url
+
     def _existing(self, name: str) -> OrchestratorPaths:
         paths = OrchestratorPaths(self.root, name)
+        if not paths.logs.exists():
+            settings = self.settings(name)
+            if settings.memory.storage.url:
+                self._adopt(paths, settings)
         if not paths.memory.exists():
-            raise OrchestratorMissing(f"no orchestrator {name!r} here", orchestrator=name)
+            raise OrchestratorMissing(
+                f"no orchestrator {name!r} here; run: memgraph init {name}", orchestrator=name
+            )
         return paths
+
+    def _adopt(self, paths: OrchestratorPaths, settings: Settings) -> None:
+        """Make the folder of an orchestrator that another machine made on the server, if it did.
+
+        Its journal is anchored here as it is now: from here on, what this machine has seen is held
+        against it.
+        """
+        from memgraph.audit import anchor
+        from memgraph.audit.journal import JournalHead
+        from memgraph.store import journal
+        from memgraph.store.engine import store_of
+
+        store = store_of(paths, settings.memory.storage.url)
+        if not store.exists():
+            return
+        with store.inspect() as snapshot:
+            head = JournalHead(*journal.head(snapshot))
+        paths.make_folders()
+        file = anchor.anchor_path(paths.database, settings.memory.audit.anchor_path)
+        if anchor.read_state(file) is None:
+            anchor.write(file, head)
+
+    def _wake_dispatchers(self, names: Collection[str]) -> None:
+        """Deliver what other processes wrote to the subscribers of this one."""
+        for name in names:
+            with self._pool.if_open(name) as opened:
+                if opened is not None and opened.events.wanted:
+                    opened.courier.wake()
 
     def _hold_vectors(self, engine: Engine, settings: Settings) -> HeldVectors:
         with self._vector_cache_lock:
@@ -482,9 +542,9 @@ class MemoryService:
             InvalidInput: an invalid name; InvalidConfig: its settings cannot be read.
         """
         chosen = self.settings(name).memory
-        given = self._embedding is not None or self._reranker is not None
+        has_providers = self._embedding is not None or self._reranker is not None
         local = chosen.embedding.provider in ("none", "local", "fake")
-        return given or not local or chosen.reranker.provider != "none"
+        return has_providers or not local or chosen.reranker.provider != "none"
 
     def _provider(self, settings: Settings) -> EmbeddingProvider | None:
         if self._embedding is not None:
@@ -496,7 +556,6 @@ class MemoryService:
         if chosen.provider == "none":
             return None
         if chosen not in self._providers:
-            environ = os.environ if self.environ is None else self.environ
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
@@ -504,7 +563,7 @@ class MemoryService:
                 retries=chosen.retries,
                 batch_size=chosen.batch_size,
                 api_base=chosen.api_base or None,
-                api_key=environ.get(chosen.api_key_env) if chosen.api_key_env else None,
+                api_key=model_key(chosen, self.environ),
                 model_folder=chosen.model_folder,
                 model=chosen.model,
             )
@@ -519,4 +578,4 @@ def _never_made(paths: OrchestratorPaths) -> bool:
     if os.path.lexists(paths.database):
         return False
     begun = (paths.config_file.name, "memory.lock", f"{paths.database.name}.new")
-    return all(each.is_dir() or each.name.startswith(begun) for each in paths.memory.rglob("*"))
+    return all(path.is_dir() or path.name.startswith(begun) for path in paths.memory.rglob("*"))

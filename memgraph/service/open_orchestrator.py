@@ -252,8 +252,8 @@ class OpenOrchestrator:
         path = self.anchor_file
 
         def after_commit() -> None:
-            for each in committed:
-                each()
+            for callback in committed:
+                callback()
             if not heads:
                 return
             try:
@@ -265,14 +265,14 @@ class OpenOrchestrator:
         with self.timed("write"), self._writing(after_commit) as transaction:
             anchored = anchor.read_state(path)
             if accepting:
-                standing = anchor.compare(transaction, anchored)
+                anchor_state = anchor.compare(transaction, anchored)
             else:
-                standing = anchor.require_held(transaction, anchored, self.paths.name)
+                anchor_state = anchor.require_held(transaction, anchored, self.paths.name)
                 self._require_key(transaction)
             transaction = JournalledTransaction(transaction, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
-                state = table_digests.keep(transaction)
+                state = table_digests.update(transaction)
                 if accepting:
                     state = table_digests.renew(transaction)
                 head = journal.append(
@@ -283,11 +283,13 @@ class OpenOrchestrator:
                     state=state,
                     key=self.database.journal_key,
                 )
-                if standing is AnchorState.AGREES:
+                if anchor_state is AnchorState.AGREES:
                     heads.append(head)
                 elif not accepting:
                     # Advancing it would hide the manipulation of the journal.
-                    self.log.failure("journal.anchor", JournalBroken(f"the anchor is {standing}"))
+                    self.log.failure(
+                        "journal.anchor", JournalBroken(f"the anchor is {anchor_state}")
+                    )
             if claim is not None:
                 committed.append(note(transaction, claim, transaction.entries, transaction.at))
 
@@ -297,9 +299,9 @@ class OpenOrchestrator:
 
     @contextmanager
     def _writing(self, after_commit: Callable[[], None]) -> Iterator[Transaction]:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             with self.timed("write", "wait"):
-                transaction = held.enter_context(self.database.write(after_commit))
+                transaction = stack.enter_context(self.database.write(after_commit))
             yield transaction
 
     def _background_failed(self, error: MemgraphError) -> None:
@@ -331,42 +333,42 @@ class OpenOrchestrator:
         """Return codes of work that is not getting done. Raises StorageError."""
         from memgraph.service.job_runs import shortcomings
 
-        found = []
+        codes = []
         anchored = anchor.read_state(self.anchor_file)
         with self.database.read() as snapshot:
             if anchor.compare(snapshot, anchored) in (AnchorState.MISSING, AnchorState.DAMAGED):
-                found.append("journal.unanchored")
+                codes.append("journal.unanchored")
             if health.last(snapshot).totals:
-                found.append("verify.failed")
+                codes.append("verify.failed")
             if model_mismatch(snapshot, self.embedding) is not None:
-                found.append("embedding.model_changed")
+                codes.append("embedding.model_changed")
             if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
-                found.append("embedding.failing")
+                codes.append("embedding.failing")
             if comparisons.is_failing(snapshot):
-                found.append("comparison.failing")
+                codes.append("comparison.failing")
             events_fail = event_rows.failing(snapshot)
             if ingest_files.is_any_refused_for(snapshot, HELD):
-                found.append("ingest.held")
+                codes.append("ingest.held")
         if self.database.is_full:
-            found.append(DatabaseFull.code)
+            codes.append(DatabaseFull.code)
         if self._lacks_litellm():
-            found.append(ExtraMissing.code)
+            codes.append(ExtraMissing.code)
         if self.rerank_failed:
-            found.append("reranker.failing")
+            codes.append("reranker.failing")
         if self.naming.fast_failure is not None:
-            found.append("entities.failing")
+            codes.append("entities.failing")
         if self.receipts.dropped:
-            found.append("receipts.dropped")
+            codes.append("receipts.dropped")
         if events_fail or self.events.failing:
-            found.append("events.failing")
+            codes.append("events.failing")
         if any(self.paths.erasing.glob("*.json")):
-            found.append("erasure.unfinished")
-        return found + shortcomings(self, self.clock.now_ms())
+            codes.append("erasure.unfinished")
+        return codes + shortcomings(self, self.clock.now_ms())
 
     def _lacks_litellm(self) -> bool:
         """Return True when a configured model needs litellm, which is not installed."""
-        asked = (self.embedding, self.reranker, self.llm)
-        names = [each.name for each in asked if each is not None]
+        providers = (self.embedding, self.reranker, self.llm)
+        names = [provider.name for provider in providers if provider is not None]
         names.append(self.settings.memory.extractor.provider)
         return any(name.startswith(LITELLM_PREFIX) for name in names) and not find_spec("litellm")
 

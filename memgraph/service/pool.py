@@ -32,10 +32,17 @@ class OrchestratorPool:
     Args:
         open_one: opens the orchestrator of a name.
         troubles: records damage, and files that cannot be opened.
+        is_elsewhere: whether the settings of one name another store by now.
     """
 
-    def __init__(self, open_one: Callable[[str], OpenOrchestrator], troubles: OpenFailures) -> None:
+    def __init__(
+        self,
+        open_one: Callable[[str], OpenOrchestrator],
+        troubles: OpenFailures,
+        is_elsewhere: Callable[[OpenOrchestrator], bool] = lambda _opened: False,
+    ) -> None:
         self._open_one = open_one
+        self._is_elsewhere = is_elsewhere
         self._troubles = troubles
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
         self._lock = threading.Lock()
@@ -58,6 +65,10 @@ class OrchestratorPool:
         except DatabaseReplaced:
             # After a restore: the next use opens the file that is there now.
             self._replace(name, opened)
+            raise
+        except DatabaseMissing:
+            if self._is_elsewhere(opened):
+                self._replace(name, opened)
             raise
         except DatabaseCorrupt as error:
             opened.damage = error
@@ -83,8 +94,8 @@ class OrchestratorPool:
         """Take one out of service: it is closed when unused, and opened again on demand."""
         with self._lock:
             idle = self._retire([name] if name in self._opened else [])
-        for each in idle:
-            each.close()
+        for opened in idle:
+            opened.close()
 
     def write_down(self) -> None:
         """Write what the open ones have buffered in memory."""
@@ -102,8 +113,8 @@ class OrchestratorPool:
         with self._lock:
             self._closed = True
             idle = self._retire(list(self._opened))
-        for each in idle:
-            each.close()
+        for opened in idle:
+            opened.close()
 
     def _acquire(self, name: str) -> OpenOrchestrator:
         if os.getpid() != self._pid:
@@ -111,21 +122,21 @@ class OrchestratorPool:
             raise MemoryDisabled(
                 "this service was created before a fork; create one in this process"
             )
-        found = self._in_service(name)
-        if found is not None:
-            return found
+        current = self._in_service(name)
+        if current is not None:
+            return current
         with self._gates[hash(name) % GATES]:
-            found = self._in_service(name)
-            if found is not None:
-                return found
+            current = self._in_service(name)
+            if current is not None:
+                return current
             opened = self._opened_anew(name)
             with self._lock:
                 opened.users += 1
                 self._opened[name] = opened
                 allowed = opened.settings.memory.storage.max_open_orchestrators
                 idle = self._retire(list(self._opened) if self._closed else self._excess(allowed))
-        for each in idle:
-            each.close()
+        for retired in idle:
+            retired.close()
         return opened
 
     def _opened_anew(self, name: str) -> OpenOrchestrator:
@@ -144,12 +155,12 @@ class OrchestratorPool:
         """Return the open orchestrator, held for its user; None: it is to be opened, maybe
         again.
         """
-        found = self._held(name)
-        if found is None or not _was_replaced(found):
-            return found
+        opened = self._held(name)
+        if opened is None or not self._was_replaced(opened):
+            return opened
         # After a restore by another process: damaged as it may have been, this one is over.
-        self._replace(name, found)
-        self._release(found)
+        self._replace(name, opened)
+        self._release(opened)
         return None
 
     def _replace(self, name: str, opened: OpenOrchestrator) -> None:
@@ -162,11 +173,11 @@ class OrchestratorPool:
         with self._lock:
             if self._closed:
                 raise MemoryDisabled("the service was closed")
-            found = self._opened.get(name)
-            if found is not None:
-                found.users += 1
+            opened = self._opened.get(name)
+            if opened is not None:
+                opened.users += 1
                 self._opened.move_to_end(name)
-            return found
+            return opened
 
     def _release(self, opened: OpenOrchestrator) -> None:
         with self._lock:
@@ -177,32 +188,35 @@ class OrchestratorPool:
 
     def _retire(self, names: Sequence[str]) -> list[OpenOrchestrator]:
         """Take some out of service; return those to close now. The last users close the others."""
-        taken = [self._opened.pop(name) for name in names]
-        for each in taken:
-            each.retired = True
-        return [each for each in taken if each.users == 0]
+        removed = [self._opened.pop(name) for name in names]
+        for opened in removed:
+            opened.retired = True
+        return [opened for opened in removed if opened.users == 0]
 
     def _excess(self, allowed: int) -> list[str]:
         """Return which to close so that ``allowed`` remain: longest idle first, those still
         embedding last.
         """
-        most = len(self._opened) - allowed
-        if most <= 0:
+        excess = len(self._opened) - allowed
+        if excess <= 0:
             return []
-        idle = [name for name, each in self._opened.items() if not each.users]
-        chosen = list(islice((one for one in idle if not self._opened[one].busy), most))
-        if len(chosen) < most:
+        idle = [name for name, opened in self._opened.items() if not opened.users]
+        chosen = list(
+            islice((idle_name for idle_name in idle if not self._opened[idle_name].busy), excess)
+        )
+        if len(chosen) < excess:
             # A worker may have ended meanwhile: no name twice.
-            chosen += [one for one in idle if one not in chosen][: most - len(chosen)]
+            chosen += [idle_name for idle_name in idle if idle_name not in chosen][
+                : excess - len(chosen)
+            ]
         return chosen
 
-
-def _was_replaced(opened: OpenOrchestrator) -> bool:
-    try:
-        opened.database.require_same_store()
-    except DatabaseReplaced:
-        return True
-    except (DatabaseMissing, OSError):
-        # An open file remains readable; a write raises.
+    def _was_replaced(self, opened: OpenOrchestrator) -> bool:
+        try:
+            opened.database.require_same_store()
+        except DatabaseReplaced:
+            return True
+        except (DatabaseMissing, OSError):
+            # An open file remains readable; a write raises. After a move it is not the one in use.
+            return self._is_elsewhere(opened)
         return False
-    return False

@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
-from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, MemgraphError, MemoryDisabled
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseReplaced,
+    MemgraphError,
+    MemoryDisabled,
+    StorageError,
+)
 from memgraph.model.jobs import LastJob, OrchestratorState, ServiceReadiness
-from memgraph.paths import Stamp, global_config_file, stamp_of
+from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
 from memgraph.service.sanitizer import outward
 from memgraph.store import embeddings, jobs
 from memgraph.store.engine import Store, store_of
@@ -116,11 +122,15 @@ class Readiness:
         return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=standings)
 
     def _bring_up_to_date(self) -> None:
-        names = self._service.orchestrators()
-        for gone in set(self._found) - set(names):
-            del self._found[gone]
-            for held in (self._stores, self._files):
-                held.pop(gone, None)
+        try:
+            names = self._service.orchestrators()
+        except StorageError:
+            # The server cannot be asked: each of those known here is asked below, and reports it.
+            names = sorted({*self._found, *orchestrator_names(self._service.root)})
+        for removed in set(self._found) - set(names):
+            del self._found[removed]
+            for cache in (self._stores, self._files):
+                cache.pop(removed, None)
         changed, stale = [], []
         now = self._service.clock.now_ms()
         for name in names:
@@ -134,19 +144,19 @@ class Readiness:
                 stale.append(known)
         until = time.monotonic() + LOOK_S
         for group in (changed, stale):
-            for known in sorted(group, key=lambda one: one.standing.looked_at or 0):
+            for known in sorted(group, key=lambda entry: entry.standing.looked_at or 0):
                 if time.monotonic() >= until:
                     return
                 name = known.standing.orchestrator
                 self._found[name] = self._probed(name)
 
-    def _damaged(self, name: str, known: _Found) -> bool:
+    def _damaged(self, name: str, entry: _Found) -> bool:
         """Return True when the damage that calls have met has changed: reading changes no file."""
-        if self._service.troubles.code(name) != known.trouble:
+        if self._service.troubles.code(name) != entry.trouble:
             return True
         with self._service.if_open(name) as opened:
             damaged = opened is not None and opened.damage is not None
-        return damaged and known.standing.status != "disabled"
+        return damaged and entry.standing.status != "disabled"
 
     def _probed(self, name: str) -> _Found:
         now = self._service.clock.now_ms()
@@ -156,24 +166,24 @@ class Readiness:
         try:
             with self._service.if_open(name) as opened:
                 if opened is None:
-                    standing, oldest = self._of_closed(name)
+                    state, oldest = self._of_closed(name)
                 else:
                     opened.require_sound()
                     codes = opened.shortcomings()
                     with opened.database.read() as snapshot:
-                        standing, oldest = _read(snapshot, name, codes)
+                        state, oldest = _read(snapshot, name, codes)
         except DatabaseReplaced as error:
             # After a restore: the next look opens the file that is there now.
             self._service.forget(name)
-            standing, stamp = self._disabled(name, error), None
+            state, stamp = self._disabled(name, error), None
         except MemgraphError as error:
-            standing = self._disabled(name, error)
+            state = self._disabled(name, error)
         # An error caused by its data concerns only that one: the others are still reported.
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
-            told = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
-            standing = self._disabled(name, told)
-        looked = standing.model_copy(update={"looked_at": now})
-        return _Found(stamp, looked, oldest, trouble)
+            corrupt = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
+            state = self._disabled(name, corrupt)
+        dated = state.model_copy(update={"looked_at": now})
+        return _Found(stamp, dated, oldest, trouble)
 
     def _of_closed(self, name: str) -> tuple[OrchestratorState, int | None]:
         """Return the state of a closed one, opened outside the pool, which would close another."""
@@ -193,11 +203,11 @@ class Readiness:
             database.close()
 
     def _told(self, name: str) -> OrchestratorState:
-        found = self._found[name]
-        if found.oldest is None:
-            return found.standing
-        waited_s = max(self._service.clock.now_ms() - found.oldest, 0) / 1_000
-        return found.standing.model_copy(update={"oldest_pending_s": waited_s})
+        entry = self._found[name]
+        if entry.oldest is None:
+            return entry.standing
+        waited_s = max(self._service.clock.now_ms() - entry.oldest, 0) / 1_000
+        return entry.standing.model_copy(update={"oldest_pending_s": waited_s})
 
     def _disabled(self, name: str, error: MemgraphError) -> OrchestratorState:
         advice = outward(error, self._service.root).message
@@ -213,15 +223,15 @@ class Readiness:
                 url = self._service.settings(name).memory.storage.url
                 self._stores[name] = store_of(paths, url)
                 self._files[name] = (global_config_file(self._service.root), paths.config_file)
-            held = self._stores[name].stamp()
-            return None if held is None else held + stamp_of(*self._files[name])
+            stamp = self._stores[name].stamp()
+            return None if stamp is None else stamp + stamp_of(*self._files[name])
         except (OSError, MemgraphError):
             return None
 
 
 def _read(snapshot: Snapshot, name: str, codes: list[str]) -> tuple[OrchestratorState, int | None]:
     last = next(iter(jobs.latest(snapshot, 1)), None)
-    standing = OrchestratorState(
+    state = OrchestratorState(
         orchestrator=name,
         status="degraded" if codes else "ready",
         codes=tuple(codes),
@@ -232,4 +242,4 @@ def _read(snapshot: Snapshot, name: str, codes: list[str]) -> tuple[Orchestrator
             job=last.job, state=last.state, ended_at=last.ended_at, error_code=last.error_code
         ),
     )
-    return standing, embeddings.oldest_pending(snapshot)
+    return state, embeddings.oldest_pending(snapshot)

@@ -17,27 +17,29 @@ T = TypeVar("T")
 
 def outward(error: MemgraphError, root: Path) -> MemgraphError:
     """Return the same error with paths relative to the root."""
-    elsewhere = {each for each in error.details.values() if _lies_elsewhere(each, root)}
+    elsewhere = {value for value in error.details.values() if _lies_elsewhere(value, root)}
     message, details = error.message, error.details
     # The longest first: one may begin as another does.
     for path in sorted(elsewhere, key=len, reverse=True):
         message = message.replace(path, Path(path).name)
         details = {k: Path(v).name if v == path else v for k, v in details.items()}
-    told = type(error)(below(message, root), **below(details, root))
-    told.journalled = error.journalled
-    return told
+    sanitized = type(error)(below(message, root), **below(details, root))
+    sanitized.journalled = error.journalled
+    return sanitized
 
 
 def below(value: T, root: Path) -> T:
     """Return a JSON value with paths relative to the root."""
-    told: Any = value
+    converted: Any = value
     if isinstance(value, str):
-        told = re.sub(f"{re.escape(str(root))}(?:{re.escape(os.sep)}|$|(?=[:;,\\s]))", "", value)
+        converted = re.sub(
+            f"{re.escape(str(root))}(?:{re.escape(os.sep)}|$|(?=[:;,\\s]))", "", value
+        )
     elif isinstance(value, dict):
-        told = {name: below(each, root) for name, each in value.items()}
+        converted = {name: below(item, root) for name, item in value.items()}
     elif isinstance(value, list | tuple):
-        told = type(value)(below(each, root) for each in value)
-    result: T = told
+        converted = type(value)(below(item, root) for item in value)
+    result: T = converted
     return result
 
 

@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import os
 import ssl
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 
 from memgraph import __version__
 from memgraph.clock import Clock, iso
-from memgraph.config.webhook import WebhookSettings
+from memgraph.config.server import WebhookSettings
 from memgraph.errors import WebhookFailed
 from memgraph.model.events import DeliveredEvent
 from memgraph.service.events import Subscriber
@@ -47,18 +48,28 @@ def subscriber(handle: Orchestrator, clock: Clock, *, threaded: bool) -> Subscri
 
 
 def deliver(
-    chosen: WebhookSettings, orchestrator: str, clock: Clock, given: DeliveredEvent
+    chosen: WebhookSettings, orchestrator: str, clock: Clock, event: DeliveredEvent
 ) -> None:
     """Post one event; it is taken when the receiver answers with 2xx.
 
     Raises:
         WebhookFailed: it did not, or the secrets cannot be read.
     """
-    data = {"orchestrator": orchestrator, **given.event.model_dump(mode="json")}
+    data = {"orchestrator": orchestrator, **event.event.model_dump(mode="json")}
     # The same when it comes again, so that the receiver can tell.
-    name = f"{orchestrator}\n{given.seq}\n{given.at}".encode()
+    name = f"{orchestrator}\n{event.seq}\n{event.at}".encode()
     delivery_id = f"evt_{hashlib.sha256(name).hexdigest()[:32]}"
-    post(chosen, clock, delivery_id, given.event.topic, given.at, data)
+    post(chosen, clock, delivery_id, event.event.topic, event.at, data)
+
+
+def send_test(chosen: WebhookSettings, orchestrator: str, clock: Clock) -> None:
+    """Post an event of the topic ``memgraph.test``, which says nothing about memories.
+
+    Raises:
+        WebhookFailed: the receiver did not take it, or the secrets cannot be read.
+    """
+    delivery_id = f"evt_{os.urandom(16).hex()}"
+    post(chosen, clock, delivery_id, TEST, clock.now_ms(), {"orchestrator": orchestrator})
 
 
 def post(
@@ -107,7 +118,7 @@ def signatures(keys: Sequence[bytes], delivery_id: str, stamp: str, body: bytes)
     """Return a signature of each key: HMAC-SHA256 over the id, the timestamp and the body."""
     content = f"{delivery_id}.{stamp}.".encode() + body
     digests = (hmac.digest(key, content, "sha256") for key in keys)
-    return " ".join(f"v1,{base64.b64encode(each).decode()}" for each in digests)
+    return " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests)
 
 
 def secrets(chosen: WebhookSettings) -> list[bytes]:
@@ -119,9 +130,9 @@ def secrets(chosen: WebhookSettings) -> list[bytes]:
     path = Path(chosen.secret_file).expanduser()
     try:
         lines = own_bytes(path).decode("ascii").split()
-        keys = [base64.b64decode(each.removeprefix(_PREFIX), validate=True) for each in lines]
+        keys = [base64.b64decode(line.removeprefix(_PREFIX), validate=True) for line in lines]
     except (OSError, UnicodeDecodeError, binascii.Error) as error:
         raise WebhookFailed(f"{path} cannot be read as secrets") from error
-    if not keys or any(len(each) < _LEAST_BYTES for each in keys):
+    if not keys or any(len(line) < _LEAST_BYTES for line in keys):
         raise WebhookFailed(f"{path} has to hold secrets of {_LEAST_BYTES} bytes or more, base64")
     return keys

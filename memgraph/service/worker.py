@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -27,9 +27,11 @@ from memgraph.service.job_runs import WALL, RunCallbacks, RunRequest, lease_ms
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, embeddings, events
 from memgraph.store import jobs as jobs_rows
+from memgraph.store.engine import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
+    from memgraph.store.engine import Store
     from memgraph.store.snapshot import Snapshot
 
 SUBSCRIBER = "consolidation"
@@ -57,7 +59,8 @@ class _Seen:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
-    stamp: Stamp = ()
+    store: Store | None = None
+    stamp: Stamp | None = ()
     visited_ms: int = 0
     again_ms: int = 0
     error: str | None = None
@@ -104,22 +107,24 @@ class Worker:
 
     def run(self) -> None:
         """Work until ``stop``; returns after the current batch."""
+        self._service.stores.listen(self._stores_changed)
         try:
             while not self._stopping:
                 self.once()
                 if not self._stopping:
                     self._sleep()
         finally:
+            self._service.stores.ignore(self._stores_changed)
             self.close()
 
     def once(self) -> None:
         """Visit every orchestrator once, and do what is due."""
         names = self._present() if self._names is None else self._names
         self._crowd = len(names)
-        for gone in set(self._seen) - set(names):
-            del self._seen[gone]
-            self._subscribed.discard(gone)
-            self._service.forget(gone)
+        for removed in set(self._seen) - set(names):
+            del self._seen[removed]
+            self._subscribed.discard(removed)
+            self._service.forget(removed)
         for name in names:
             if self._stopping:
                 return
@@ -128,8 +133,8 @@ class Worker:
     def _present(self) -> Sequence[str]:
         try:
             return self._service.orchestrators()
-        except OSError:
-            # Files may be unreadable for a moment; each orchestrator reports its own error.
+        except (OSError, StorageError):
+            # What cannot be read for a moment is reported by each orchestrator.
             return list(self._seen)
 
     def close(self) -> None:
@@ -164,48 +169,55 @@ class Worker:
             self._thread.join()
 
     def _sleep(self) -> None:
-        again = min((each.again_ms for each in self._seen.values()), default=None)
+        next_ms = min((state.again_ms for state in self._seen.values()), default=None)
         pause_s = self._poll_s
-        if again is not None:
-            pause_s = min(pause_s, max((again - self._service.clock.now_ms()) / 1000, 0.01))
-        try:
+        if next_ms is not None:
+            pause_s = min(pause_s, max((next_ms - self._service.clock.now_ms()) / 1000, 0.01))
+        with suppress(queue.Empty):
             self._wake.get(timeout=pause_s)
-        except queue.Empty:
-            return
+            while True:
+                self._wake.get_nowait()
+
+    def _stores_changed(self, _names: Collection[str]) -> None:
+        self._wake.put(None)
 
     def _look_at(self, name: str) -> None:
-        seen = self._seen.setdefault(name, _Seen())
+        state = self._seen.setdefault(name, _Seen())
         try:
-            settings, stamp = self._stamps(name)
-            if seen.settings != settings:
+            settings = self._settings_stamp(name)
+            if state.settings != settings or state.store is None:
                 # An open orchestrator keeps the settings that it was opened with.
                 self._service.forget(name)
                 self._subscribed.discard(name)
-            changed = (seen.settings, seen.stamp) != (settings, stamp)
+                url = self._service.settings(name).memory.storage.url
+                self._service.stores.add(url)
+                state.store = store_of(self._service.paths(name), url)
+            stamp = state.store.stamp()
+            changed = (state.settings, state.stamp) != (settings, stamp)
             # A clock that was set back has not come to the next visit for too long.
-            if changed or not seen.visited_ms <= self._service.clock.now_ms() < seen.again_ms:
+            if changed or not state.visited_ms <= self._service.clock.now_ms() < state.again_ms:
                 # As they were before the look: what changes meanwhile is looked at again.
-                seen.settings, seen.stamp = settings, stamp
-                self._visit(name, seen)
-                seen.error = None
+                state.settings, state.stamp = settings, stamp
+                self._visit(name, state)
+                state.error = None
         # A bug that the data of one orchestrator brings out is that one's failure alone: it is
         # told and logged, and the others get their turn.
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            self._tell(name, seen, error)
+            self._tell(name, state, error)
 
-    def _tell(self, name: str, seen: _Seen, error: Exception) -> None:
+    def _tell(self, name: str, state: _Seen, error: Exception) -> None:
         if isinstance(error, MemgraphError):
-            told = error
+            reported = error
         elif isinstance(error, OSError):
-            told = StorageError(f"{name} cannot be worked on: {error.strerror}")
+            reported = StorageError(f"{name} cannot be worked on: {error.strerror}")
         else:
-            told = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
-        seen.again_ms = self._service.clock.now_ms() + REVISIT_MS
-        if seen.error != told.code:
-            seen.error = told.code
-            self._failed(name, told)
+            reported = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
+        state.again_ms = self._service.clock.now_ms() + REVISIT_MS
+        if state.error != reported.code:
+            state.error = reported.code
+            self._failed(name, reported)
 
-    def _visit(self, name: str, seen: _Seen) -> None:
+    def _visit(self, name: str, state: _Seen) -> None:
         from memgraph.operations.life.echoes import catch_up
 
         if name not in self._subscribed:
@@ -222,8 +234,8 @@ class Worker:
             more = self._compare(opened) or more
             opened.receipts.flush_in_steps(self._is_stopping)
             catch_up(opened, self._is_stopping)
-            seen.visited_ms = opened.clock.now_ms()
-            seen.again_ms = seen.visited_ms if more else self._again(opened, seen.visited_ms)
+            state.visited_ms = opened.clock.now_ms()
+            state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
             crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
         if crowded:
             # It would be closed for another soon, and closing changes its files.
@@ -231,26 +243,26 @@ class Worker:
 
     def _consolidate(self, opened: OpenOrchestrator) -> bool:
         """Consolidate ended sessions; return True when there are more."""
-        told = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, most=SESSIONS_AT_ONCE)
+        delivery = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, limit=SESSIONS_AT_ONCE)
         with opened.database.read() as snapshot:
             parked = events.parked(snapshot, SUBSCRIBER, 1)
         if parked:
             with opened.database.write() as transaction:
                 events.drop_settled(transaction, SUBSCRIBER)
-        return told.passed >= SESSIONS_AT_ONCE
+        return delivery.passed >= SESSIONS_AT_ONCE
 
     def _post(self, opened: OpenOrchestrator) -> None:
         """Post waiting events to the webhook, or wake the thread that does."""
         if self._service.embeds_in_background:
             opened.courier.wake()
         else:
-            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, most=POSTED_AT_ONCE)
+            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, limit=POSTED_AT_ONCE)
 
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return when there may be work though no other process has changed anything."""
         at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
-            if jobs_rows.some_running(snapshot):
+            if jobs_rows.is_any_running(snapshot):
                 # Whoever is at work may die, and nothing changes when a lease runs out.
                 at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
             if embeddings.has_pending(snapshot) or self._has_events(snapshot):
@@ -276,11 +288,11 @@ class Worker:
         waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
         return cursor.next_attempt_at if waiting else None
 
-    def _run(self, name: str, opened: OpenOrchestrator, asked: RunRequest) -> JobRun | None:
+    def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
         """Run a job; None: another worker runs it, or did."""
         try:
             reins = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
-            ended = jobs.run(opened, asked, reins)
+            ended = jobs.run(opened, request, reins)
         except Conflict:
             return None
         self._ran(name, ended)
@@ -292,7 +304,7 @@ class Worker:
         """Subscribe to the ends of sessions; the bus knows this worker's position."""
         handle = self._service.orchestrator(name)
         self._subscribed.add(name)
-        given = Subscriber(
+        subscriber = Subscriber(
             SUBSCRIBER,
             lambda delivered: self._session_ended(name, delivered.event),
             (SessionCompleted.topic,),
@@ -301,7 +313,7 @@ class Worker:
         )
         with suppress(Conflict):
             # Another worker of this process may listen already.
-            handle.events.subscribe_as(given, from_start=True)
+            handle.events.subscribe_as(subscriber, from_start=True)
             self._listening.add(name)
         # The settings may name another receiver than before.
         handle.events.unsubscribe(webhook.SUBSCRIBER)
@@ -316,7 +328,7 @@ class Worker:
             return
         with self._service.opened(name) as opened:
             with opened.database.read() as snapshot:
-                if not events.waits(snapshot, event.session_id):
+                if not events.is_pending(snapshot, event.session_id):
                     return
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
         if ended is None:
@@ -356,12 +368,10 @@ class Worker:
     def _is_stopping(self) -> bool:
         return self._stopping
 
-    def _stamps(self, name: str) -> tuple[Stamp, Stamp]:
-        """Return when the settings and the database of an orchestrator were last changed."""
-        paths = self._service.paths(name)
-        wal = paths.database.with_name(f"{paths.database.name}-wal")
-        configs = (global_config_file(self._service.root), paths.config_file)
-        return stamp_of(*configs), stamp_of(paths.database, wal)
+    def _settings_stamp(self, name: str) -> Stamp:
+        """Return when the settings of an orchestrator were last changed."""
+        own = self._service.paths(name).config_file
+        return stamp_of(global_config_file(self._service.root), own)
 
 
 @contextmanager

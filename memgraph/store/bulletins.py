@@ -7,7 +7,6 @@ so that the same journal gives the same rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -17,13 +16,19 @@ from sqlalchemy.schema import CreateTable
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.rules.bulletin import MOST_COUNTED
 from memgraph.rules.contradictions import ConflictSide
-from memgraph.store import tables
-from memgraph.store.items import is_no_item
+from memgraph.store import conditions, tables
+from memgraph.store.conditions import (
+    by_importance,
+    edge_ends,
+    is_no_item,
+    is_unexpired,
+    memories_listed,
+)
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
+    ChangedSince,
     Column,
     CompiledStatement,
-    listed,
     member,
     ordered,
     prepared,
@@ -36,16 +41,8 @@ from memgraph.store.visibility import AS_OF, Table, View
 
 # What the queries of a bulletin look at; the rest of a memory never changes or is not asked for.
 _KEPT: Final = (
-    "pk",
-    "memory_id",
-    "type",
-    "kind",
-    "source_id",
-    "item_id",
-    "content",
-    "summary",
-    "event_time",
-    "created_at",
+    *("pk", "memory_id", "type", "kind", "source_id"),
+    *("item_id", "content", "summary", "event_time", "created_at"),
 )
 _CHANGING: Final = ("importance", "confidence", "valid_until", "tags", "attributes")
 _CHANGED: Final = sa.Table(
@@ -80,19 +77,24 @@ def _fill_changed() -> sa.Insert:
 
 
 def prepare(snapshot: Snapshot, as_of: int) -> None:
-    """Find once what has changed since a time; to be called before reading as of that time."""
+    """Collect the memories that changed since a time, before a read as of that time."""
+    if not snapshot.engine.keeps_temporary_tables:
+        return
     for statement in (_make_changed(), _empty_changed(), _fill_changed()):
         statement.rows(snapshot, view_as_of=as_of)
 
 
 @prepared
 def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
-    """Return what ``_section`` does, as of an earlier time."""
-    m, changed = tables.memories.alias("m"), _CHANGED.alias("changed")
-    seen = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
+    """Return the same as ``_section``, as of an earlier time."""
+    m = tables.memories.alias("m")
+    changed = ChangedSince(AS_OF).table_valued("memory_id", name="changed")
+    visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
     has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
     now = [m.c[name] for name in (*_KEPT, "status", *_CHANGING)]
-    same = _first_of(section, m, shows, now).where(*seen, (m.c.updated_at <= AS_OF) | ~has_changed)
+    same = _first_of(section, m, shows, now).where(
+        *visible, (m.c.updated_at <= AS_OF) | ~has_changed
+    )
     same = same.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
     then: list[Column] = [m.c[name] for name in _KEPT]
     then.append(view.status(m).label("status"))
@@ -100,11 +102,13 @@ def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[A
     were = (
         sa.select(*then)
         .select_from(ordered(changed, (m, m.c.memory_id == changed.c.memory_id)))
-        .where(*seen, view.unerased(m))
+        .where(*visible, view.unerased(m))
         .subquery("were")
     )
     others = _first_of(section, were, shows, list(were.c))
-    both = sa.union_all(*(sa.select(each.subquery()) for each in (same, others))).subquery("both")
+    both = sa.union_all(*(sa.select(branch.subquery()) for branch in (same, others))).subquery(
+        "both"
+    )
     first = sa.select(*_shown(both, shows)).order_by(*section.by(both))
     return first.limit(value("limit"))
 
@@ -136,14 +140,14 @@ class BulletinExcerpt(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """Return when it happened, else when it was said; None: unknown, as for a file."""
+        """Return the time of the event, or else of the statement; None: unknown, as for a file."""
         if self.event_time is not None or self.path is not None:
             return self.event_time
         return self.created_at
 
 
 class OpenConflict(NamedTuple):
-    """An open contradiction; of a side from a file that does not tell its time, the time is 0."""
+    """An open contradiction. A side from a file without a date has the time 0."""
 
     since: int
     first: ConflictSide
@@ -170,22 +174,18 @@ def _journal_head(now: bool) -> sa.Select[Any]:
     return last.where(log.c.at == time.scalar_subquery())
 
 
-def _by_importance(m: Table) -> tuple[Column, ...]:
-    return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
-
-
 class SectionQuery(NamedTuple):
     """The query of a section: a condition, the index that serves it, the order."""
 
     where: Callable[[Table], Column]
     by_index: str
-    by: Callable[[Table], tuple[Column, ...]] = _by_importance
+    by: Callable[[Table], tuple[Column, ...]] = by_importance
 
     def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
         """Return the first memories with a stored confidence of at least ``floor``."""
         values = {"at": at, "floor": floor, "limit": MOST_READ}
-        rows = self._statement(view, True).rows(snapshot, view.params, **values)
-        return [BulletinExcerpt._make(row) for row in rows]
+        statement = self._statement(view, True)
+        return statement.mapped(BulletinExcerpt._make, snapshot, view.params, **values)
 
     def total(self, snapshot: Snapshot, view: View, at: int) -> int:
         """Return how many there are, at most one more than ``MOST_COUNTED``."""
@@ -205,18 +205,17 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
         shows: excerpts, of those that are sure enough; else they are only counted.
     """
     m = tables.memories.alias("m")
-    found = _first_of(section, m, shows, _shown(m, shows))
-    return found.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
+    query = _first_of(section, m, shows, _shown(m, shows))
+    return query.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
 
 
 def _first_of(
     section: SectionQuery, m: Table, shows: bool, columns: Sequence[Column]
 ) -> sa.Select[Any]:
-    found = sa.select(*columns).where(section.where(m))
+    query = sa.select(*columns).where(section.where(m))
     if shows:
-        found = found.where(m.c.confidence >= value("floor"))
-    lasts = m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
-    return found.where(lasts).order_by(*section.by(m)).limit(value("limit"))
+        query = query.where(m.c.confidence >= value("floor"))
+    return query.where(is_unexpired(m)).order_by(*section.by(m)).limit(value("limit"))
 
 
 def _shown(m: Table, shows: bool) -> list[Column]:
@@ -231,8 +230,8 @@ def _of_type(type_: MemoryType) -> SectionQuery:
 
 
 def _is_knowledge(m: Table) -> Column:
-    kept = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & kept & m.c.type.in_(_KNOWLEDGE)
+    is_knowledge = m.c.kind != MemoryKind.EPISODE
+    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(conditions.KNOWLEDGE)
 
 
 def _is_open_todo(m: Table) -> Column:
@@ -253,16 +252,10 @@ def _by_dates(m: Table) -> tuple[Column, ...]:
 
 
 def _is_uncertain(m: Table) -> Column:
-    kept = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & kept & (m.c.confidence < 0.5)
+    is_knowledge = m.c.kind != MemoryKind.EPISODE
+    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & (m.c.confidence < 0.5)
 
 
-_KNOWLEDGE: Final = (
-    MemoryType.FACT,
-    MemoryType.IDENTITY,
-    MemoryType.OBSERVATION,
-    MemoryType.EVENT,
-)
 KNOWLEDGE = SectionQuery(_is_knowledge, "ix_memories_knowledge")
 """Facts, identities, observations and events that are no raw turns."""
 GOALS = _of_type(MemoryType.GOAL)
@@ -287,22 +280,27 @@ _WALKS: Final = (
 
 
 def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
-    """Return the newest decisions by when they were taken; the undated come last."""
-    found = [one for walk in _WALKS for one in walk.read(snapshot, view, at, floor)]
+    """Return the newest decisions by date; those without a date come last."""
+    excerpts = [excerpt for walk in _WALKS for excerpt in walk.read(snapshot, view, at, floor)]
     return sorted(
-        found,
-        key=lambda one: (one.at is not None, one.at or 0, one.created_at, one.memory_id),
+        excerpts,
+        key=lambda excerpt: (
+            excerpt.at is not None,
+            excerpt.at or 0,
+            excerpt.created_at,
+            excerpt.memory_id,
+        ),
         reverse=True,
     )
 
 
 @prepared
 def _excerpts(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
+    m, joined = memories_listed()
     lasts = view.value("valid_until", m) > value("at")
     return (
         sa.select(*_excerpt(m))
-        .select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
+        .select_from(joined)
         .where(view.status(m) == MemoryStatus.ACTIVE, view.where(m), view.unerased(m))
         .where(sa.func.coalesce(lasts, sa.true()))
     )
@@ -311,21 +309,20 @@ def _excerpts(view: View) -> sa.Select[Any]:
 def excerpts(
     snapshot: Snapshot, view: View, memory_ids: Sequence[str], at: int
 ) -> dict[str, BulletinExcerpt]:
-    """Return those of some memories that are visible, active and not expired, by id."""
-    ids = json.dumps(list(memory_ids))
-    rows = _excerpts(view.shape).rows(snapshot, view.params, ids=ids, at=at)
+    """Return the memories that are visible, active and not expired, by id."""
+    rows = _excerpts(view.shape).rows(snapshot, view.params, ids=memory_ids, at=at)
     return {row[0]: BulletinExcerpt._make(row) for row in rows}
 
 
 @prepared
 def _open_conflicts(view: View) -> sa.Select[Any]:
-    e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
-    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
-    found = sa.select(e.c.created_at, moment(a), a.c.memory_id, moment(b), b.c.memory_id)
+    e = tables.edges.alias("e")
+    a, b, joined = edge_ends(e)
+    query = sa.select(e.c.created_at, moment(a), a.c.memory_id, moment(b), b.c.memory_id)
     if view.as_of is None:
-        found = found.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+        query = query.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
     return (
-        found.select_from(ordered(e, *ends))
+        query.select_from(joined)
         .where(e.c.edge_type == EdgeType.CONTRADICTS, view.resolved_at(e).is_(None))
         .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
         .where(view.edge_where(e), view.where(a), view.where(b))
@@ -340,8 +337,8 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
     first.
     """
     return [
-        OpenConflict(since, ConflictSide(time, one), ConflictSide(other_time, other))
-        for since, time, one, other_time, other in _open_conflicts(view.shape).rows(
+        OpenConflict(since, ConflictSide(time, memory_id), ConflictSide(other_time, other_id))
+        for since, time, memory_id, other_time, other_id in _open_conflicts(view.shape).rows(
             snapshot, view.params
         )
     ]

@@ -8,7 +8,6 @@ Every function works on a snapshot or transaction that the caller holds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -22,12 +21,21 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.store import tables
-from memgraph.store.items import is_no_item
+from memgraph.store.conditions import happened_at, is_no_item, is_unexpired, up_to
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import Column, among, least, listed, ordered, prepared, value
+from memgraph.store.statements import (
+    Column,
+    among,
+    least,
+    listed,
+    ordered,
+    prepared,
+    row_count,
+    value,
+)
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of
 
 
 class ComparedFact(NamedTuple):
@@ -54,7 +62,7 @@ class ComparedFact(NamedTuple):
 
 
 class WaitingFact(NamedTuple):
-    """A fact in the outbox, with what tells its place and author; ``active``: 1 where it is.
+    """A fact in the outbox with its place and author; ``active``: 1 if it is active.
 
     ``entities``: keys of the entities that are named in it, as a JSON array. ``roles``: who said
     the turns that it was drawn from, as a JSON array.
@@ -83,11 +91,7 @@ _enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage"), or_ignore=Tr
 
 
 def _said_at(m: sa.FromClause) -> Column:
-    return least(sa.func.coalesce(m.c.event_time, m.c.created_at), m.c.created_at)
-
-
-def _is_valid(m: sa.FromClause) -> Column:
-    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
+    return least(happened_at(m), m.c.created_at)
 
 
 def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
@@ -107,10 +111,10 @@ def _waiting() -> sa.Select[Any]:
     return (
         sa.select(
             *(c.c.memory_pk, c.c.stage, c.c.attempts, m.c.memory_id),
-            (m.c.status == MemoryStatus.ACTIVE) & _is_valid(m),
+            (m.c.status == MemoryStatus.ACTIVE) & is_unexpired(m),
             *(m.c.content, _said_at(m), m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
             *_source_of(s),
-            *(each.correlate(m).scalar_subquery() for each in (entities, roles)),
+            *(query.correlate(m).scalar_subquery() for query in (entities, roles)),
         )
         .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))
         .order_by(c.c.memory_pk)
@@ -118,7 +122,7 @@ def _waiting() -> sa.Select[Any]:
 
 
 def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Let facts wait to be compared; those that wait already stay as they are."""
+    """Queue facts for comparison; facts that are queued already stay as they are."""
     _enqueue(transaction, [(pk, stage.value) for pk in pks])
 
 
@@ -132,9 +136,8 @@ def _due() -> sa.Select[Any]:
 def due(
     snapshot: Snapshot, stages: Collection[ComparisonStage], *, at: int, limit: int
 ) -> list[WaitingFact]:
-    """Return what waits for one of some stages and is not put off, the oldest first."""
-    rows = _due().rows(snapshot, at=at, stages=json.dumps(sorted(stages)), limit=limit)
-    return [WaitingFact._make(row) for row in rows]
+    """Return the facts that are due for one of these stages, the oldest first."""
+    return _due().mapped(WaitingFact._make, snapshot, at=at, stages=sorted(stages), limit=limit)
 
 
 @prepared
@@ -143,9 +146,8 @@ def _waiting_facts() -> sa.Select[Any]:
 
 
 def waiting_facts(snapshot: Snapshot, pks: Sequence[int], *, at: int) -> list[WaitingFact]:
-    """Return those of some memories that wait, the oldest first."""
-    rows = _waiting_facts().rows(snapshot, at=at, pks=json.dumps(list(pks)))
-    return [WaitingFact._make(row) for row in rows]
+    """Return the queued facts among these memories, the oldest first."""
+    return _waiting_facts().mapped(WaitingFact._make, snapshot, at=at, pks=pks)
 
 
 @prepared
@@ -155,9 +157,8 @@ def _still_waiting() -> sa.Select[Any]:
 
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
-    """Return those that nobody else has finished meanwhile."""
-    pks_text = json.dumps(list(pks))
-    return set(_still_waiting().column(snapshot, pks=pks_text, stage=stage.value))
+    """Return the facts that no other worker has finished meanwhile."""
+    return set(_still_waiting().column(snapshot, pks=pks, stage=stage.value))
 
 
 @prepared
@@ -169,7 +170,7 @@ def _move_on() -> sa.Update:
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
     """Let facts wait for another stage, at once."""
-    _move_on().write(transaction, pks=json.dumps(list(pks)), to=stage.value)
+    _move_on().write(transaction, pks=pks, to=stage.value)
 
 
 @prepared
@@ -182,14 +183,14 @@ def _put_off() -> sa.Update:
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
     """Try these again later."""
-    _put_off().write(transaction, pks=json.dumps(list(pks)), until=until_ms, code=error_code)
+    _put_off().write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
 @prepared
 def _is_any(failed: bool) -> sa.Select[Any]:
     c = tables.comparisons.c
-    found = sa.select(c.memory_pk).limit(1)
-    return found.where(c.error_code.is_not(None)) if failed else found
+    query = sa.select(c.memory_pk).limit(1)
+    return query.where(c.error_code.is_not(None)) if failed else query
 
 
 def is_failing(snapshot: Snapshot) -> bool:
@@ -211,9 +212,8 @@ def _joined_ids() -> sa.CompoundSelect[Any]:
 
 
 def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
-    """Return those of some memories that an earlier comparison joined with a fact."""
-    wanted = json.dumps(sorted(others))
-    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=wanted))
+    """Return the memories that an earlier comparison joined with a fact."""
+    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=sorted(others)))
 
 
 @prepared
@@ -224,17 +224,12 @@ def _remove() -> sa.Delete:
 
 def remove(transaction: Transaction, pks: Sequence[int]) -> int:
     """Take facts out of the outbox; return how many there were."""
-    return _remove().write(transaction, pks=json.dumps(list(pks)))
-
-
-@prepared
-def _count() -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(tables.comparisons)
+    return _remove().write(transaction, pks=pks)
 
 
 def waiting(snapshot: Snapshot) -> int:
-    """Return how many facts wait, those put off among them."""
-    return int(_count().scalar(snapshot))
+    """Return the number of queued facts, including those put off."""
+    return row_count(snapshot, "memory_comparisons")
 
 
 def has_waiting(snapshot: Snapshot) -> bool:
@@ -258,17 +253,15 @@ class FactLocation(NamedTuple):
 
     @property
     def shape(self) -> View | None:
-        """Return what a statement is prepared for."""
-        return None if self.view is None else self.view.shape
+        """Return the shape that statements are compiled for."""
+        return shape_of(self.view)
 
     @property
     def params(self) -> dict[str, Any]:
         """The named values of a statement."""
-        most = Sensitivity(self.place.sensitivity).level
-        levels = [each.value for each in Sensitivity if each.level <= most]
-        bound = {"sensitivities": json.dumps(levels), "at": self.at, "before": self.before}
-        seen = {} if self.view is None else self.view.params
-        return {**self.place._asdict(), **bound, **seen}
+        levels = up_to(Sensitivity(self.place.sensitivity))
+        bound = {"sensitivities": levels, "at": self.at, "before": self.before}
+        return {**self.place._asdict(), **bound, **params_of(self.view)}
 
 
 def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause, sa.Select[Any]]:
@@ -282,7 +275,7 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
     own = m.c.agent_id.is_not_distinct_from(agent_id)
-    found = sa.select(
+    query = sa.select(
         *(m.c.pk, m.c.memory_id, m.c.content, m.c.type, m.c.confidence, m.c.decay_rate),
         _said_at(m),
         *_source_of(s),
@@ -295,27 +288,28 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
         m.c.agent_id.is_(None) | own,
         among(m.c.sensitivity, "sensitivities"),
-        _is_valid(m),
+        is_unexpired(m),
         before.is_(None) | (m.c.pk < before),
     )
     joined = ordered(first, (m, m.c.pk == pk)).join(s, s.c.source_id == m.c.source_id)
-    return m, found.select_from(joined)
+    return m, query.select_from(joined)
 
 
 @prepared
 def _facts_by_text(view: View | None) -> sa.Select[Any]:
     f = matching("match", "rank").subquery("f")
-    _, found = _facts_in(f, f.c.pk, view)
-    return found.order_by(f.c.rank).limit(value("most"))
+    _, query = _facts_in(f, f.c.pk, view)
+    return query.order_by(f.c.rank).limit(value("most"))
 
 
 def facts_by_text(
-    snapshot: Snapshot, match: str, beside: FactLocation, limit: int
+    snapshot: Snapshot, match: str, location: FactLocation, limit: int
 ) -> list[ComparedFact]:
     """Return facts that fulfil an FTS5 expression, best bm25 first."""
-    asked = snapshot.engine.phrases.expression(match)
-    rows = _facts_by_text(beside.shape).rows(snapshot, beside.params, match=asked, most=limit)
-    return [ComparedFact._make(row) for row in rows]
+    expression = snapshot.engine.phrases.expression(match)
+    return _facts_by_text(location.shape).mapped(
+        ComparedFact._make, snapshot, location.params, match=expression, most=limit
+    )
 
 
 @prepared
@@ -323,15 +317,15 @@ def _facts_of_entity(view: View | None) -> sa.Select[Any]:
     n = tables.links.alias("n")
     newest = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
     e = newest.order_by(n.c.memory_pk.desc()).limit(value("looked_at")).subquery("e")
-    m, found = _facts_in(e, e.c.memory_pk, view)
-    return found.order_by(m.c.pk.desc()).limit(value("most"))
+    m, query = _facts_in(e, e.c.memory_pk, view)
+    return query.order_by(m.c.pk.desc()).limit(value("most"))
 
 
 def facts_of_entities(
-    snapshot: Snapshot, entity_pks: Collection[int], beside: FactLocation, limit: int
+    snapshot: Snapshot, entity_pks: Collection[int], location: FactLocation, limit: int
 ) -> list[ComparedFact]:
     """Return facts in which entities are named, the newest of each first."""
-    statement, values = _facts_of_entity(beside.shape), beside.params
+    statement, values = _facts_of_entity(location.shape), location.params
     facts: dict[int, ComparedFact] = {}
     for entity in sorted(entity_pks):
         rows = statement.rows(snapshot, values, entity=entity, looked_at=4 * limit, most=limit)
@@ -347,8 +341,9 @@ def _facts_by_key(view: View | None) -> sa.Select[Any]:
 
 
 def facts_by_key(
-    snapshot: Snapshot, pks: Sequence[int], beside: FactLocation
+    snapshot: Snapshot, pks: Sequence[int], location: FactLocation
 ) -> list[ComparedFact]:
-    """Return those of some memories that are beside, in the order of ``pks``."""
-    rows = _facts_by_key(beside.shape).rows(snapshot, beside.params, pks=json.dumps(list(pks)))
-    return [ComparedFact._make(row) for row in rows]
+    """Return the facts at a location among these memories, in the order of ``pks``."""
+    return _facts_by_key(location.shape).mapped(
+        ComparedFact._make, snapshot, location.params, pks=pks
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,8 +44,8 @@ class ExpiryRule(NamedTuple):
     exponent: float
 
 
-def _decays(m: sa.FromClause) -> Column:
-    """Return whether time may retire a memory; ``memgraph.rules.decay.rate_of`` has the rates."""
+def _may_decay(m: sa.FromClause) -> Column:
+    """Return whether decay may retire a memory; see ``memgraph.rules.decay.rate_of``."""
     n, e = tables.links.alias("n"), tables.entities.alias("e")
     protected = sa.exists().select_from(n.join(e, e.c.pk == n.c.entity_pk))
     protected = protected.where(n.c.memory_pk == m.c.pk, e.c.protected == sa.true()).correlate(m)
@@ -61,8 +60,8 @@ def _expired(m: sa.FromClause) -> Column:
     """
     used = sa.func.coalesce(m.c.last_accessed_at, m.c.created_at)
     idle_days = greatest(value("now") - used, sa.literal(0)) / sa.literal(float(MS_PER_DAY))
-    left = sa.func.exp(-m.c.decay_rate * sa.func.pow(idle_days, value("exponent")))
-    return m.c.confidence * left < value("threshold")
+    remaining = sa.func.exp(-m.c.decay_rate * sa.func.pow(idle_days, value("exponent")))
+    return m.c.confidence * remaining < value("threshold")
 
 
 def _columns(m: sa.FromClause) -> list[Column]:
@@ -81,7 +80,7 @@ def _was_restored(m: sa.FromClause) -> Column:
 def _decaying_count() -> sa.Select[Any]:
     m = tables.memories.alias("m")
     counted: tuple[Column, ...] = (sa.func.count(), sa.func.max(m.c.pk))
-    return sa.select(*counted).select_from(m).where(_decays(m))
+    return sa.select(*counted).select_from(m).where(_may_decay(m))
 
 
 def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
@@ -93,8 +92,8 @@ def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
 @prepared
 def _expired_after() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(m.c.pk).where(m.c.pk > value("after"), _decays(m), _expired(m))
-    return found.order_by(m.c.pk).limit(value("limit"))
+    query = sa.select(m.c.pk).where(m.c.pk > value("after"), _may_decay(m), _expired(m))
+    return query.order_by(m.c.pk).limit(value("limit"))
 
 
 def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) -> list[int]:
@@ -105,14 +104,13 @@ def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) 
 @prepared
 def _decaying_now() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _decays(m))
-    return found.order_by(m.c.pk)
+    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _may_decay(m))
+    return query.order_by(m.c.pk)
 
 
 def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> list[DecayRow]:
     """Return the facts among ``pks`` that still decay, as they are now."""
-    these = json.dumps(list(pks))
-    rows = _decaying_now().rows(snapshot, these=these, base_threshold=threshold)
+    rows = _decaying_now().rows(snapshot, these=pks, base_threshold=threshold)
     return [DecayRow(*row) for row in rows]
 
 
@@ -126,26 +124,26 @@ def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ..
 
 @prepared
 def _retired_since() -> sa.Select[Any]:
-    given, m = members("used", "given"), tables.memories.alias("m")
+    uses, m = members("used", "given"), tables.memories.alias("m")
     h, lasts, retired = _by_decay(m)
-    joined = ordered(given, (m, m.c.memory_id == given.c.key)).join(h, lasts)
-    found = sa.select(m.c.memory_id).select_from(joined)
-    return found.where(*retired, h.c.since >= given.c.value)
+    joined = ordered(uses, (m, m.c.memory_id == uses.c.key)).join(h, lasts)
+    query = sa.select(m.c.memory_id).select_from(joined)
+    return query.where(*retired, h.c.since >= uses.c.value)
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
-    """Return the memories that decay retired at the time given for each, or later."""
+    """Return the memories that decay retired at their time in ``used`` or later."""
     if not used:
         return []
-    return _retired_since().column(snapshot, used=json.dumps(dict(used)))
+    return _retired_since().column(snapshot, used=used)
 
 
 @prepared
 def _retired() -> sa.Select[Any]:
     m = tables.memories.alias("m")
     h, lasts, retired = _by_decay(m)
-    found = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, lasts))
-    return found.where(*retired, m.c.memory_id == value("memory_id"))
+    query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, lasts))
+    return query.where(*retired, m.c.memory_id == value("memory_id"))
 
 
 def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
@@ -157,8 +155,8 @@ def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
 @prepared
 def _visible_expired(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(*_columns(m), _was_restored(m))
-    return found.where(_decays(m), _expired(m), view.where(m)).order_by(m.c.pk)
+    query = sa.select(*_columns(m), _was_restored(m))
+    return query.where(_may_decay(m), _expired(m), view.where(m)).order_by(m.c.pk)
 
 
 def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
+from memgraph.store.conditions import is_unexpired
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -49,8 +49,8 @@ def _recalled(m: sa.FromClause) -> Column:
     return sa.func.coalesce(last.scalar_subquery() >= value("since"), sa.false())
 
 
-def _stood(view: View, m: sa.FromClause) -> Column:
-    """Return whether a memory is no raw turn, may be seen, and was active in [since, at)."""
+def _was_active(view: View, m: sa.FromClause) -> Column:
+    """Return whether a memory is not a turn, is visible, and was active in [since, at)."""
     h = tables.statuses.alias("h")
     was_active = (
         sa.exists()
@@ -58,16 +58,16 @@ def _stood(view: View, m: sa.FromClause) -> Column:
         .where(h.c.since < value("at"), h.c.until.is_(None) | (h.c.until > value("since")))
         .correlate(m)
     )
-    # Nobody's turn is not told by what one agent keeps to itself.
+    # A turn of no agent is not compared with what one agent keeps to itself.
     shared = sa.true() if view.viewer.agent_id is not None else m.c.agent_id.is_(None)
     return sa.and_(m.c.kind != MemoryKind.EPISODE, view.where(m), shared, was_active)
 
 
-def _holding_all() -> tuple[sa.FromClause, sa.FromClause]:
-    """Return memories whose texts match, the newest of them, and the join that finds them."""
-    found = matching("match")
-    (pk,) = found.selected_columns
-    newest = found.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
+def _matching_memories() -> tuple[sa.FromClause, sa.FromClause]:
+    """Return memories, and the join that finds the newest whose texts match."""
+    matches = matching("match")
+    (pk,) = matches.selected_columns
+    newest = matches.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
     f, m = newest.subquery("f"), tables.memories.alias("m")
     return m, ordered(f, (m, m.c.pk == f.c.pk))
 
@@ -79,7 +79,7 @@ def _match(snapshot: Snapshot, terms: Sequence[str]) -> str:
 
 
 class EarlierText(NamedTuple):
-    """A memory's text; ``stood``: it is no raw turn, and was active at or shortly before."""
+    """The text of a memory; ``stood``: it is not a turn, and was active at or shortly before."""
 
     content: str
     recalled: bool
@@ -88,15 +88,15 @@ class EarlierText(NamedTuple):
 
 @prepared
 def _earlier_texts(view: View) -> sa.Select[Any]:
-    m, joined = _holding_all()
+    m, joined = _matching_memories()
     texts = sa.select(
-        m.c.content, _recalled(m).label("recalled"), _stood(view, m).label("stood")
+        m.c.content, _recalled(m).label("recalled"), _was_active(view, m).label("stood")
     ).select_from(joined)
     texts = texts.add_columns(m.c.pk)
-    known = texts.where(m.c.created_at < value("at")).subquery("known")
-    found = sa.select(known.c.content, known.c.recalled, known.c.stood)
-    found = found.where(known.c.recalled | known.c.stood).order_by(as_read(known.c.pk).desc())
-    return found.limit(_MOST_TEXTS)
+    earlier = texts.where(m.c.created_at < value("at")).subquery("known")
+    query = sa.select(earlier.c.content, earlier.c.recalled, earlier.c.stood)
+    query = query.where(earlier.c.recalled | earlier.c.stood).order_by(as_read(earlier.c.pk).desc())
+    return query.limit(_MOST_TEXTS)
 
 
 def earlier_texts(
@@ -115,7 +115,7 @@ def earlier_texts(
 
 
 class StandingText(NamedTuple):
-    """A memory that is in force; ``recalled``: 1 if it was since the given moment, else 0."""
+    """An active memory; ``recalled``: 1 if it was recalled since the given time, else 0."""
 
     memory_id: str
     content: str
@@ -130,31 +130,30 @@ class StandingText(NamedTuple):
 
 @prepared
 def _standing_texts(view: View) -> sa.Select[Any]:
-    m, joined = _holding_all()
+    m, joined = _matching_memories()
     texts = sa.select(*(m.c[name] for name in StandingText._fields[:-1]), _recalled(m))
     # In force: neither replaced nor taken back, and not run out.
     in_force = (
         m.c.created_at < value("at"),
         m.c.status == MemoryStatus.ACTIVE,
-        m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+        is_unexpired(m),
     )
-    found = texts.select_from(joined).where(*in_force, view.where(m))
-    return found.order_by(as_read(m.c.pk).desc()).limit(_MOST_TEXTS)
+    query = texts.select_from(joined).where(*in_force, view.where(m))
+    return query.order_by(as_read(m.c.pk).desc()).limit(_MOST_TEXTS)
 
 
 def standing_texts(
     snapshot: Snapshot, terms: Sequence[str], *, at: int, since: int, view: View
 ) -> list[StandingText]:
-    """Return what the view sees in force at ``at``, stored before it, with all of the words.
+    """Return memories that were active at ``at``, stored before it, and contain all of the words.
 
     Args:
         terms: folded words, at least one; the index cuts them to their stems.
         since: from when on a recall counts.
     """
-    rows = _standing_texts(view.shape).rows(
-        snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
+    return _standing_texts(view.shape).mapped(
+        StandingText._make, snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
     )
-    return [StandingText._make(row) for row in rows]
 
 
 @prepared
@@ -166,7 +165,7 @@ def _speakers() -> sa.Select[Any]:
 
 
 def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
-    """Return who said the turns that a memory was derived from.
+    """Return the speakers of the turns that a memory was derived from.
 
     None at all: it comes from no conversation.
     """
@@ -181,15 +180,15 @@ def _contents(short: bool) -> sa.Select[Any]:
 
 
 def contents(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
-    """Return the texts of these memories, by id; of one that is gone or erased there is none."""
-    return dict(_contents(short=False).rows(snapshot, ids=json.dumps(list(memory_ids))))
+    """Return the texts of memories by id, without erased ones."""
+    return dict(_contents(short=False).rows(snapshot, ids=memory_ids))
 
 
 def contents_by_short_id(snapshot: Snapshot, short_ids: Collection[str]) -> dict[str, str]:
-    """Return the texts of the memories that short ids stand for; of the erased there is none."""
+    """Return the texts of memories by short id, without erased ones."""
     if not short_ids:
         return {}
-    return dict(_contents(short=True).rows(snapshot, ids=json.dumps(list(short_ids))))
+    return dict(_contents(short=True).rows(snapshot, ids=short_ids))
 
 
 # Lines that were handed out, by the hash of their normal form, and when.
@@ -219,7 +218,7 @@ def _find() -> sa.Select[Any]:
 
 def find(snapshot: Snapshot, hashes: Collection[int]) -> dict[int, tuple[int, int]]:
     """Return when each of these lines was handed out first and last; unknown ones are left out."""
-    rows = _find().rows(snapshot, hashes=json.dumps(list(hashes)))
+    rows = _find().rows(snapshot, hashes=hashes)
     return {line_hash: (first, last) for line_hash, first, last in rows}
 
 
@@ -230,15 +229,15 @@ def _forget() -> sa.Delete:
 
 
 def forget(transaction: Transaction, before: int) -> int:
-    """Remove lines that were last handed out before a time; gives how many."""
+    """Remove lines that were last handed out before a time; return how many."""
     return _forget().write(transaction, before=before)
 
 
-# What was handed out and waits for its lines to be hashed: off the path of whoever asks.
+# The backlog of deliveries whose lines are still to be hashed, off the path of requests.
 
 
-# Bulletins of a store where nothing consolidates: the oldest texts go. An agent that repeats what
-# still stands is found without them, and a person's words count for a day only.
+# In a store where nothing consolidates the oldest texts are removed. An agent that repeats an
+# active memory is found without them, and a person's words count for a day only.
 MAX_TEXTS = 4_096
 
 
@@ -253,7 +252,7 @@ class HandedOutMemory(NamedTuple):
 
 
 class EchoBacklog(NamedTuple):
-    """The oldest of what waits: how much it is, and the last one's id. Texts have their times."""
+    """The oldest entries of the backlog: their number, the last id, memories, texts with times."""
 
     number: int
     through: int
@@ -269,9 +268,9 @@ def _add(column: str) -> sa.Insert:
 
 @prepared
 def _drop() -> sa.Delete:
-    p, kept = tables.echo_pending, tables.echo_pending.alias("kept")
-    last = sa.select(kept.c.pending_id).where(kept.c.text.is_not(None))
-    last = last.order_by(kept.c.pending_id.desc()).limit(1).offset(value("most"))
+    p, newer = tables.echo_pending, tables.echo_pending.alias("kept")
+    last = sa.select(newer.c.pending_id).where(newer.c.text.is_not(None))
+    last = last.order_by(newer.c.pending_id.desc()).limit(1).offset(value("most"))
     return sa.delete(p).where(p.c.text.is_not(None), p.c.pending_id <= last.scalar_subquery())
 
 
@@ -282,7 +281,7 @@ def add(
 ) -> None:
     """Note recalls by their ids and other texts, each with its time; old texts may go for it."""
     for column, rows in (("recall_id", recalls), ("text", texts)):
-        _add(column).write_all(transaction, ({"at": at, "said": said} for at, said in rows))
+        _add(column).write_all(transaction, ({"at": at, "said": entry} for at, entry in rows))
     if texts:
         _drop().write(transaction, most=MAX_TEXTS)
 
@@ -315,7 +314,7 @@ def _texts_through() -> sa.Select[Any]:
 
 
 def oldest(snapshot: Snapshot, limit: int) -> EchoBacklog | None:
-    """Return at most ``limit`` recalls and texts, each memory of them once; None: nothing waits."""
+    """Return the oldest recalls and texts, at most ``limit``, each memory once; None: none."""
     through, number = _through().row(snapshot, limit=limit)
     if through is None:
         return None
@@ -334,5 +333,5 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, through: int) -> int:
-    """Remove what was worked off, all up to the id that ``oldest`` gave; gives how much it was."""
+    """Remove processed entries up to an id that ``oldest`` returned; return how many."""
     return _remove().write(transaction, through=through)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
 from memgraph.store import tables
+from memgraph.store.conditions import ENDS, edge_ends, replaces_whole
 from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -28,13 +28,14 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching, saying
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of, shown_by
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 LATEST: Final = 2**63 - 1
 
 
 def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
+    """Store edges; what a row leaves out has its default."""
     transaction.execute(sa.insert(tables.edges), rows)
 
 
@@ -85,7 +86,7 @@ def get(snapshot: Snapshot, edge_id: str) -> Edge:
 
 
 def missing(edge_id: str) -> NotFound:
-    """Return the error for an edge that is not there, and for one that may not be seen."""
+    """Return the error for an edge that does not exist or is not visible."""
     return NotFound(f"no edge {edge_id[:80]!r}", edge_id=edge_id[:80])
 
 
@@ -93,37 +94,32 @@ def _columns(e: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*(e.c[name] for name in EDGE_FIELDS))
 
 
-def _is_whole(e: sa.FromClause) -> Column:
-    """Return whether an edge replaces all of an older memory."""
-    return (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
-
-
-# -- what replaced what -------------------------------------------------------------------------
+# -- replacements -------------------------------------------------------------------------------
 
 
 @prepared
 def _replaces() -> sa.Select[Any]:
     e, step = tables.edges, tables.edges.alias("e")
     start = sa.select(e.c.to_memory_id.label("id")).where(
-        e.c.from_memory_id == value("newer"), _is_whole(e)
+        e.c.from_memory_id == value("newer"), replaces_whole(e)
     )
     replaced = start.cte("replaced", recursive=True)
     further = sa.select(step.c.to_memory_id).select_from(
         ordered(replaced, (step, step.c.from_memory_id == replaced.c.id))
     )
-    replaced = replaced.union(further.where(_is_whole(step)))
+    replaced = replaced.union(further.where(replaces_whole(step)))
     older = replaced.c.id == value("older")
     return sa.select(replaced.c.id).select_from(replaced).where(older).limit(1)
 
 
 def replaces(snapshot: Snapshot, newer_id: str, older_id: str) -> bool:
-    """Return whether whole Updates edges lead from one memory to the other, in any number."""
+    """Return whether a chain of whole Updates edges leads from one memory to the other."""
     return _replaces().row(snapshot, newer=newer_id, older=older_id) is not None
 
 
 @prepared
 def _still_replaced() -> sa.Select[Any]:
-    """From a memory to what replaced it or won, and on from there where that does not stand."""
+    """Follow replacements and winners from a memory, past those that are retracted."""
     f = listed("ids", "f")
     start = sa.select(f.c.value.label("old"), f.c.value.label("new"))
     s = start.cte("successors", recursive=True)
@@ -139,17 +135,17 @@ def _still_replaced() -> sa.Select[Any]:
             sa.select(s.c.old, e.c[far])
             .select_from(ordered(s, (e, e.c[near] == s.c.new)))
             .where(
-                _is_whole(e) if kind is EdgeType.UPDATES else lost,
+                replaces_whole(e) if kind is EdgeType.UPDATES else lost,
                 e.c.edge_id.is_distinct_from(value("but")),
-                _has_fallen(s),
+                _is_retracted(s),
             )
         )
     s = s.union(*steps)
-    return sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_has_fallen(s))
+    return sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_is_retracted(s))
 
 
-def _has_fallen(s: sa.FromClause) -> Column:
-    """Return whether a successor does not stand, or is the memory itself."""
+def _is_retracted(s: sa.FromClause) -> Column:
+    """Return whether a successor is retracted, or is the memory itself."""
     m = tables.memories.alias("m")
     retracted = (
         sa.exists()
@@ -164,33 +160,34 @@ def still_replaced(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     *,
-    gone: Collection[str] = (),
-    back: Collection[str] = (),
-    but: str | None = None,
+    retracted: Collection[str] = (),
+    restored: Collection[str] = (),
+    ignored_edge: str | None = None,
 ) -> set[str]:
-    """Return those of some memories against which something stands: it replaced them, or won.
+    """Return the memories that are still replaced, or that lost to a memory that is not retracted.
 
     What is retracted does not stand; then what replaced that counts, over any number of steps.
 
     Args:
-        gone: ids that count as retracted, too.
-        back: ids that count as not retracted.
-        but: the id of an edge that does not count.
+        retracted: ids that count as retracted, too.
+        restored: ids that count as not retracted.
+        ignored_edge: the id of an edge that does not count.
     """
-    lists = {"ids": memory_ids, "gone": gone, "back": back}
-    values = {name: json.dumps(list(each)) for name, each in lists.items()}
-    return set(_still_replaced().column(snapshot, values, but=but))
+    values = {"ids": memory_ids, "gone": retracted, "back": restored}
+    return set(_still_replaced().column(snapshot, values, but=ignored_edge))
 
 
 @prepared
 def _replaced_and_active(view: View | None) -> sa.Select[Any]:
-    """From what a memory replaced on to what that had replaced, where it is retracted."""
+    """Follow replaced memories, past those that are retracted."""
     f, e = listed("ids", "f"), tables.edges.alias("e")
     start = sa.select(
         e.c.to_memory_id.label("old"), f.c.value.label("new"), e.c.created_at.label("at")
     )
     start = start.add_columns(e.c.edge_id)
-    start = start.select_from(ordered(f, (e, e.c.from_memory_id == f.c.value))).where(_is_whole(e))
+    start = start.select_from(ordered(f, (e, e.c.from_memory_id == f.c.value))).where(
+        replaces_whole(e)
+    )
     r = start.cte("replaced", recursive=True)
     g, m = tables.memories.alias("g"), tables.memories.alias("m")
     further = sa.select(e.c.to_memory_id, r.c.new, e.c.created_at, e.c.edge_id)
@@ -200,12 +197,12 @@ def _replaced_and_active(view: View | None) -> sa.Select[Any]:
             (g, (g.c.memory_id == r.c.old) & (g.c.status == MemoryStatus.RETRACTED)),
             (e, e.c.from_memory_id == r.c.old),
         )
-    ).where(_is_whole(e))
+    ).where(replaces_whole(e))
     r = r.union(further)
     return (
         sa.select(m.c.memory_id, r.c.new)
         .select_from(ordered(r, (m, m.c.memory_id == r.c.old)))
-        .where(m.c.status == MemoryStatus.ACTIVE, *([] if view is None else [view.where(m)]))
+        .where(m.c.status == MemoryStatus.ACTIVE, shown_by(view, m))
         .order_by(r.c.at, r.c.edge_id)
     )
 
@@ -218,10 +215,8 @@ def replaced_and_active(
     Where one of them replaced what is retracted, what that had replaced counts as well.
     ``view`` None: whoever looks.
     """
-    statement = _replaced_and_active(None if view is None else view.shape)
-    values = {} if view is None else view.params
-    rows = statement.rows(snapshot, values, ids=json.dumps(list(memory_ids)))
-    return dict(rows)
+    statement = _replaced_and_active(shape_of(view))
+    return dict(statement.rows(snapshot, params_of(view), ids=memory_ids))
 
 
 @prepared
@@ -241,8 +236,8 @@ def _losers() -> sa.Select[Any]:
 
 
 def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
-    """Return those of some memories that lost a decided contradiction, in their order."""
-    return _losers().column(snapshot, ids=json.dumps(list(memory_ids)))
+    """Return the memories that lost a decided contradiction, in their order."""
+    return _losers().column(snapshot, ids=memory_ids)
 
 
 @prepared
@@ -270,9 +265,7 @@ def of_memory(
     snapshot: Snapshot, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
     """Return the edges in and out of a memory, oldest first."""
-    types = json.dumps([each.value for each in edge_types])
-    rows = _of_memory().rows(snapshot, memory_id=memory_id, types=types)
-    return [edge_from_row(row) for row in rows]
+    return _of_memory().mapped(edge_from_row, snapshot, memory_id=memory_id, types=edge_types)
 
 
 @prepared
@@ -285,7 +278,7 @@ def _set_resolution() -> sa.Update:
 def set_resolution(
     transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
-    """Decide a contradiction at a time, or, with None, open it again; how it was before is kept."""
+    """Set the resolution of a contradiction, or reopen it with None; the former state is kept."""
     _keep(transaction, edge_id)
     _set_resolution().write(
         transaction,
@@ -306,10 +299,10 @@ def _keep_revision() -> sa.Insert:
         sa.func.coalesce(e.c.resolved_at, at),
         sa.func.coalesce(last.scalar_subquery(), at),
     )
-    kept = sa.select(e.c.edge_id, until, e.c.partial, e.c.resolved_at, e.c.resolution)
+    state = sa.select(e.c.edge_id, until, e.c.partial, e.c.resolved_at, e.c.resolution)
     return sa.insert(tables.edge_revisions).from_select(
         ["edge_id", "until", "partial", "resolved_at", "resolution"],
-        kept.where(e.c.edge_id == value("edge_id")),
+        state.where(e.c.edge_id == value("edge_id")),
     )
 
 
@@ -342,38 +335,38 @@ class FoundContradiction:
     created_at: int
 
 
-def _seen_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
+def _visible_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    seen = (
+    visible = (
         sa.exists().where(view.where(m), m.c.memory_id == e.c[end]).correlate(e)
         for end in ("from_memory_id", "to_memory_id")
     )
     ends = (e.c.from_memory_id, e.c.to_memory_id)
     contradictions = sa.select(place_of(e), e.c.edge_id, *ends, e.c.created_at)
-    return contradictions.where(e.c.edge_type == EdgeType.CONTRADICTS, *seen)
+    return contradictions.where(e.c.edge_type == EdgeType.CONTRADICTS, *visible)
 
 
 @prepared
 def _open_contradictions(view: View) -> sa.Select[Any]:
     e = tables.edges.alias("e")
-    found = _seen_contradictions(view, e)
-    found = found.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
-    return found.order_by(place_of(e)).limit(value("limit"))
+    query = _visible_contradictions(view, e)
+    query = query.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
+    return query.order_by(place_of(e)).limit(value("limit"))
 
 
 def open_contradictions(
     snapshot: Snapshot, view: View, place: int, limit: int
 ) -> list[FoundContradiction]:
-    """Return contradictions after a place that nobody has decided, both sides seen, in order."""
+    """Return open contradictions after a place with both sides visible, in order."""
     rows = _open_contradictions(view.shape).rows(snapshot, view.params, place=place, limit=limit)
     return [FoundContradiction(*row) for row in rows]
 
 
 @prepared
 def _last_contradiction(view: View) -> sa.Select[Any]:
-    e, edge_id = tables.edges.alias("e"), value("edge_id")
-    found = _seen_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
-    return found.order_by(place_of(e).desc()).limit(1)
+    e, edge_id = tables.edges.alias("e"), value("edge_id", sa.Text())
+    query = _visible_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
+    return query.order_by(place_of(e).desc()).limit(1)
 
 
 def last_contradiction(
@@ -390,7 +383,7 @@ def _last_place() -> sa.Select[Any]:
 
 
 def last_place(snapshot: Snapshot) -> int:
-    """Return the place of the edge that was stored last; 0: there is none."""
+    """Return the place of the newest edge; 0: there is none."""
     return _last_place().scalar(snapshot) or 0
 
 
@@ -424,7 +417,7 @@ def contradictions(
     resolved: bool,
     limit: int,
     after: tuple[int, str] | None = None,
-    sought: ContradictionFilter = EVERY,
+    criteria: ContradictionFilter = EVERY,
 ) -> list[Edge]:
     """Return Contradicts edges with both ends visible, in the order of a time.
 
@@ -436,23 +429,23 @@ def contradictions(
     after_time, after_id = (None, None) if after is None else after
     page = _Page(
         resolved=resolved,
-        by_words=bool(sought.words),
-        by_memory=sought.memory_id is not None,
-        dismissed=sought.dismissed,
-        oldest_first=sought.oldest_first,
+        by_words=bool(criteria.words),
+        by_memory=criteria.memory_id is not None,
+        dismissed=criteria.dismissed,
+        oldest_first=criteria.oldest_first,
         is_next=after is not None,
     )
-    words = " AND ".join(f"({saying([each])})" for each in sought.words)
-    rows = _contradictions(view.shape, page).rows(
+    words = " AND ".join(f"({saying([word])})" for word in criteria.words)
+    return _contradictions(view.shape, page).mapped(
+        edge_from_row,
         snapshot,
         view.params,
         words=snapshot.engine.phrases.expression(words),
-        memory_id=sought.memory_id,
+        memory_id=criteria.memory_id,
         after_time=after_time,
         after_id=after_id,
         limit=limit,
     )
-    return [edge_from_row(row) for row in rows]
 
 
 class _Page(NamedTuple):
@@ -468,10 +461,11 @@ class _Page(NamedTuple):
 
 @prepared
 def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
-    e, a, b, paired = _paired()
+    e = tables.edges.alias("e")
+    a, b, paired = edge_ends(e)
     resolved_at = view.resolved_at(e)
     time = resolved_at if page.resolved else e.c.created_at
-    found = (
+    query = (
         sa.select(*view.edge_columns(e))
         .select_from(paired)
         # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
@@ -485,34 +479,27 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
         )
     )
     if page.by_words:
-        # The index is asked once, whoever may see what it finds; the ends are joined already.
-        said = matching("words")
-        found = found.where(a.c.pk.in_(said) | b.c.pk.in_(said))
+        # The index is searched once, regardless of the view; the ends are joined already.
+        matches = matching("words")
+        query = query.where(a.c.pk.in_(matches) | b.c.pk.in_(matches))
     if page.by_memory:
-        found = found.where(value("memory_id").in_([e.c.from_memory_id, e.c.to_memory_id]))
+        query = query.where(value("memory_id").in_([e.c.from_memory_id, e.c.to_memory_id]))
     if page.dismissed is not None:
         outcome = member(view.resolution(e), "outcome")
         is_other = outcome.is_distinct_from(DISMISSED)
-        found = found.where(~is_other if page.dismissed else is_other)
+        query = query.where(~is_other if page.dismissed else is_other)
     if page.is_next:
         last = sa.tuple_(value("after_time"), value("after_id"))
         here = sa.tuple_(time, e.c.edge_id)
-        found = found.where(here > last if page.oldest_first else here < last)
+        query = query.where(here > last if page.oldest_first else here < last)
     order = (time, e.c.edge_id) if page.oldest_first else (time.desc(), e.c.edge_id.desc())
-    return found.order_by(*order).limit(value("limit"))
-
-
-def _paired() -> tuple[sa.FromClause, sa.FromClause, sa.FromClause, sa.FromClause]:
-    """Return edges, the memories at their two ends, and the join of the three."""
-    e = tables.edges.alias("e")
-    a, b = tables.memories.alias("a"), tables.memories.alias("b")
-    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
-    return e, a, b, ordered(e, *ends)
+    return query.order_by(*order).limit(value("limit"))
 
 
 @prepared
 def _contradiction_times(view: View) -> sa.Select[Any]:
-    e, a, b, paired = _paired()
+    e = tables.edges.alias("e")
+    a, b, paired = edge_ends(e)
     times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
     its = (e.c.edge_id == value("edge_id"), e.c.edge_type == EdgeType.CONTRADICTS)
     return times.where(*its, view.where(a), view.where(b))
@@ -529,7 +516,7 @@ def contradiction_times(
     return None if row is None else (row[0], row[1])
 
 
-# -- what the journal tells of the two sides of a contradiction, and of pairs that are none -------
+# -- the journal of a contradiction, and dismissed pairs -------------------------------------------
 
 
 @prepared
@@ -540,7 +527,7 @@ def _was_confirmed() -> sa.Select[Any]:
 
 
 def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int | None) -> bool:
-    """Return whether somebody confirmed a memory, by a time in milliseconds; None: ever."""
+    """Return whether a memory was confirmed until a time in milliseconds; None: ever."""
     row = _was_confirmed().row(
         snapshot, memory_id=memory_id, until=LATEST if until is None else until
     )
@@ -606,8 +593,8 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
             )
         )
         .where(x.c.memory_id == value("one"), member(e.c.resolution, "outcome") == DISMISSED)
-        .where(*([] if view is None else [view.where(a), view.where(b)]))
-        for near, far in (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory_id"))
+        .where(shown_by(view, a), shown_by(view, b))
+        for near, far in ENDS
     )
     alike = sa.union_all(*ways).subquery()
     return sa.select(sa.func.min(alike.c.edge_id))
@@ -616,12 +603,11 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
 def dismissed_alike(
     snapshot: Snapshot, one_id: str, other_id: str, view: View | None
 ) -> str | None:
-    """Return the edge of a dismissed contradiction of what two memories say, in their places.
+    """Return the edge of a dismissed contradiction between equal statements in the same places.
 
     Args:
         view: who asks; of memories that they may not see they are told nothing. None: of all.
     """
-    statement = _dismissed_alike(None if view is None else view.shape)
-    values = {} if view is None else view.params
-    edge_id: str | None = statement.scalar(snapshot, values, one=one_id, other=other_id)
+    statement = _dismissed_alike(shape_of(view))
+    edge_id: str | None = statement.scalar(snapshot, params_of(view), one=one_id, other=other_id)
     return edge_id

@@ -1,4 +1,4 @@
-"""The embedding outbox: which memories wait for a vector; ``vectors`` holds those that have one.
+"""The embedding outbox, and the vector index of a snapshot.
 
 A memory enters as ``pending`` in the transaction that stores it. A worker takes what is due,
 embeds it outside any transaction, and gives the vectors to the index; so neither a crash nor a
@@ -8,7 +8,6 @@ failing provider can lose a memory, and what failed is due again later.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import EmbeddingState, MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import STORED_STATUSES, EmbeddingState, Scope, Sensitivity
 from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
@@ -33,18 +32,18 @@ if TYPE_CHECKING:
 
 
 _LARGEST: Final = 127
-_STATUS = {status.value: number for number, status in enumerate(MemoryStatus)}
+_STATUS = {status.value: number for number, status in enumerate(STORED_STATUSES)}
 _LEVEL = {sensitivity.value: sensitivity.level for sensitivity in Sensitivity}
 
 
-def index(snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+def index(snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
     """Return the vector index on a snapshot or in a transaction.
 
     Args:
-        held: the vectors of this database that the process keeps; None: a search reads all of
+        cache: the vectors of this database that the process keeps; None: a search reads all of
             them, and compares them exactly.
     """
-    return snapshot.engine.vectors(snapshot, held)
+    return snapshot.engine.vectors(snapshot, cache)
 
 
 @lru_cache(maxsize=4_096)
@@ -71,7 +70,7 @@ def quantized(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
-    """Return the places of those (vector, dimensions) that cannot be what was stored."""
+    """Return the indexes of invalid pairs (vector, dimensions)."""
     return [
         place
         for place, (blob, dimensions) in enumerate(blobs)
@@ -80,7 +79,7 @@ def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
 
 
 def _is_scaled(blob: bytes) -> bool:
-    """Return whether the largest number is 127 or -127, and none is below that."""
+    """Return whether the largest absolute value is 127."""
     return (b"\x7f" in blob or b"\x81" in blob) and b"\x80" not in blob
 
 
@@ -88,7 +87,7 @@ _enqueue = InsertRows("memory_embeddings", ("memory_pk", "state"), values="(?, '
 
 
 def _is_waiting(e: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Return the condition on what waits, as the planner needs to see it.
+    """Return the condition on pending rows, as the planner needs it.
 
     The index of the outbox is partial: without its own condition every batch would read the whole
     table, vectors and all.
@@ -112,7 +111,7 @@ def enqueue(transaction: Transaction, pks: Sequence[int]) -> None:
 
 
 def embedded_text(source_role: str | None, content: str) -> str:
-    """Return what is embedded: a turn is found better when its vector knows who said it."""
+    """Return the text to embed: a turn with its speaker is found better."""
     return content if source_role is None else f"{source_role}: {content}"
 
 
@@ -129,7 +128,7 @@ def _due() -> sa.Select[Any]:
 
 
 def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
-    """Return what waits to be embedded and is not put off, oldest first."""
+    """Return due embeddings, the oldest first."""
     return [
         DueEmbedding(pk, embedded_text(role, content), attempts)
         for pk, role, content, attempts in _due().rows(snapshot, now=now_ms, limit=limit)
@@ -144,60 +143,44 @@ def _still_pending() -> sa.Select[Any]:
 
 
 def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
-    """Return those that no other worker has finished meanwhile."""
-    return set(_still_pending().column(snapshot, pks=json.dumps(list(pks))))
+    """Return the keys that no other worker has finished meanwhile."""
+    return set(_still_pending().column(snapshot, pks=pks))
+
+
+@prepared
+def _retry_later(failed: bool) -> sa.Update:
+    e = tables.embeddings
+    changed = {"attempts": e.c.attempts + 1, "error_code": value("code")}
+    if failed:
+        changed["state"] = sa.literal(EmbeddingState.FAILED.value)
+    else:
+        changed["next_attempt_at"] = value("until")
+    pending = e.c.state == EmbeddingState.PENDING
+    return sa.update(e).where(among(e.c.memory_pk, "pks"), pending).values(changed)
 
 
 def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
-    """Give up on these until they are asked for again; what is finished meanwhile stays so."""
-    if pks:
-        transaction.execute(
-            sa.update(tables.embeddings)
-            .where(
-                tables.embeddings.c.memory_pk.in_(pks),
-                tables.embeddings.c.state == EmbeddingState.PENDING,
-            )
-            .values(
-                state=EmbeddingState.FAILED,
-                attempts=tables.embeddings.c.attempts + 1,
-                error_code=error_code,
-            )
-        )
+    """Mark pending embeddings as failed, until they are requested again."""
+    _retry_later(True).write(transaction, pks=pks, code=error_code)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
-    """Try these again later; what is finished meanwhile stays so."""
-    if pks:
-        transaction.execute(
-            sa.update(tables.embeddings)
-            .where(
-                tables.embeddings.c.memory_pk.in_(pks),
-                tables.embeddings.c.state == EmbeddingState.PENDING,
-            )
-            .values(
-                attempts=tables.embeddings.c.attempts + 1,
-                next_attempt_at=until_ms,
-                error_code=error_code,
-            )
-        )
+    """Retry pending embeddings later."""
+    _retry_later(False).write(transaction, pks=pks, until=until_ms, code=error_code)
+
+
+@prepared
+def _reset_failed() -> sa.Update:
+    e = tables.embeddings
+    was_put_off = (e.c.state == EmbeddingState.PENDING) & (e.c.next_attempt_at > 0)
+    anew = {"state": EmbeddingState.PENDING, "next_attempt_at": 0, "attempts": 0}
+    failed = sa.update(e).where((e.c.state == EmbeddingState.FAILED) | was_put_off)
+    return failed.values(anew | {"error_code": sa.null()})
 
 
 def reset_failed(transaction: Transaction) -> int:
-    """Make failed and put-off ones due at once; gives how many there are."""
-    changed = transaction.execute(
-        sa.update(tables.embeddings)
-        .where(
-            sa.or_(
-                tables.embeddings.c.state == EmbeddingState.FAILED,
-                sa.and_(
-                    tables.embeddings.c.state == EmbeddingState.PENDING,
-                    tables.embeddings.c.next_attempt_at > 0,
-                ),
-            )
-        )
-        .values(state=EmbeddingState.PENDING, next_attempt_at=0, attempts=0, error_code=None)
-    )
-    return int(changed.rowcount)
+    """Make failed and put-off embeddings due at once; return how many there are."""
+    return _reset_failed().write(transaction)
 
 
 def forget(transaction: Transaction, pks: Sequence[int]) -> None:
@@ -206,29 +189,30 @@ def forget(transaction: Transaction, pks: Sequence[int]) -> None:
     mark_failed(transaction, pks, NOTHING_TO_EMBED)
 
 
+@prepared
+def _foreign() -> sa.Select[Any]:
+    e = tables.embeddings
+    others = (e.c.model != value("model")) | (e.c.dimensions != value("dimensions"))
+    foreign = sa.select(e.c.memory_pk).where(e.c.state == EmbeddingState.READY, others)
+    return foreign.order_by(e.c.memory_pk).limit(value("limit"))
+
+
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
-    """Make vectors of another model pending again, ``limit`` at a time; gives how many."""
-    chosen = (
-        sa.select(tables.embeddings.c.memory_pk)
-        .where(
-            tables.embeddings.c.state == EmbeddingState.READY,
-            sa.or_(
-                tables.embeddings.c.model != model,
-                tables.embeddings.c.dimensions != dimensions,
-            ),
-        )
-        .order_by(tables.embeddings.c.memory_pk)
-        .limit(limit)
-    )
-    return index(snapshot).remove(list(snapshot.execute(chosen).scalars()))
+    """Make vectors of another model pending again, ``limit`` at a time; return how many."""
+    pks = _foreign().column(snapshot, model=model, dimensions=dimensions, limit=limit)
+    return index(snapshot).remove(pks)
+
+
+@prepared
+def _missing() -> sa.Select[Any]:
+    m, e = tables.memories, tables.embeddings
+    is_queued = sa.exists().where(e.c.memory_pk == m.c.pk)
+    return sa.select(m.c.pk).where(~is_queued).order_by(m.c.pk)
 
 
 def enqueue_missing(transaction: Transaction) -> int:
-    """Queue memories that are in no state at all; gives how many."""
-    lost = sa.select(tables.memories.c.pk).where(
-        ~sa.exists().where(tables.embeddings.c.memory_pk == tables.memories.c.pk)
-    )
-    pks = list(transaction.execute(lost.order_by(tables.memories.c.pk)).scalars())
+    """Queue memories that are in no state at all; return how many."""
+    pks = _missing().column(transaction)
     enqueue(transaction, pks)
     return len(pks)
 
@@ -236,8 +220,8 @@ def enqueue_missing(transaction: Transaction) -> int:
 @prepared
 def _error_counts() -> sa.Select[Any]:
     e = tables.embeddings
-    found = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
-    failed = found.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
+    query = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
+    failed = query.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
     return failed.order_by(e.c.error_code)
 
 
@@ -259,14 +243,16 @@ def oldest_pending(snapshot: Snapshot) -> int | None:
     return oldest
 
 
+@prepared
+def _state_counts() -> sa.Select[Any]:
+    e = tables.embeddings
+    return sa.select(e.c.state, sa.func.count()).group_by(e.c.state)
+
+
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
     """Return how many memories are in each state; every state is named."""
-    found = dict.fromkeys((state.value for state in EmbeddingState), 0)
-    statement = sa.select(tables.embeddings.c.state, sa.func.count()).group_by(
-        tables.embeddings.c.state
-    )
-    found.update((state.value, count) for state, count in snapshot.execute(statement))
-    return found
+    none = dict.fromkeys((state.value for state in EmbeddingState), 0)
+    return none | dict(_state_counts().rows(snapshot))
 
 
 @prepared
@@ -275,7 +261,7 @@ def _any_pending() -> sa.Select[Any]:
 
 
 def has_pending(snapshot: Snapshot) -> bool:
-    """Return whether any waits; reads the outbox index only."""
+    """Return whether any embedding is pending; reads the outbox index only."""
     return _any_pending().row(snapshot) is not None
 
 

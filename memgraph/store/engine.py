@@ -6,7 +6,7 @@ orchestrator, a ``Database`` is a store that is open. Its indexes are in ``ports
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from memgraph.config.schema import StorageSettings
     from memgraph.errors import StorageError
+    from memgraph.model.erasure import ServerTraces
     from memgraph.paths import OrchestratorPaths, Stamp
     from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
@@ -35,7 +36,7 @@ class Constraint(StrEnum):
 
 
 class ConstraintViolated(Exception):
-    """A row that the database refuses; ``constraint`` is None where the engine does not say why."""
+    """A row that the database refuses; ``constraint`` None: the engine does not name it."""
 
     def __init__(self, constraint: Constraint | None) -> None:
         super().__init__(constraint)
@@ -43,7 +44,7 @@ class ConstraintViolated(Exception):
 
 
 class DeadlinePassed(Exception):
-    """A statement took longer than it was given; the snapshot can still be read."""
+    """A statement exceeded its deadline; the snapshot can still be read."""
 
 
 class EngineDamage(NamedTuple):
@@ -82,6 +83,10 @@ class Engine(Protocol):
         """The placeholder of a positional value in the engine's own SQL."""
 
     @property
+    def keeps_temporary_tables(self) -> bool:
+        """Whether a snapshot may fill tables of its session."""
+
+    @property
     def texts(self) -> TextIndex:
         """The index that ranks texts."""
 
@@ -89,15 +94,15 @@ class Engine(Protocol):
     def phrases(self) -> PhraseIndex:
         """The index that finds phrases."""
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         """Return the vector index on a snapshot.
 
         Args:
-            held: the vectors of this store that the process keeps; None: it keeps none.
+            cache: the vectors of this store that the process keeps; None: it keeps none.
         """
 
     def vector_cache(self, capacity: int) -> VectorCache:
-        """Return what keeps the vectors of many stores in memory, at most so many bytes."""
+        """Return a cache for the vectors of many stores, with a capacity in bytes."""
 
     def translated_errors(self) -> AbstractContextManager[None]:
         """Raise everything that the driver raises inside as an error of ``memgraph.errors``.
@@ -115,17 +120,17 @@ class Engine(Protocol):
     def insert_each(
         self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Execute a statement once for each mapping of values, all of them or none.
+        """Execute a statement for each mapping of values, all of them or none.
 
         Raises:
             ConstraintViolated: the database refuses one; the transaction goes on.
         """
 
     def thorough(self, transaction: Transaction) -> AbstractContextManager[None]:
-        """Overwrite what is deleted inside, in the indexes too, where the engine can."""
+        """Overwrite data that is deleted inside the block, in indexes too, if the engine can."""
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
-        """Return what the transaction changed since it was asked last, row by row.
+        """Return the row changes of the transaction since the last call.
 
         Empty where nothing watches it: in a store that nobody else uses.
         """
@@ -134,7 +139,7 @@ class Engine(Protocol):
         """Return the names of a table's columns in the order in which they were made."""
 
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
-        """Return what is wrong with the engine's own structures; empty: nothing."""
+        """Return damage of the engine's own structures; empty: none."""
 
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
         """Yield (table, number of the row, the table it refers to) of references to nothing."""
@@ -196,30 +201,39 @@ class Database(Protocol):
         """
 
     def require_same_store(self) -> None:
-        """Raise DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
-
-    def require_overwriting(self) -> None:
-        """Raise EngineLacking: what is deleted cannot be removed from its storage."""
+        """Raise DatabaseMissing, DatabaseReplaced: the opened store is not there any more."""
 
     def fold(self, *, after: int | None = None) -> None:
-        """Do what the engine leaves for later, beside readers and a writer.
+        """Do the engine's deferred work, beside readers and a writer.
 
         Args:
             after: only when so many transactions were written since; None: a usual number.
         """
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Remove the log of what was written, with all that it holds of deleted rows.
+        """Remove what the store keeps of deleted rows: a file's log, a server's dead rows.
 
         Args:
             wait_ms: for so long it waits for readers of an older state, with no writer beside it.
 
         Returns:
-            Whether no reader was in the way.
+            Whether no reader was in the way; if one was, the next call goes on.
         """
 
     def rewrite(self) -> None:
-        """Write the store anew: what lies in its free space is left behind."""
+        """Rewrite the store without the data in its free space."""
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield the name and the bytes of each part that is no file of ``Store.files``."""
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:
+        """Return the earlier states that are no files and have one of these memories, by name."""
+
+    def remove_copy(self, name: str) -> None:
+        """Remove an earlier state."""
+
+    def traces(self) -> ServerTraces | None:
+        """Return where deleted rows may live on beyond the reach of ``cut``; None: nowhere."""
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes on disk of each part of the store."""
@@ -238,10 +252,13 @@ class Store(Protocol):
         """Return the files below the orchestrator's folder that it consists of, there or not."""
 
     def stamp(self) -> Stamp | None:
-        """Return what changes with every write, without asking it; None: only it can say."""
+        """Return a stamp that changes with every write, without a query.
+
+        None: only a query could say, and its ``Server`` is not watched.
+        """
 
     def exists(self) -> bool:
-        """Return whether there is anything in its place."""
+        """Return whether something exists at its location."""
 
     def require_free(self) -> None:
         """Raise OrchestratorExists: there is something in its place, whatever it is."""
@@ -284,7 +301,7 @@ class Store(Protocol):
         """
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the lock between all who create, upgrade, restore or write it.
+        """Hold the lock that creating, upgrading, restoring and writing share.
 
         Raises:
             DatabaseBusy: another process holds it.
@@ -298,7 +315,7 @@ class Store(Protocol):
         """
 
     def alone(self) -> AbstractContextManager[Transaction]:
-        """Open one write transaction on a draft, which nobody else uses; nothing watches it."""
+        """Open a write transaction on a draft, which nobody else uses and nothing watches."""
 
     def back_up(
         self,
@@ -339,7 +356,7 @@ class Store(Protocol):
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        """Bring this draft to head, after checking that it is whole; return whose backup it is.
+        """Check this draft and upgrade it to head; return the name of its orchestrator.
 
         Args:
             of_any: accept a backup of another orchestrator.
@@ -351,7 +368,7 @@ class Store(Protocol):
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
-    ) -> bool:
+    ) -> str | None:
         """Put a draft in the place of this store, while it is ``locked``.
 
         What is interrupted leaves a store that is missing, never half of one.
@@ -361,8 +378,49 @@ class Store(Protocol):
             files: names of files in the store's folder that belong to it, and go with it.
 
         Returns:
-            Whether there was anything.
+            Where what was there is now: the folder, or the name of a schema; None: nothing was.
         """
+
+    def put_aside(self, folder: Path) -> str | None:
+        """Put what is there into a new folder, or under another name on its server.
+
+        Returns:
+            Where it is now: the folder, or the name of a schema; None: nothing was there.
+        """
+
+
+class Server(Protocol):
+    """A server's database with the stores of many orchestrators.
+
+    Attributes:
+        stamps: of each orchestrator that its user may read, when it was last looked at; what
+            ``Store.stamp`` returns meanwhile.
+    """
+
+    stamps: dict[str, Stamp]
+
+    def look(self) -> set[str]:
+        """Bring the stamps up to date; return the names of those that changed.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    def close(self) -> None:
+        """Give its connections back."""
+
+
+def server_of(url: str) -> Server:
+    """Return the server of a ``memory.storage.url`` that is not empty; nothing is opened.
+
+    Raises:
+        InvalidConfig: it is no address of one.
+        ExtraMissing: the extra of its engine is not installed.
+    """
+    from memgraph.store.postgres import checked_url
+    from memgraph.store.postgres.stores import PostgresStores
+
+    return PostgresStores(checked_url(url))
 
 
 def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
@@ -376,7 +434,7 @@ def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
         ExtraMissing: the extra of the server's engine is not installed.
     """
     if url:
-        if paths.database.exists():
+        if paths.database.exists() and not paths.moving.exists():
             raise InvalidConfig(
                 f"memory.storage.url names a server, but {paths.name} lies in a file; empty the"
                 " setting for it",

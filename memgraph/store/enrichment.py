@@ -30,7 +30,7 @@ class EnrichmentCandidate(NamedTuple):
 
 
 def _open(m: sa.FromClause) -> sa.Select[Any]:
-    """Return active memories that nobody has enriched, by key."""
+    """Return active memories that are not enriched, by key."""
     return (
         sa.select(*(m.c[name] for name in EnrichmentCandidate._fields))
         .where(
@@ -44,23 +44,13 @@ def _open(m: sa.FromClause) -> sa.Select[Any]:
 
 
 @prepared
-def _last_pk() -> sa.Select[Any]:
-    return sa.select(sa.func.max(tables.memories.c.pk))
-
-
-def last_pk(snapshot: Snapshot) -> int:
-    """Return the highest key of a memory; 0: there is none."""
-    return _last_pk().scalar(snapshot) or 0
-
-
-@prepared
 def _candidates() -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.links.alias("n")
-    named = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
+    mentions = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
     # In the order of the table: no index would be smaller than a window of it.
-    found = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
-    found = found.where(m.c.pk > value("after"), m.c.pk <= value("through"))
-    return found.where(named.scalar_subquery() <= value("most")).limit(value("limit"))
+    query = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
+    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    return query.where(mentions.scalar_subquery() <= value("most")).limit(value("limit"))
 
 
 def candidates(
@@ -81,8 +71,8 @@ def _still_open() -> sa.Select[Any]:
 
 
 def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandidate]:
-    """Return those of ``pks`` that are active by now and not enriched, as they are by now."""
-    return _read(_still_open().rows(snapshot, pks=json.dumps(list(pks))))
+    """Return the memories of ``pks`` that are active and not enriched, as they are now."""
+    return _read(_still_open().rows(snapshot, pks=pks))
 
 
 def _read(rows: list[tuple[Any, ...]]) -> list[EnrichmentCandidate]:
@@ -97,10 +87,10 @@ def _links_of() -> sa.Select[Any]:
 
 def links_of(snapshot: Snapshot, pks: Collection[int]) -> set[tuple[int, int]]:
     """Return pairs of (entity key, memory key) of these memories."""
-    return set(_links_of().rows(snapshot, pks=json.dumps(list(pks))))
+    return set(_links_of().rows(snapshot, pks=pks))
 
 
-# Names that may be other names of known entities: what a model is asked about.
+# Possible other names of known entities, for a model to decide.
 
 
 _MOST: Final = 200
@@ -124,7 +114,7 @@ def _readable() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 
 
 def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
-    """Return the conditions on an entity of which a model may read, and what it is called."""
+    """Return the conditions on an entity that readable memories name."""
     n, _, naming, condition = _readable()
     its = sa.exists().select_from(naming).where(n.c.entity_pk == e.c.pk, condition).correlate(e)
     return e.c.type.in_(_NAMED), e.c.merged_into.is_(None), its
@@ -132,41 +122,41 @@ def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
 
 @prepared
 def _unsure() -> sa.Select[Any]:
-    """A name whose type nobody was sure of, or a single name that others have as a part."""
+    """Select names of uncertain type, and single names that others contain."""
     e = tables.entities.alias("e")
     confidence = sa.func.coalesce(e.c.type_confidence, 1.0)
     is_unsure = (confidence < value("unsure")) | (sa.func.instr(e.c.name_key, " ") == 0)
-    found = sa.select(e.c.pk, e.c.entity_id, e.c.canonical_name, e.c.name_key, e.c.type)
-    found = found.where(*_read_of(e), is_unsure)
-    return found.order_by(e.c.mention_count.desc(), e.c.pk).limit(_MOST)
+    query = sa.select(e.c.pk, e.c.entity_id, e.c.canonical_name, e.c.name_key, e.c.type)
+    query = query.where(*_read_of(e), is_unsure)
+    return query.order_by(e.c.mention_count.desc(), e.c.pk).limit(_MOST)
 
 
 @prepared
 def _alike() -> sa.Select[Any]:
-    """Whose name begins alike or has a word in common."""
+    """Select entities whose name begins alike or has a word in common."""
     e, key = tables.entities.alias("e"), value("key")
 
     def holds(name: Column, words: Column) -> Column:
-        padded = (sa.literal(" ").concat(each).concat(" ") for each in (name, words))
+        padded = (sa.literal(" ").concat(text).concat(" ") for text in (name, words))
         return sa.func.instr(*padded) > 0
 
     begins_alike = sa.func.substr(e.c.name_key, 1, 3) == sa.func.substr(key, 1, 3)
     alike = begins_alike | holds(e.c.name_key, key) | holds(key, e.c.name_key)
-    found = sa.select(e.c.entity_id, e.c.canonical_name)
-    found = found.where(*_read_of(e), e.c.pk != value("pk"), e.c.type == value("type"), alike)
-    return found.order_by(e.c.mention_count.desc(), e.c.pk).limit(value("limit"))
+    query = sa.select(e.c.entity_id, e.c.canonical_name)
+    query = query.where(*_read_of(e), e.c.pk != value("pk"), e.c.type == value("type"), alike)
+    return query.order_by(e.c.mention_count.desc(), e.c.pk).limit(value("limit"))
 
 
 @prepared
 def _texts() -> sa.Select[Any]:
     n, m, naming, condition = _readable()
-    found = sa.select(m.c.content).select_from(naming)
-    found = found.where(n.c.entity_pk == value("pk"), condition)
-    return found.order_by(m.c.pk.desc()).limit(value("limit"))
+    query = sa.select(m.c.content).select_from(naming)
+    query = query.where(n.c.entity_pk == value("pk"), condition)
+    return query.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
 class UncertainName(NamedTuple):
-    """A name that is not sure, texts that hold it, and what it may mean, as (id, name)."""
+    """An uncertain name, texts that contain it, and the entities it may mean as (id, name)."""
 
     entity_id: str
     name: str
@@ -187,13 +177,13 @@ def unsure(
     Args:
         readable: memories of other sensitivities are not looked at.
     """
-    values = {"readable": json.dumps([each.value for each in readable])}
-    found = []
+    values = {"readable": readable}
+    names = []
     rows = _unsure().rows(snapshot, values, unsure=confidence)
     for pk, entity_id, name, key, kind in rows:
         alike = _alike().rows(snapshot, values, pk=pk, type=kind, key=key, limit=candidates)
         if not alike:
             continue
-        held = _texts().column(snapshot, values, pk=pk, limit=texts)
-        found.append(UncertainName(entity_id, name, held, alike))
-    return found
+        contents = _texts().column(snapshot, values, pk=pk, limit=texts)
+        names.append(UncertainName(entity_id, name, contents, alike))
+    return names

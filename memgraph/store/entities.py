@@ -14,6 +14,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
+from memgraph.store.conditions import happened_at
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -26,7 +27,7 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-from memgraph.store.text_index import matching, saying
+from memgraph.store.text_index import matching, recount, saying
 from memgraph.store.visibility import View
 
 NAMED_TYPES: Final = (
@@ -48,7 +49,7 @@ _insert = InsertRows(
 
 
 def _is_meant(e: sa.FromClause) -> tuple[sa.FromClause, Column, Column]:
-    """Return what an entity was merged into, the condition on that, and the key that is meant."""
+    """Return the merge target, the condition that joins it, and the key of the meant entity."""
     m = tables.entities.alias("m")
     return m, m.c.entity_id == e.c.merged_into, sa.func.coalesce(m.c.pk, e.c.pk)
 
@@ -58,8 +59,8 @@ def _by_name() -> sa.Select[Any]:
     e = tables.entities.alias("e")
     m, is_merged, meant = _is_meant(e)
     names = (e.c.canonical_name, e.c.type_provider)
-    found = sa.select(e.c.name_key, e.c.type, e.c.pk, meant, *names)
-    return found.select_from(e.outerjoin(m, is_merged)).where(among(e.c.name_key, "keys"))
+    query = sa.select(e.c.name_key, e.c.type, e.c.pk, meant, *names)
+    return query.select_from(e.outerjoin(m, is_merged)).where(among(e.c.name_key, "keys"))
 
 
 @prepared
@@ -71,13 +72,13 @@ def _by_alias() -> sa.Select[Any]:
     a, e = tables.aliases.alias("a"), tables.entities.alias("e")
     m, is_merged, meant = _is_meant(e)
     joined = a.join(e, e.c.pk == a.c.entity_pk).outerjoin(m, is_merged)
-    found = sa.select(a.c.alias_key, meant).select_from(joined)
-    found = found.where(among(a.c.alias_key, "keys"), a.c.alias_key != e.c.name_key)
-    return found.order_by(a.c.entity_pk.desc())
+    query = sa.select(a.c.alias_key, meant).select_from(joined)
+    query = query.where(among(a.c.alias_key, "keys"), a.c.alias_key != e.c.name_key)
+    return query.order_by(a.c.entity_pk.desc())
 
 
 def _is_full_name(e: sa.FromClause, first: Column) -> Column:
-    """Return whether the name of an entity begins with a word, and goes on."""
+    """Return whether the name of an entity begins with a word and has more words."""
     return (e.c.name_key > first.concat(" ")) & (e.c.name_key < first.concat("!"))
 
 
@@ -109,7 +110,7 @@ def _newest() -> sa.Select[Any]:
         sa.select(sa.func.max(e.c.pk)),
         sa.select(sa.func.max(place_of(a))),
     )
-    return sa.select(*(one.scalar_subquery() for one in read))
+    return sa.select(*(query.scalar_subquery() for query in read))
 
 
 _spelling = InsertRows("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
@@ -162,35 +163,35 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
     """
     rows = _by_name().rows(snapshot, keys=_keys(names))
     by_name = {row[:2]: row for row in rows}
-    known = NameSnapshot({}, [], {})
+    result = NameSnapshot({}, [], {})
     others = []
-    for each in names:
-        found = by_name.get((each.key, each.type)) or _of_another_type(each, rows)
-        if found is None:
-            others.append(each)
+    for name in names:
+        match = by_name.get((name.key, name.type)) or _of_another_type(name, rows)
+        if match is None:
+            others.append(name)
             continue
-        _, kind, pk, meant, canonical_name, provider = found
-        if kind == each.type and _rank(each.provider) > _rank(provider):
-            known.surer[pk] = each
-        if meant == pk and kind == each.type and each.name != canonical_name:
-            known.spellings.append((each.key, pk, each.name))
-        known.keys[each] = meant
+        _, kind, pk, meant, canonical_name, provider = match
+        if kind == name.type and _rank(name.provider) > _rank(provider):
+            result.surer[pk] = name
+        if meant == pk and kind == name.type and name.name != canonical_name:
+            result.spellings.append((name.key, pk, name.name))
+        result.keys[name] = meant
     # Most names are known as such: then there is no need to look for aliases.
     if others:
         by_alias = dict(_by_alias().rows(snapshot, keys=_keys(others)))
-        people = [each for each in others if each.type is EntityType.PERSON]
-        meant_by = by_first_name(snapshot, {each.key for each in people}) | by_alias
-        known.keys.update((each, meant_by[each.key]) for each in others if each.key in meant_by)
-    return known
+        people = [name for name in others if name.type is EntityType.PERSON]
+        meant_by = by_first_name(snapshot, {name.key for name in people}) | by_alias
+        result.keys.update((name, meant_by[name.key]) for name in others if name.key in meant_by)
+    return result
 
 
 def _of_another_type(
     name: EntityName, rows: Sequence[tuple[str, str, int, int, str, str | None]]
 ) -> tuple[str, str, int, int, str, str | None] | None:
-    """Return the entity of that name whose type is better known than that of ``name``."""
+    """Return the entity of that name with a more certain type than ``name`` has."""
     if name.confidence >= LISTED or name.type not in NAMED_TYPES:
         return None
-    # Whoever gave a name alone says nothing of its type: it is the one that is known.
+    # A name without a confidence says nothing about its type: any known type is better.
     rank = PROVIDERS.index(name.provider) if name.confidence else -1
     better = [
         row for row in rows if row[0] == name.key and row[1] in NAMED_TYPES and _rank(row[5]) > rank
@@ -203,26 +204,26 @@ def _rank(provider: str | None) -> int:
 
 
 def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """Return for first names the one person whose full name begins so; several are none."""
+    """Return the person whose full name begins with a first name, where there is only one."""
     single = [key for key in keys if " " not in key]
     if not single:
         return {}
-    found: dict[str, set[int]] = {}
-    for key, pk in _by_first_name().rows(snapshot, keys=json.dumps(sorted(single))):
-        found.setdefault(key, set()).add(pk)
-    return {key: next(iter(pks)) for key, pks in found.items() if len(pks) == 1}
+    people: dict[str, set[int]] = {}
+    for key, pk in _by_first_name().rows(snapshot, keys=sorted(single)):
+        people.setdefault(key, set()).add(pk)
+    return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
 
 
-def known_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
+def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     """Return the one entity that each key means, as a name, an alias or a first name."""
     if not keys:
         return {}
-    wanted = json.dumps(sorted(keys))
+    key_list = sorted(keys)
     meant: dict[str, set[int]] = {}
-    for key, kind, _, pk, _, _ in _by_name().rows(snapshot, keys=wanted):
+    for key, kind, _, pk, _, _ in _by_name().rows(snapshot, keys=key_list):
         if kind in NAMED_TYPES:
             meant.setdefault(key, set()).add(pk)
-    for key, pk in _by_alias().rows(snapshot, keys=wanted):
+    for key, pk in _by_alias().rows(snapshot, keys=key_list):
         meant.setdefault(key, {pk})
     first = by_first_name(snapshot, [key for key in keys if key not in meant])
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | first
@@ -240,22 +241,22 @@ class TypedEntity(NamedTuple):
 @prepared
 def _typed_otherwise() -> sa.Select[Any]:
     n, e = tables.links.alias("n"), tables.entities.alias("e")
-    found = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
-    found = found.select_from(n.join(e, e.c.pk == n.c.entity_pk))
-    named = (n.c.memory_pk == value("memory_pk"), e.c.name_key == value("key"))
-    return found.where(*named, e.c.type != value("type")).order_by(e.c.pk)
+    query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
+    query = query.select_from(n.join(e, e.c.pk == n.c.entity_pk))
+    is_mention = (n.c.memory_pk == value("memory_pk"), e.c.name_key == value("key"))
+    return query.where(*is_mention, e.c.type != value("type")).order_by(e.c.pk)
 
 
-def typed_worse(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
+def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
     """Return entities of that name that a memory names, of a type that a worse provider gave."""
     if name.type not in NAMED_TYPES:
         return []
-    found = _typed_otherwise().rows(
+    rows = _typed_otherwise().rows(
         snapshot, memory_pk=memory_pk, key=name.key, type=name.type.value
     )
     return [
         TypedEntity(pk, entity_id, EntityType(kind), provider)
-        for pk, entity_id, kind, provider, confidence in found
+        for pk, entity_id, kind, provider, confidence in rows
         if kind in NAMED_TYPES
         and _rank(provider) < _rank(name.provider)
         and (confidence or 0.0) < LISTED
@@ -272,28 +273,28 @@ class NameCursor(NamedTuple):
 
 
 def new_names(
-    snapshot: Snapshot, seen: NameCursor
+    snapshot: Snapshot, cursor: NameCursor
 ) -> tuple[list[tuple[str, str, EntityType]], NameCursor, bool]:
-    """Return names and aliases that came since ``seen``, each (key, as written, type).
+    """Return names and aliases added since ``cursor``, each as (key, as written, type).
 
     The last value says whether what was read before is void: a transaction was rolled back, or
     entities were removed, and then all names are given.
     """
     entity_id, alias_key, entity, alias = _newest().row(
-        snapshot, entity=seen.entity, alias=seen.alias
+        snapshot, entity=cursor.entity, alias=cursor.alias
     )
-    void = (entity_id, alias_key) != (seen.entity_id, seen.alias_key)
-    if not void and (entity or 0, alias or 0) == (seen.entity, seen.alias):
-        return [], seen, False
-    entity, alias, after = entity or 0, alias or 0, NameCursor() if void else seen
-    found = _new_names().rows(snapshot, entity=after.entity, alias=after.alias)
-    rows = [(key, name, EntityType(kind)) for key, name, kind in found]
+    void = (entity_id, alias_key) != (cursor.entity_id, cursor.alias_key)
+    if not void and (entity or 0, alias or 0) == (cursor.entity, cursor.alias):
+        return [], cursor, False
+    entity, alias, after = entity or 0, alias or 0, NameCursor() if void else cursor
+    name_rows = _new_names().rows(snapshot, entity=after.entity, alias=after.alias)
+    rows = [(key, name, EntityType(kind)) for key, name, kind in name_rows]
     entity_id, alias_key, _, _ = _newest().row(snapshot, entity=entity, alias=alias)
     return rows, NameCursor(entity, entity_id, alias, alias_key), void
 
 
 class MentionContext(NamedTuple):
-    """The context of a memory that tells whom it is about, beside the names that rules find in it.
+    """The context of a memory that shows whom it is about, beside the names in its text.
 
     Attributes:
         speakers: (role, ``told_as``) of the turn, or of the turns that a fact was taken from.
@@ -311,7 +312,7 @@ ENTITY_NAMES: Final = "entity_names"
 
 
 @prepared
-def _sayings() -> sa.Select[Any]:
+def _mention_contexts() -> sa.Select[Any]:
     f = listed("pks", "f", numbers=True)
     m, t = tables.memories.alias("m"), tables.memories.alias("t")
     d = tables.derivations.alias("d")
@@ -331,26 +332,28 @@ def _sayings() -> sa.Select[Any]:
         .correlate(m)
         .scalar_subquery()
     )
-    told = (member(m.c.attributes, "told_as"), member(m.c.attributes, ENTITY_NAMES))
+    attributes = (member(m.c.attributes, "told_as"), member(m.c.attributes, ENTITY_NAMES))
     of_fact = sa.case((m.c.kind == MemoryKind.FACT, speakers))
-    found = sa.select(m.c.pk, m.c.content, m.c.kind, m.c.source_role, *told, of_fact)
-    return found.select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    query = sa.select(m.c.pk, m.c.content, m.c.kind, m.c.source_role, *attributes, of_fact)
+    return query.select_from(ordered(f, (m, m.c.pk == f.c.value)))
 
 
-def sayings(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
-    """Return what some memories say, and who says it, in the order of ``pks``."""
-    found = []
-    rows = _sayings().rows(snapshot, pks=json.dumps(list(pks)))
-    for pk, content, kind, role, told_as, given, sources in rows:
+def mention_contexts(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionContext]:
+    """Return the contents and speakers of memories, in the order of ``pks``."""
+    contexts = []
+    rows = _mention_contexts().rows(snapshot, pks=pks)
+    for pk, content, kind, role, told_as, entity_names, sources in rows:
         speakers = [(role, told_as)] if role is not None and kind == "episode" else []
         if sources is not None:
-            speakers.extend((who, told) for who, told in json.loads(sources))
-        found.append(MentionContext(pk, content, list(dict.fromkeys(speakers)), given))
-    return found
+            speakers.extend(
+                (speaker_role, declared_role) for speaker_role, declared_role in json.loads(sources)
+            )
+        contexts.append(MentionContext(pk, content, list(dict.fromkeys(speakers)), entity_names))
+    return contexts
 
 
-def _keys(names: Sequence[EntityName]) -> str:
-    return json.dumps(sorted({each.key for each in names}))
+def _keys(names: Sequence[EntityName]) -> list[str]:
+    return sorted({name.key for name in names})
 
 
 def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, str]]) -> None:
@@ -361,8 +364,8 @@ def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, 
 @prepared
 def _set_provider() -> sa.Update:
     e = tables.entities
-    given = {"type_provider": value("provider"), "type_confidence": value("confidence")}
-    return sa.update(e).where(e.c.pk == value("entity")).values(given)
+    new_type = {"type_provider": value("provider"), "type_confidence": value("confidence")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(new_type)
 
 
 def confirm_types(transaction: Transaction, surer: Mapping[int, EntityName]) -> None:
@@ -419,16 +422,6 @@ def link(transaction: Transaction, pairs: Sequence[tuple[int, int]]) -> None:
     _add_mentions().write_all(transaction, rows)
 
 
-@prepared
-def _count() -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(tables.entities)
-
-
-def count(snapshot: Snapshot) -> int:
-    """Return how many entities there are, those that were merged among them."""
-    return int(_count().scalar(snapshot))
-
-
 # Reading entities: by id, by name, by how often they are named, as far as a view shows it.
 
 
@@ -436,7 +429,7 @@ _LAST_CHARACTER = "\U0010ffff"
 
 
 class EntityRecord(NamedTuple):
-    """``mention_count`` counts all memories, whoever may see them."""
+    """An entity as stored; ``mention_count`` counts all memories, visible or not."""
 
     pk: int
     entity_id: str
@@ -462,27 +455,23 @@ def _row() -> sa.FromClause:
     return tables.entities.alias("r")
 
 
-def _when(m: sa.FromClause) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
-
-
 def _fields(*more: Column) -> sa.Select[Any]:
     # An order of a union is by names.
     return sa.select(*(_row().c[name].label(name) for name in _FIELDS), *more)
 
 
-def _meant(e: sa.FromClause, found: Any) -> sa.Select[Any]:
-    """Return the rows of found entities: of a merged one that of what it was merged into."""
+def _merge_targets(e: sa.FromClause, joined: Any) -> sa.Select[Any]:
+    """Return entities, each merged one replaced by its merge target."""
     own = _row().c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id)
-    return _fields().select_from(found.join(_row(), own))
+    return _fields().select_from(joined.join(_row(), own))
 
 
-def _first(found: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
+def _most_mentioned_first(query: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
     """Return entities in order: the most mentioned first, then the oldest."""
-    return found.order_by(sa.desc("mention_count"), "pk")
+    return query.order_by(sa.desc("mention_count"), "pk")
 
 
-def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
+def _by_names(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
     """Return the entities with a name or an alias, the most mentioned first.
 
     Args:
@@ -490,10 +479,12 @@ def _called(is_it: Callable[[Column], Column], view: View | None = None) -> Any:
         view: one of its memories names them; None: whether or not any does.
     """
     e, a = tables.entities.alias("e"), tables.aliases.alias("a")
-    seen = () if view is None else (_is_named(view),)
-    by_name = _meant(e, e).distinct().where(is_it(e.c.name_key), *seen)
-    by_alias = _meant(e, a.join(e, e.c.pk == a.c.entity_pk)).where(is_it(a.c.alias_key), *seen)
-    return _first(by_name.union(by_alias))
+    visible = () if view is None else (_is_named(view),)
+    by_name = _merge_targets(e, e).distinct().where(is_it(e.c.name_key), *visible)
+    by_alias = _merge_targets(e, a.join(e, e.c.pk == a.c.entity_pk)).where(
+        is_it(a.c.alias_key), *visible
+    )
+    return _most_mentioned_first(by_name.union(by_alias))
 
 
 def _is_named(view: View) -> Column:
@@ -502,35 +493,35 @@ def _is_named(view: View) -> Column:
     return naming.where(n.c.entity_pk == _row().c.pk, view.where(m)).correlate(_row())
 
 
-def _rows(found: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
-    for pk, entity_id, name, key, kind, mentions in found:
+def _rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
+    for pk, entity_id, name, key, kind, mentions in rows:
         yield EntityRecord(pk, entity_id, name, key, EntityType(kind), mentions)
 
 
 @prepared
 def _by_id() -> sa.Select[Any]:
     e = tables.entities.alias("e")
-    return _meant(e, e).where(e.c.entity_id == value("entity_id"))
+    return _merge_targets(e, e).where(e.c.entity_id == value("entity_id"))
 
 
 def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
-    """Return an entity, of a merged one what it was merged into; None: there is none."""
+    """Return an entity, or its merge target if it was merged; None: unknown."""
     return next(_rows(_by_id().rows(snapshot, entity_id=entity_id)), None)
 
 
 @prepared
 def _by_keys() -> Any:
-    return _called(lambda key: among(key, "keys"))
+    return _by_names(lambda key: among(key, "keys"))
 
 
 def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return entities that have one of these names or aliases, the most mentioned first."""
-    return list(_rows(_by_keys().rows(snapshot, keys=json.dumps(sorted(keys)))))
+    return list(_rows(_by_keys().rows(snapshot, keys=sorted(keys))))
 
 
 @prepared
 def _by_prefix(view: View) -> Any:
-    return _called(lambda key: (key >= value("begin")) & (key < value("end")), view)
+    return _by_names(lambda key: (key >= value("begin")) & (key < value("end")), view)
 
 
 def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRecord]:
@@ -544,7 +535,7 @@ def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRec
 
 @prepared
 def _most_mentioned(view: View) -> Any:
-    return _first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
+    return _most_mentioned_first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
 
 
 def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
@@ -561,7 +552,7 @@ def _is_protected() -> sa.Select[Any]:
 
 
 def is_protected(snapshot: Snapshot, pk: int) -> bool:
-    """Return whether time may not retire the facts about an entity."""
+    """Return whether decay may not retire the facts about an entity."""
     return bool(_is_protected().scalar(snapshot, pk=pk))
 
 
@@ -578,25 +569,25 @@ def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRecord]:
 @prepared
 def _aliases() -> sa.Select[Any]:
     a = tables.aliases
-    found = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
-    return found.where(among(a.c.entity_pk, "pks")).order_by(a.c.entity_pk, a.c.alias_key)
+    query = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
+    return query.where(among(a.c.entity_pk, "pks")).order_by(a.c.entity_pk, a.c.alias_key)
 
 
 def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, str]]:
     """Return (entity key, alias key, alias) of these entities."""
-    return _aliases().rows(snapshot, pks=json.dumps(sorted(pks)))
+    return _aliases().rows(snapshot, pks=sorted(pks))
 
 
 @prepared
 def _of_first_names() -> Any:
     f, e = listed("keys", "f"), tables.entities.alias("e")
-    found = _meant(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
-    return _first(found.where(e.c.type == EntityType.PERSON))
+    query = _merge_targets(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
+    return _most_mentioned_first(query.where(e.c.type == EntityType.PERSON))
 
 
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
-    """Return people whose full name begins with one of these names, the most mentioned first."""
-    return list(_rows(_of_first_names().rows(snapshot, keys=json.dumps(sorted(keys)))))
+    """Return people whose full name begins with one of these names, most mentioned first."""
+    return list(_rows(_of_first_names().rows(snapshot, keys=sorted(keys))))
 
 
 # What the memories say that name an entity.
@@ -609,16 +600,16 @@ def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 
 
 @prepared
-def _seen(view: View) -> sa.Select[Any]:
+def _mention_counts(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
-    when = _when(m)
-    found: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
-    return found.select_from(naming).where(its, view.where(m))
+    when = happened_at(m)
+    query: sa.Select[Any] = sa.select(sa.func.count(), sa.func.min(when), sa.func.max(when))
+    return query.select_from(naming).where(its, view.where(m))
 
 
-def seen(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
+def mention_counts(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
     """Return how often an entity is named by memories of the view; None: it is not there."""
-    row = _seen(view.shape).row(snapshot, view.params, entity_pk=pk)
+    row = _mention_counts(view.shape).row(snapshot, view.params, entity_pk=pk)
     return MentionCounts(*row) if row[0] else None
 
 
@@ -626,9 +617,9 @@ def seen(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
 def _contents(view: View) -> sa.Select[Any]:
     n, m, naming, its = _naming()
     speaker = sa.func.coalesce(m.c.source_role.concat(": "), "", type_=sa.Text)
-    given = sa.func.coalesce(sa.literal(" ").concat(member(m.c.attributes, ENTITY_NAMES)), "")
-    found = sa.select(speaker.concat(m.c.content).concat(given)).select_from(naming)
-    return found.where(its, view.where(m)).order_by(n.c.memory_pk.desc())
+    names = sa.func.coalesce(sa.literal(" ").concat(member(m.c.attributes, ENTITY_NAMES)), "")
+    query = sa.select(speaker.concat(m.c.content).concat(names)).select_from(naming)
+    return query.where(its, view.where(m)).order_by(n.c.memory_pk.desc())
 
 
 def contents(snapshot: Snapshot, pk: int, view: View) -> Iterator[str]:
@@ -636,8 +627,8 @@ def contents(snapshot: Snapshot, pk: int, view: View) -> Iterator[str]:
 
     With the speaker of a turn before its text, and behind a text the names that it was given.
     """
-    found = _contents(view.shape).cursor(snapshot, view.params, entity_pk=pk)
-    return (str(content) for (content,) in found)
+    cursor = _contents(view.shape).cursor(snapshot, view.params, entity_pk=pk)
+    return (str(content) for (content,) in cursor)
 
 
 @prepared
@@ -645,52 +636,55 @@ def _contents_saying(view: View) -> sa.Select[Any]:
     n, m = tables.links.alias("n"), tables.memories.alias("m")
     f = matching("match").subquery("f")
     its = (n.c.entity_pk == value("entity_pk"), n.c.memory_pk == m.c.pk)
-    found = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-    return found.where(view.where(m), sa.exists().where(*its).correlate(m))
+    query = sa.select(m.c.content).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    return query.where(view.where(m), sa.exists().where(*its).correlate(m))
 
 
 def contents_saying(
     snapshot: Snapshot, pk: int, view: View, names: Collection[str]
 ) -> Iterator[str]:
-    """Return those texts that name an entity in which the text index finds one of some names.
+    """Return texts that mention an entity and that match one of some names in the text index.
 
     As they are asked for: what it finds may be written otherwise.
     """
     statement = _contents_saying(view.shape)
-    asked = snapshot.engine.phrases.expression(saying(names))
-    found = statement.cursor(snapshot, view.params, entity_pk=pk, match=asked)
-    return (str(content) for (content,) in found)
+    expression = snapshot.engine.phrases.expression(saying(names))
+    cursor = statement.cursor(snapshot, view.params, entity_pk=pk, match=expression)
+    return (str(content) for (content,) in cursor)
 
 
 @prepared
 def _top_memories(view: View) -> sa.Select[Any]:
     _, m, naming, its = _naming()
-    found = sa.select(*view.memory_columns(m)).select_from(naming)
-    found = found.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
-    newest = (_when(m).desc(), m.c.pk.desc())
+    query = sa.select(*view.memory_columns(m)).select_from(naming)
+    query = query.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
+    newest = (happened_at(m).desc(), m.c.pk.desc())
     order = (m.c.kind == MemoryKind.EPISODE, m.c.importance.desc(), *newest)
-    return found.order_by(*order).limit(value("limit"))
+    return query.order_by(*order).limit(value("limit"))
 
 
 def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
     """Return facts that name an entity, then turns: the most important first, then the newest."""
-    rows = _top_memories(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
-    return [memory_from_row(row) for row in rows]
+    return _top_memories(view.shape).mapped(
+        memory_from_row, snapshot, view.params, entity_pk=pk, limit=limit
+    )
 
 
 @prepared
-def _together(view: View) -> sa.Select[Any]:
+def _mentioned_together(view: View) -> sa.Select[Any]:
     n, m, naming, its = _naming()
     o, shared = tables.links.alias("o"), sa.func.count().label("shared")
     joined = naming.join(o, o.c.memory_pk == m.c.pk).join(_row(), _row().c.pk == o.c.entity_pk)
-    found = _fields(shared).select_from(joined)
-    found = found.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
-    return found.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
+    query = _fields(shared).select_from(joined)
+    query = query.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
+    return query.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
 
 
-def together(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[tuple[EntityRecord, int]]:
+def mentioned_together(
+    snapshot: Snapshot, pk: int, view: View, limit: int
+) -> list[tuple[EntityRecord, int]]:
     """Return entities named in the same memories, each with their number, most frequent first."""
-    rows = _together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
+    rows = _mentioned_together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
     return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))
 
 
@@ -706,9 +700,9 @@ def _copy_links() -> sa.Insert:
 
 
 @prepared
-def _unlink(one: bool) -> sa.Delete:
+def _unlink(one_memory: bool) -> sa.Delete:
     n = tables.links
-    which = (n.c.memory_pk == value("memory"),) if one else ()
+    which = (n.c.memory_pk == value("memory"),) if one_memory else ()
     return sa.delete(n).where(n.c.entity_pk == value("entity"), *which)
 
 
@@ -740,7 +734,7 @@ def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str
     _set_merged("merged_into").write(transaction, which=other[1], into=into[1])
     _inherit_protection().write(transaction, pks)
     _set_merged("pk").write(transaction, which=other[0], into=into[1])
-    recount(transaction, list(pks.values()))
+    recount(transaction, list(pks.values()), ())
     return moved
 
 
@@ -748,25 +742,25 @@ def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str
 def _of_type() -> sa.Select[Any]:
     e, o = tables.entities.alias("e"), tables.entities.alias("o")
     meant = e.c.entity_id == sa.func.coalesce(o.c.merged_into, o.c.entity_id)
-    found = sa.select(e.c.pk, e.c.entity_id).select_from(o.join(e, meant))
-    return found.where(o.c.name_key == value("key"), o.c.type == value("type"))
+    query = sa.select(e.c.pk, e.c.entity_id).select_from(o.join(e, meant))
+    return query.where(o.c.name_key == value("key"), o.c.type == value("type"))
 
 
 @prepared
 def _set_type() -> sa.Update:
     e = tables.entities
-    given = {"type_provider": value("provider"), "type_confidence": value("confidence")}
-    return sa.update(e).where(e.c.pk == value("entity")).values(type=value("kind"), **given)
+    new_type = {"type_provider": value("provider"), "type_confidence": value("confidence")}
+    return sa.update(e).where(e.c.pk == value("entity")).values(type=value("kind"), **new_type)
 
 
-def retype(transaction: Transaction, one: TypedEntity, name: EntityName) -> None:
-    """Give an entity the type that a better provider told, or join it to the one that has it."""
-    found = _of_type().row(transaction, key=name.key, type=name.type.value)
-    if found is not None:
-        merge(transaction, found, (one.pk, one.entity_id))
+def retype(transaction: Transaction, entity: TypedEntity, name: EntityName) -> None:
+    """Set the type that a better provider reports, or merge into the entity that has it."""
+    existing = _of_type().row(transaction, key=name.key, type=name.type.value)
+    if existing is not None:
+        merge(transaction, existing, (entity.pk, entity.entity_id))
         return
-    given = {"provider": name.provider, "confidence": name.confidence}
-    _set_type().write(transaction, given, kind=name.type.value, entity=one.pk)
+    provenance = {"provider": name.provider, "confidence": name.confidence}
+    _set_type().write(transaction, provenance, kind=name.type.value, entity=entity.pk)
 
 
 @prepared
@@ -776,11 +770,11 @@ def _protect() -> sa.Update:
 
 
 def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
-    """Set whether time may retire the facts about an entity."""
+    """Set whether decay may not retire the facts about an entity."""
     _protect().write(transaction, entity=pk, is_protected=protected)
 
 
-def make_own(transaction: Transaction, pk: int) -> None:
+def unmerge(transaction: Transaction, pk: int) -> None:
     """Make a merged name an entity of its own again."""
     _set_merged("pk").write(transaction, which=pk, into=None)
 
@@ -793,7 +787,7 @@ def _make_name_of() -> sa.Update:
 
 def make_name_of(transaction: Transaction, pks: Collection[int], entity_id: str) -> None:
     """Make merged names the names of another entity."""
-    _make_name_of().write(transaction, pks=json.dumps(list(pks)), into=entity_id)
+    _make_name_of().write(transaction, pks=pks, into=entity_id)
 
 
 @prepared
@@ -807,7 +801,7 @@ def _move_alias() -> sa.Update:
 def move_aliases(
     transaction: Transaction, aliases: Sequence[tuple[int, str]], entity_pk: int
 ) -> None:
-    """Make aliases, as (entity key, alias key), those of another entity."""
+    """Move aliases, as (entity key, alias key), to another entity."""
     rows = ({"entity": pk, "key": key, "into": entity_pk} for pk, key in aliases)
     _move_alias().write_all(transaction, rows)
 
@@ -815,8 +809,8 @@ def move_aliases(
 @prepared
 def _linked_memories() -> sa.Select[Any]:
     n = tables.links
-    found = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
-    return found.order_by(n.c.memory_pk)
+    query = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
+    return query.order_by(n.c.memory_pk)
 
 
 def linked_memories(snapshot: Snapshot, entity_pk: int) -> list[int]:
@@ -834,16 +828,3 @@ def relink(
     _link(transaction, add)
     rows = ({"entity": entity, "memory": memory} for entity, memory in remove)
     _unlink(True).write_all(transaction, rows)
-
-
-@prepared
-def _recount() -> sa.Update:
-    e, n = tables.entities, tables.links.alias("n")
-    number = sa.select(sa.func.count()).select_from(n).where(n.c.entity_pk == e.c.pk)
-    counted = {"mention_count": number.correlate(e).scalar_subquery()}
-    return sa.update(e).where(among(e.c.pk, "pks")).values(counted)
-
-
-def recount(transaction: Transaction, pks: Collection[int]) -> None:
-    """Count the mentions of these entities anew."""
-    _recount().write(transaction, pks=json.dumps(list(pks)))

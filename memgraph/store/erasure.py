@@ -27,6 +27,7 @@ from memgraph.rules.erasure import (
 )
 from memgraph.store import embeddings, metadata, tables, text_index
 from memgraph.store.erasure_search import given_ids, joins_given
+from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -48,59 +49,14 @@ ERASED_KEY: Final = "erased_through"
 def _unretracted() -> sa.Select[Any]:
     m = tables.memories
     due = among(m.c.pk, "pks") & (m.c.status != MemoryStatus.RETRACTED)
-    return sa.select(m.c.pk, m.c.memory_id).where(due)
-
-
-@prepared
-def _begin_retracted() -> sa.Insert:
-    m, s = tables.memories.alias("m"), tables.statuses.alias("s")
-    last = sa.select(sa.func.max(s.c.since)).correlate(m)
-    last = last.where(s.c.memory_id == m.c.memory_id, s.c.until.is_(None))
-    # A clock that was set back must not let a period begin before the one that it ends.
-    period = {
-        "memory_id": m.c.memory_id,
-        "status": sa.literal(MemoryStatus.RETRACTED.value),
-        "since": greatest(value("at"), sa.func.coalesce(last.scalar_subquery(), 0)),
-        "actor": value("by"),
-        "reason": sa.literal("erased"),
-    }
-    begun = sa.select(*period.values()).where(among(m.c.pk, "pks"))
-    return sa.insert(tables.statuses).from_select(list(period), begun)
-
-
-@prepared
-def _end_others() -> sa.Update:
-    s = tables.statuses
-    others = sa.update(s).where(s.c.until.is_(None), s.c.status != MemoryStatus.RETRACTED)
-    return others.where(s.c.memory_id.in_(given_ids())).values(
-        until=greatest(s.c.since, value("at"))
-    )
-
-
-@prepared
-def _set_retracted() -> sa.Update:
-    m, at = tables.memories, value("at")
-    return (
-        sa.update(m)
-        .where(among(m.c.pk, "pks"))
-        .values(
-            status=MemoryStatus.RETRACTED,
-            updated_at=greatest(m.c.updated_at, at),
-            valid_until=sa.func.coalesce(m.c.valid_until, at),
-        )
-    )
+    return sa.select(m.c.memory_id).where(due)
 
 
 def retract(transaction: JournalledTransaction, pks: Sequence[int]) -> None:
-    """Retract memories as ``memories.set_status`` does it, all of them by a few statements."""
-    due = _unretracted().rows(transaction, pks=json.dumps(list(pks)))
-    if not due:
-        return
-    values = {"at": transaction.at, "pks": json.dumps([pk for pk, _ in due])}
-    _begin_retracted().write(transaction, values, by=transaction.actor)
-    _end_others().write(transaction, values)
-    _set_retracted().write(transaction, values)
-    embeddings.index(transaction).refresh([memory_id for _, memory_id in due])
+    """Retract memories that are not retracted yet, for the reason that they are erased."""
+    ids = _unretracted().column(transaction, pks=pks)
+    if ids:
+        set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason="erased")
 
 
 @prepared
@@ -121,7 +77,7 @@ def _blanked() -> dict[str, CompiledStatement]:
     e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
     c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
     link = tables.links
-    named = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
+    mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
     changes: list[sa.Update | sa.Delete] = [
         sa.update(e).where(e.c.reason.is_not(None), joins_given()).values(reason=MARK),
         sa.update(h).where(h.c.memory_id.in_(given_ids())).values(reason="erased"),
@@ -129,32 +85,31 @@ def _blanked() -> dict[str, CompiledStatement]:
         sa.delete(c).where(among(c.c.memory_pk, "pks")),
         sa.delete(w).where(w.c.memory_id.in_(given_ids())),
         sa.delete(k).where(k.c.memory_id.in_(given_ids())),
-        sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(named)).values(summary=None),
+        sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(mentioned)).values(summary=None),
     ]
-    return {str(each.table): CompiledStatement(each) for each in changes}
+    return {str(statement.table): CompiledStatement(statement) for statement in changes}
 
 
 def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, int]:
-    """Take every text from memories that are retracted already, and from what belongs to them.
+    """Remove every text from retracted memories and from the rows that belong to them.
 
     Returns:
         How many rows of each table changed.
     """
-    listed = json.dumps(list(pks))
     counts = {}
     embeddings.forget(transaction, pks)
-    counts["memories"] = _blank().write(transaction, pks=listed, at=transaction.at)
+    counts["memories"] = _blank().write(transaction, pks=pks, at=transaction.at)
     transaction.engine.texts.remove(transaction, pks)
     counts["memory_embeddings"] = len(pks)
-    counts["memory_edges"] = _resolutions(transaction, listed)
+    counts["memory_edges"] = _resolutions(transaction, pks)
     for table, statement in _blanked().items():
-        counts[table] = counts.get(table, 0) + statement.write(transaction, pks=listed)
+        counts[table] = counts.get(table, 0) + statement.write(transaction, pks=pks)
     counts["memory_entities"] = _unlink(transaction, pks)
     return {table: count for table, count in counts.items() if count}
 
 
 def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
-    """Take memories from what they name; gives how many entities are named less often now."""
+    """Unlink memories from their entities; return how many entities lose mentions."""
     touched = text_index.unlink(transaction, pks)
     text_index.recount(transaction, touched, ())
     return len(touched)
@@ -165,10 +120,10 @@ def _decided(*, before: bool) -> sa.Select[Any]:
     """Return the statements that remove decisions between the memories and others, with keys."""
     e, r = tables.edges, tables.edge_revisions
     if not before:
-        found = sa.select(e.c.edge_id, e.c.resolution)
-        return found.where(e.c.resolution.is_not(None), joins_given())
-    found = sa.select(r.c.revision_id, r.c.resolution).where(r.c.resolution.is_not(None))
-    return found.where(r.c.edge_id.in_(sa.select(e.c.edge_id).where(joins_given())))
+        query = sa.select(e.c.edge_id, e.c.resolution)
+        return query.where(e.c.resolution.is_not(None), joins_given())
+    query = sa.select(r.c.revision_id, r.c.resolution).where(r.c.resolution.is_not(None))
+    return query.where(r.c.edge_id.in_(sa.select(e.c.edge_id).where(joins_given())))
 
 
 @prepared
@@ -179,10 +134,10 @@ def _redecide(*, before: bool) -> sa.Update:
     return changed.where(key == value("key")).values(resolution=value("how"))
 
 
-def _resolutions(transaction: Transaction, listed: str) -> int:
+def _resolutions(transaction: Transaction, pks: Sequence[int]) -> int:
     changed = 0
     for before in (False, True):
-        rows = _decided(before=before).rows(transaction, pks=listed)
+        rows = _decided(before=before).rows(transaction, pks=pks)
         for key, resolution in rows:
             how = redacted_words(resolution, str)
             _redecide(before=before).write(transaction, key=key, how=how)
@@ -198,14 +153,13 @@ def _removed() -> list[CompiledStatement]:
 
 
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
-    """Remove entities with their names; gives how many."""
-    listed = json.dumps(sorted(pks))
-    *_, count = [each.write(transaction, pks=listed) for each in _removed()]
+    """Remove entities with their names; return how many."""
+    *_, count = [statement.write(transaction, pks=sorted(pks)) for statement in _removed()]
     return count
 
 
 def note_head(transaction: Transaction, seq: int) -> None:
-    """Keep what bulletins and other texts that wait in any process must not be older than."""
+    """Store the journal's head; texts made of an earlier one must not be used."""
     metadata.put(transaction, ERASED_KEY, str(seq))
 
 
@@ -214,7 +168,7 @@ def erased_through(snapshot: Snapshot) -> int:
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
-def _told(erasure_id: Column) -> tuple[Column, ...]:
+def _is_entry_of(erasure_id: Column) -> tuple[Column, ...]:
     log = tables.audit_log
     return log.c.action == "erase", member(log.c.details, "erasure_id") == erasure_id
 
@@ -222,37 +176,39 @@ def _told(erasure_id: Column) -> tuple[Column, ...]:
 @prepared
 def _tombstones() -> sa.Select[Any]:
     log = tables.audit_log
-    found = sa.select(log.c.subject, log.c.seq, log.c.hash)
-    return found.where(*_told(value("erasure_id")), log.c.subject.is_not(None))
+    query = sa.select(log.c.subject, log.c.seq, log.c.hash)
+    return query.where(*_is_entry_of(value("erasure_id")), log.c.subject.is_not(None))
 
 
 def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]]:
-    """Return (memory id, seq, seal) of the entries that stand for the memories of an erasure."""
+    """Return (memory id, seq, seal) of the tombstones of an erasure."""
     return _tombstones().rows(snapshot, erasure_id=erasure_id)
 
 
 @prepared
-def _buried_among() -> sa.Select[Any]:
+def _erased_among() -> sa.Select[Any]:
     log = tables.audit_log
     return sa.select(log.c.subject).where(log.c.action == "erase", among(log.c.subject, "ids"))
 
 
-def buried_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return those of the ids that an erasure took, or is about to take."""
-    return set(_buried_among().column(snapshot, ids=json.dumps(sorted(memory_ids))))
+def erased_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
+    """Return the ids that an erasure covers, finished or not."""
+    return set(_erased_among().column(snapshot, ids=sorted(memory_ids)))
 
 
 @prepared
-def _told_of() -> sa.Select[Any]:
+def _erasure_steps() -> sa.Select[Any]:
     log = tables.audit_log
-    return sa.select(log.c.details).where(*_told(value("erasure_id")), log.c.subject.is_(None))
+    return sa.select(log.c.details).where(
+        *_is_entry_of(value("erasure_id")), log.c.subject.is_(None)
+    )
 
 
-def told_of(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
-    """Return what the journal tells of the steps of an erasure: details of its entries about no
-    memory.
-    """
-    return [json.loads(each) for each in _told_of().column(snapshot, erasure_id=erasure_id)]
+def erasure_steps(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
+    """Return the details of an erasure's journal entries that are about no memory."""
+    return [
+        json.loads(details) for details in _erasure_steps().column(snapshot, erasure_id=erasure_id)
+    ]
 
 
 @prepared
@@ -275,23 +231,23 @@ def note_redacted(transaction: Transaction, sha256: str, redacted_sha256: str, a
 def _empty_manifest() -> sa.Update:
     f, json_of = tables.files, sa.func.json
     items = json_of(sa.func.coalesce(member(f.c.manifest, "items"), "{}"))
-    left = sa.func.json_object("erased", json_of("true"), "at", value("at"), "items", items)
-    return sa.update(f).where(f.c.sha256 == value("file")).values(manifest=left)
+    remainder = sa.func.json_object("erased", json_of("true"), "at", value("at"), "items", items)
+    return sa.update(f).where(f.c.sha256 == value("file")).values(manifest=remainder)
 
 
 def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
-    """Keep of a file that was removed no more than that it was there, and what came of it."""
+    """Reduce the manifest of a removed file to its items and the time."""
     _empty_manifest().write(transaction, file=sha256, at=at)
 
 
-# What else says an erased text, and how it stands there without it: found by reading alone.
+# Other rows with an erased text, and how they read without it.
 
 
 JOURNAL: Final = "audit_log"
 _PLACE: Final = "place of the row"
 _PAGE: Final = 2_000
 
-# Every text that is no memory's own and may say what one says.
+# All texts outside of memories that may repeat one.
 _SWEPT: Final = (
     ("memories", ("pk",), ("tags", "attributes")),
     ("memory_revisions", ("revision_id",), ("tags", "attributes")),
@@ -313,13 +269,13 @@ _SWEPT: Final = (
     ("source_trust", (_PLACE,), ("reason",)),
     ("echo_pending", ("pending_id",), ("text",)),
 )
-# Rows that go when they say it: a link that waits for what is gone leads nowhere.
+# Rows that are removed as a whole: a pending link to an erased file leads nowhere.
 _REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)
 _DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
 
 
 class ErasedRow(NamedTuple):
-    """A row that says what was erased.
+    """A row with an erased text.
 
     Attributes:
         keys, key: the columns that name it, and their values.
@@ -351,12 +307,12 @@ def _citing_bulletins() -> sa.Select[Any]:
 @prepared
 def _citing_answers() -> sa.Select[Any]:
     k = tables.idempotency_keys
-    found = sa.select(k.c.key_sha256, k.c.status, k.c.answer)
-    return found.where(k.c.answer.is_not(None), _lists_one(k))
+    query = sa.select(k.c.key_sha256, k.c.status, k.c.answer)
+    return query.where(k.c.answer.is_not(None), _lists_one(k))
 
 
 def _lists_one(table: sa.Table) -> Column:
-    """Return whether the ``memory_ids`` of a row name one of ``ids``."""
+    """Return whether ``memory_ids`` of a row contains one of ``ids``."""
     i = each(table.c.memory_ids, "i")
     return sa.exists().select_from(i).where(among(i.c.value, "ids")).correlate(table)
 
@@ -366,52 +322,57 @@ def _citing_queries() -> sa.Select[Any]:
     r, i = tables.recalls, tables.recall_items
     receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
     citing = sa.select(i.c.recall_id).where(among(i.c.memory_id, "ids"))
-    found = sa.select(r.c.recall_id, r.c.query)
-    return found.where(r.c.query != "", receipt.in_(citing))
+    query = sa.select(r.c.recall_id, r.c.query)
+    return query.where(r.c.query != "", receipt.in_(citing))
 
 
 @prepared
 def _reasons_beside() -> sa.Select[Any]:
     h, e = tables.statuses, tables.edges
-    beside = sa.union(
+    neighbours = sa.union(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),
     )
-    found = sa.select(h.c.status_id, h.c.reason)
-    return found.where(h.c.reason.is_not(None), h.c.memory_id.in_(beside))
+    query = sa.select(h.c.status_id, h.c.reason)
+    return query.where(h.c.reason.is_not(None), h.c.memory_id.in_(neighbours))
 
 
-def citing(
+def rows_citing(
     snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
 ) -> Iterator[ErasedRow]:
-    """Yield what was made of erased memories, whatever it says: bulletins, answers, queries, and
-    the reasons that memories got by decisions about erased ones.
+    """Yield rows derived from erased memories, whatever their text: bulletins, answers, queries,
+    and the reasons of decisions about them.
 
     Args:
         notes: reasons that were written about the erased memories.
     """
-    listed = json.dumps(sorted(memory_ids))
-    for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=listed):
-        gone = [short_id(each) for each in json.loads(cited) if each in memory_ids]
-        lines = [MARK if any(each in line for each in gone) else line for line in body.split("\n")]
+    ids = sorted(memory_ids)
+    for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=ids):
+        erased_ids = [
+            short_id(memory_id) for memory_id in json.loads(cited) if memory_id in memory_ids
+        ]
+        lines = [
+            MARK if any(memory_id in line for memory_id in erased_ids) else line
+            for line in body.split("\n")
+        ]
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)
             yield ErasedRow("bulletins", *key, ("body",), (body,), (after,))
-    for key_sha256, *before in _citing_answers().cursor(snapshot, ids=listed):
+    for key_sha256, *before in _citing_answers().cursor(snapshot, ids=ids):
         key = ("key_sha256",), (key_sha256,)
         yield ErasedRow("idempotency_keys", *key, ("status", "answer"), tuple(before), (None, None))
-    for recall_id, query in _citing_queries().cursor(snapshot, ids=listed):
+    for recall_id, query in _citing_queries().cursor(snapshot, ids=ids):
         yield ErasedRow("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
-    for status_id, reason in _reasons_beside().cursor(snapshot, ids=listed):
+    for status_id, reason in _reasons_beside().cursor(snapshot, ids=ids):
         if (after := without_notes(reason, memory_ids, notes)) != reason:
             key = ("status_id",), (status_id,)
             yield ErasedRow("memory_status", *key, ("reason",), (reason,), (after,))
 
 
 def _named(table: str, *names: str) -> list[Column]:
-    """Return columns of a table by their names, which are those of the database."""
-    found = tables.memories.metadata.tables[table]
-    return [place_of(found) if name == _PLACE else found.c[name] for name in names]
+    """Return columns of a table by their names in the database."""
+    columns_of = tables.memories.metadata.tables[table]
+    return [place_of(columns_of) if name == _PLACE else columns_of.c[name] for name in names]
 
 
 @prepared
@@ -422,15 +383,15 @@ def _swept(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> sa.Se
     )
 
 
-def saying(
+def rows_saying(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     entity_ids: Collection[str],
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[ErasedRow]:
-    """Yield every other text that says an erased string, and the journal's entries of what is
-    erased.
+    """Yield every other row that contains an erased text, and the journal entries about erased
+    memories.
 
     Args:
         says: whether any of the erased strings stands in some bytes.
@@ -441,10 +402,10 @@ def saying(
         cursor = _swept(table, keys, columns).cursor(snapshot)
         while page := cursor.fetchmany(_PAGE):
             texts = [row[len(keys) :] for row in page]
-            if not says(_joined(each for row in texts for each in row if each)):
+            if not says(_joined(text for row in texts for text in row if text)):
                 continue
             for row, before in zip(page, texts, strict=True):
-                after = tuple(each if each is None else scrubbed(each, scrub) for each in before)
+                after = tuple(text if text is None else scrubbed(text, scrub) for text in before)
                 if after != tuple(before):
                     key = tuple(row[: len(keys)])
                     yield ErasedRow(
@@ -466,16 +427,16 @@ def _journal(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[ErasedRow]:
-    decided = set(_edges_of().column(snapshot, ids=json.dumps(sorted(memory_ids))))
+    decided = set(_edges_of().column(snapshot, ids=sorted(memory_ids)))
     subjects = {*memory_ids, *entity_ids}
     cursor = _entries().cursor(snapshot)
     while page := cursor.fetchmany(_PAGE):
-        said = says(_joined(row[3] for row in page))
+        page_matches = says(_joined(row[3] for row in page))
         for seq, action, subject, details in page:
             own = subject in subjects or (
                 action in _DECISIONS and json.loads(details).get("edge_id") in decided
             )
-            if not own and (not said or scrubbed(details, scrub) == details):
+            if not own and (not page_matches or scrubbed(details, scrub) == details):
                 continue
             after = redacted_details(details, scrub, own=own)
             if after != details:
@@ -494,7 +455,7 @@ def _joined(texts: Iterator[str]) -> bytes:
 
 
 @prepared
-def _make(
+def _apply(
     table: str, keys: tuple[str, ...], columns: tuple[str, ...], goes: bool
 ) -> sa.Update | sa.Delete:
     changed = tables.memories.metadata.tables[table]
@@ -508,21 +469,21 @@ def _make(
     return sa.update(changed).where(*same).values(after)
 
 
-def make(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
-    """Make those whose rows are as they were read; gives them."""
-    made: list[ErasedRow] = []
+def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
+    """Apply the changes whose rows have not changed since they were read; return these."""
+    applied: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):
-        statement = _make(*kind)
+        statement = _apply(*kind)
         for change in some:
             was, after = (*change.key, *change.before), change.after or ()
             values = {f"was_{place}": text for place, text in enumerate(was)}
             values |= {f"after_{place}": text for place, text in enumerate(after)}
             if statement.write(transaction, values):
-                made.append(change)
+                applied.append(change)
     # Their tags were indexed.
-    reworded = [each.key[0] for each in made if each.table == "memories"]
+    reworded = [row.key[0] for row in applied if row.table == "memories"]
     transaction.engine.texts.remove(transaction, reworded)
-    return made
+    return applied
 
 
 def _kind(change: ErasedRow) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
@@ -536,13 +497,13 @@ def _sealed() -> sa.Select[Any]:
 
 
 def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJournalEntry]:
-    """Return what a tombstone says of those that are the journal's."""
+    """Return the redacted journal entries among some changes, for a tombstone."""
     details = {
-        each.key[0]: each.after[0] or ""
-        for each in changes
-        if each.table == JOURNAL and each.after is not None
+        change.key[0]: change.after[0] or ""
+        for change in changes
+        if change.table == JOURNAL and change.after is not None
     }
-    sealed = _sealed().rows(snapshot, seqs=json.dumps(sorted(details)))
+    sealed = _sealed().rows(snapshot, seqs=sorted(details))
     return [RedactedJournalEntry(seq, seal, digest(details[seq])) for seq, seal in sealed]
 
 

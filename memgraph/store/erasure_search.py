@@ -1,11 +1,10 @@
-"""Find what an erasure covers: the memories, what was derived from them, all their texts.
+"""Find the memories that an erasure covers, those derived from them, and all their texts.
 
 Nothing is hidden from it: whoever erases is an operator, as one who makes a copy is.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +20,7 @@ from memgraph.store.text_index import matching, saying
 
 
 class EntityForms(NamedTuple):
-    """An entity with all that means it: those merged into it, and how they are written.
+    """An entity with the entities merged into it and all spellings of its name.
 
     ``dates``: those of the names that are no more than a date.
     """
@@ -49,7 +48,7 @@ class MemoryToErase(NamedTuple):
     content_sha256: str | None
 
 
-# Another source says what is erased where it shares none of these with an erased one.
+# A source is unrelated to an erased one if it shares none of these with it.
 _ORIGINS: Final = (
     ("source_id", "sources", "source_id"),
     ("source_path", "sources", "source_path"),
@@ -58,7 +57,7 @@ _ORIGINS: Final = (
     ("workflow_run_id", "sources", "workflow_run_id"),
     ("content_sha256", "sources", "content_sha256"),
 )
-# What says a text or a name by right, because it stays: table, key, id, columns of texts.
+# Texts and names that stay: table, key, id, columns of texts.
 _STANDING: Final = (
     ("memories", "pk", "memory_id", "content summary item_id"),
     ("memories", "pk", None, "source_role"),
@@ -74,7 +73,7 @@ _PLACES: Final = (
 
 
 @prepared
-def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+def _memories_named(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     m, s, name = tables.memories, tables.sources.alias("s"), value("name")
 
     def from_source(condition: Column) -> sa.Select[Any]:
@@ -83,7 +82,7 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     if kind is ErasureTargetKind.MEMORY:
         return sa.select(m.c.pk).where(m.c.memory_id == name)
     if kind is ErasureTargetKind.PATH:
-        # A folder stands for all that lies below it.
+        # A folder includes everything below it.
         below = sa.func.substr(s.c.source_path, 1, sa.func.length(name) + 1) == name.concat("/")
         return from_source((s.c.source_path == name) | below)
     if kind is ErasureTargetKind.RUN:
@@ -91,40 +90,40 @@ def _chosen(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     if kind is ErasureTargetKind.CONTENT:
         return from_source(s.c.content_sha256 == name)
     # As sources are listed: a conversation may be a session in which turns were stored.
-    found = [sa.select(m.c.pk).where(m.c.session_id == name)]
+    queries = [sa.select(m.c.pk).where(m.c.session_id == name)]
     if kind is ErasureTargetKind.SESSION:
-        # What was said there, what belongs to it alone, and what was drawn from it.
-        found.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
-    return sa.union(*found, from_source(s.c.conversation_id == name))
+        # Its turns, its own memories, and what was derived from it.
+        queries.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
+    return sa.union(*queries, from_source(s.c.conversation_id == name))
 
 
-def chosen(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
-    """Return keys of the memories that are named so, but those that are erased already."""
-    return standing_among(snapshot, _chosen(kind).column(snapshot, name=name))
+def memories_named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
+    """Return the keys of the named memories, without erased ones."""
+    return unerased_among(snapshot, _memories_named(kind).column(snapshot, name=name))
 
 
 @prepared
-def _standing_among() -> sa.Select[Any]:
+def _unerased_among() -> sa.Select[Any]:
     m = tables.memories
     return sa.select(m.c.pk).where(among(m.c.pk, "pks"), m.c.content != "").order_by(m.c.pk)
 
 
-def standing_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
-    """Return those that have a text."""
-    return _standing_among().column(snapshot, pks=json.dumps(list(pks)))
+def unerased_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
+    """Return the keys of memories that have a text."""
+    return _unerased_among().column(snapshot, pks=pks)
 
 
 @prepared
 def _entity_ids_of_name() -> sa.Select[Any]:
-    e, a, named = tables.entities.alias("e"), tables.aliases.alias("a"), value("named")
-    in_any_case = named.collate("NOCASE")
+    e, a, id_or_name = tables.entities.alias("e"), tables.aliases.alias("a"), value("named")
+    in_any_case = id_or_name.collate("NOCASE")
     entity_id = sa.func.coalesce(e.c.merged_into, e.c.entity_id).label("id")
     return (
         sa.select(entity_id)
         .distinct()
         .select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
         .where(
-            (e.c.entity_id == named)
+            (e.c.entity_id == id_or_name)
             | (e.c.canonical_name == in_any_case)
             | (a.c.alias == in_any_case)
         )
@@ -132,17 +131,17 @@ def _entity_ids_of_name() -> sa.Select[Any]:
     )
 
 
-def entity(snapshot: Snapshot, named: str) -> list[EntityForms]:
+def entity(snapshot: Snapshot, id_or_name: str) -> list[EntityForms]:
     """Return entities with this id or, in any case, this name; each with whatever means it."""
-    ids = _entity_ids_of_name().column(snapshot, named=named)
+    ids = _entity_ids_of_name().column(snapshot, named=id_or_name)
     return [_entity(snapshot, entity_id) for entity_id in ids]
 
 
 @prepared
 def _with_merged() -> sa.Select[Any]:
     e, entity_id = tables.entities, value("id")
-    found = sa.select(e.c.pk, e.c.canonical_name, e.c.type)
-    return found.where((e.c.entity_id == entity_id) | (e.c.merged_into == entity_id))
+    query = sa.select(e.c.pk, e.c.canonical_name, e.c.type)
+    return query.where((e.c.entity_id == entity_id) | (e.c.merged_into == entity_id))
 
 
 @prepared
@@ -154,7 +153,7 @@ def _aliases() -> sa.Select[Any]:
 def _entity(snapshot: Snapshot, entity_id: str) -> EntityForms:
     rows = _with_merged().rows(snapshot, id=entity_id)
     pks = tuple(pk for pk, *_ in rows)
-    aliases = _aliases().column(snapshot, pks=json.dumps(pks))
+    aliases = _aliases().column(snapshot, pks=pks)
     names = sorted({*aliases, *(name for _, name, _ in rows)})
     dated = all(kind == EntityType.DATE for *_, kind in rows)
     return EntityForms(entity_id, pks, tuple(names), tuple(names) if dated else ())
@@ -171,34 +170,34 @@ def _saying() -> sa.Select[Any]:
     return matching("words")
 
 
-def naming(snapshot: Snapshot, found: EntityForms) -> list[int]:
-    """Return memories that are linked to an entity, or say one of its names."""
-    pks = set(_linked().column(snapshot, pks=json.dumps(found.pks)))
-    for name in found.names:
-        if any(each.isalnum() for each in name):
-            asked = snapshot.engine.phrases.expression(saying([name]))
-            pks.update(_saying().column(snapshot, words=asked))
-    return standing_among(snapshot, sorted(pks))
+def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
+    """Return memories that are linked to an entity or contain one of its names."""
+    pks = set(_linked().column(snapshot, pks=forms.pks))
+    for name in forms.names:
+        if any(character.isalnum() for character in name):
+            expression = snapshot.engine.phrases.expression(saying([name]))
+            pks.update(_saying().column(snapshot, words=expression))
+    return unerased_among(snapshot, sorted(pks))
 
 
 @prepared
 def _named_only_by() -> sa.Select[Any]:
     e, link = tables.entities.alias("e"), tables.links.alias("l")
-    named = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
+    mentioned = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
     by_these = among(link.c.memory_pk, "pks")
-    alone = sa.select(e.c.entity_id).where(named.where(by_these), ~named.where(~by_these))
+    alone = sa.select(e.c.entity_id).where(mentioned.where(by_these), ~mentioned.where(~by_these))
     return alone.order_by(e.c.pk)
 
 
 def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> EntityForms:
     """Return, as one, the entities that only these memories name, and how they are written."""
-    ids = _named_only_by().column(snapshot, pks=json.dumps(list(pks)))
-    found = [_entity(snapshot, entity_id) for entity_id in ids]
+    ids = _named_only_by().column(snapshot, pks=pks)
+    entities = [_entity(snapshot, entity_id) for entity_id in ids]
     return EntityForms(
         "",
-        tuple(pk for each in found for pk in each.pks),
-        tuple(name for each in found for name in each.names),
-        tuple(name for each in found for name in each.dates),
+        tuple(pk for entity in entities for pk in entity.pks),
+        tuple(name for entity in entities for name in entity.names),
+        tuple(name for entity in entities for name in entity.dates),
     )
 
 
@@ -222,21 +221,21 @@ def _grounds() -> sa.Select[Any]:
 
 
 def given_ids() -> sa.Select[Any]:
-    """Select the ids of the memories whose keys are given as ``pks``."""
+    """Select the ids of the memories whose keys are bound as ``pks``."""
     m = tables.memories.alias("x")
     return sa.select(m.c.memory_id).where(among(m.c.pk, "pks"))
 
 
 def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
-    """Return standing memories derived from any of these: key, id, keys of grounds that stand."""
+    """Return memories derived from these: key, id, keys of their evidence that is not erased."""
     return [
         (pk, memory_id, set(_grounds().column(snapshot, memory_id=memory_id)))
-        for pk, memory_id in _derived().rows(snapshot, pks=json.dumps(list(pks)))
+        for pk, memory_id in _derived().rows(snapshot, pks=pks)
     ]
 
 
 @prepared
-def _said_elsewhere() -> sa.Select[Any]:
+def _has_other_source() -> sa.Select[Any]:
     m, p, o = tables.memories.alias("m"), tables.supports.alias("p"), tables.sources.alias("o")
     g, s = tables.memories.alias("g"), tables.sources.alias("s")
 
@@ -247,7 +246,7 @@ def _said_elsewhere() -> sa.Select[Any]:
         return sa.func.coalesce(column.not_in(theirs), sa.true())
 
     of_erased = {"memories": g, "sources": s}
-    other = (is_other(o.c[one], of_erased[table].c[its]) for one, table, its in _ORIGINS)
+    other = (is_other(o.c[name], of_erased[table].c[its]) for name, table, its in _ORIGINS)
     elsewhere = (
         sa.exists()
         .select_from(p.join(o, o.c.source_id == p.c.source_id))
@@ -258,31 +257,32 @@ def _said_elsewhere() -> sa.Select[Any]:
 
 
 def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]) -> set[int]:
-    """Return those of the first that a source says that has nothing to do with the erased ones."""
+    """Return the memories that also have a source unrelated to the erased ones."""
     if not pks:
         return set()
-    lists = {"pks": json.dumps(list(pks)), "erased": json.dumps(list(erased))}
-    return set(_said_elsewhere().column(snapshot, lists))
+    return set(_has_other_source().column(snapshot, pks=pks, erased=erased))
 
 
 @prepared
-def _doomed() -> sa.Select[Any]:
+def _memories_to_erase() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     its = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
-    found = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
-    return found.where(among(m.c.pk, "pks")).order_by(m.c.pk)
+    query = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return query.where(among(m.c.pk, "pks")).order_by(m.c.pk)
 
 
-def doomed(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
-    """Return the memories with these keys and all that they say."""
-    return [MemoryToErase._make(row) for row in _doomed().rows(snapshot, pks=json.dumps(list(pks)))]
+def memories_to_erase(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
+    """Return the memories with these keys, with all their texts."""
+    return _memories_to_erase().mapped(MemoryToErase._make, snapshot, pks=pks)
 
 
 @prepared
-def _standing(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
+def _remaining(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
     t = getattr(tables, table)
-    named = sa.literal("") if its_id is None else t.c[its_id]
-    return sa.select(named, *(t.c[name] for name in texts.split())).where(~among(t.c[key], "gone"))
+    memory_id = sa.literal("") if its_id is None else t.c[its_id]
+    return sa.select(memory_id, *(t.c[name] for name in texts.split())).where(
+        ~among(t.c[key], "gone")
+    )
 
 
 @prepared
@@ -291,19 +291,17 @@ def _places(table: str, names: str) -> sa.Select[Any]:
     return sa.select(*(t.c[name] for name in names.split())).distinct()
 
 
-def standing_texts(
+def remaining_texts(
     snapshot: Snapshot, pks: Collection[int], entities: Collection[int]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (memory id or nothing, text) of all that stays and may say the same by right.
+    """Yield (memory id or nothing, text) of everything that stays and may contain the same.
 
     Args:
         pks, entities: keys of the memories and the entities that are to be erased.
     """
-    gone = {"memories": json.dumps(sorted(pks))}
-    without_entities = json.dumps(sorted(entities))
     for table, *names in _STANDING:
-        listed = gone.get(table, without_entities)
-        for memory_id, *texts in _standing(table, *names).cursor(snapshot, gone=listed):
+        erased = sorted(pks if table == "memories" else entities)
+        for memory_id, *texts in _remaining(table, *names).cursor(snapshot, gone=erased):
             yield from ((memory_id, text) for text in texts if text)
     for place in _PLACES:
         for row in _places(*place).cursor(snapshot):
@@ -318,21 +316,21 @@ def _entity_ids() -> sa.Select[Any]:
 
 def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
     """Return the ids of entities, in order."""
-    return _entity_ids().column(snapshot, pks=json.dumps(list(pks)))
+    return _entity_ids().column(snapshot, pks=pks)
 
 
-# -- what was written about memories -------------------------------------------------------------
+# -- texts about memories ------------------------------------------------------------------------
 
 
 def joins_given() -> Column:
-    """Return whether an edge joins one of the memories to something."""
+    """Return whether an edge joins one of the memories whose keys are bound as ``pks``."""
     e = tables.edges
     return e.c.from_memory_id.in_(given_ids()) | e.c.to_memory_id.in_(given_ids())
 
 
 @prepared
 def _written_about() -> sa.CompoundSelect[Any]:
-    """The words of whoever changed one of the memories or decided about it."""
+    """Select the reasons of changes and decisions about the memories."""
     e, r, h = tables.edges, tables.edge_revisions, tables.statuses
     edges = sa.select(e.c.edge_id).where(joins_given())
     return sa.union(
@@ -345,7 +343,7 @@ def _written_about() -> sa.CompoundSelect[Any]:
 
 @prepared
 def _written_elsewhere() -> sa.CompoundSelect[Any]:
-    """The same of what stays: who wrote the same words there did not mean what is erased."""
+    """Select the reasons of changes and decisions about other memories."""
     e, h = tables.edges, tables.statuses
     ends = (sa.select(end).where(joins_given()) for end in (e.c.from_memory_id, e.c.to_memory_id))
     return sa.union(
@@ -372,8 +370,8 @@ def _entries_about() -> sa.CompoundSelect[Any]:
 
 
 def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str]) -> list[str]:
-    """Return what was written about memories and entities: the free texts of edges, decisions,
-    statuses and entries of the journal, each once, in order.
+    """Return the free texts about memories and entities in edges, decisions, statuses and journal
+    entries, each once, in order.
 
     Left out is what stands, as a whole, beside memories that have nothing to do with them.
 
@@ -381,12 +379,11 @@ def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str
         pks: keys of the memories.
         entities: ids of the entities.
     """
-    listed = json.dumps(list(pks))
-    found = {text for text in _written_about().column(snapshot, pks=listed) if text}
-    entries = _entries_about().cursor(snapshot, pks=listed, entities=json.dumps(list(entities)))
+    texts = {text for text in _written_about().column(snapshot, pks=pks) if text}
+    entries = _entries_about().cursor(snapshot, pks=pks, entities=entities)
     for (details,) in entries:
-        found.update(free_texts(details))
-    return sorted(found.difference(_written_elsewhere().column(snapshot, pks=listed)))
+        texts.update(free_texts(details))
+    return sorted(texts.difference(_written_elsewhere().column(snapshot, pks=pks)))
 
 
 @prepared
@@ -397,7 +394,7 @@ def _vectors_of() -> sa.Select[Any]:
 
 def vectors_of(snapshot: Snapshot, pks: Sequence[int]) -> list[bytes]:
     """Return the canonical vectors of these memories."""
-    return [bytes(each) for each in _vectors_of().column(snapshot, pks=json.dumps(list(pks)))]
+    return [bytes(vector) for vector in _vectors_of().column(snapshot, pks=pks)]
 
 
 @prepared
@@ -408,12 +405,12 @@ def _source_paths() -> sa.Select[Any]:
 
 
 def source_paths(snapshot: Snapshot, sha256: str) -> list[str]:
-    """Return under which paths a content lies."""
+    """Return the paths of a content."""
     return _source_paths().column(snapshot, sha256=sha256)
 
 
 @prepared
-def _lines_kept() -> sa.Select[Any]:
+def _remaining_locators() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     return (
         sa.select(s.c.locator)
@@ -424,37 +421,23 @@ def _lines_kept() -> sa.Select[Any]:
     )
 
 
-def lines_kept(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
-    """Return where in a file the memories lie that stay: locators."""
-    return _lines_kept().column(snapshot, path=path, pks=json.dumps(list(pks)))
+def remaining_locators(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
+    """Return the locators of the memories of a file that stay."""
+    return _remaining_locators().column(snapshot, path=path, pks=pks)
 
 
 @prepared
 def _erasures() -> sa.Select[Any]:
     log = tables.audit_log
     erasure_id = member(log.c.details, "erasure_id").label("erasure")
-    found = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(given_ids()))
-    return found.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
+    query = sa.select(erasure_id).where(log.c.action == "erase", log.c.subject.in_(given_ids()))
+    return query.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
 
 
 def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
-    """Return the erasures that took the memories that are named so; None: there never were any."""
-    pks = _chosen(kind).column(snapshot, name=name)
-    return tuple(_erasures().column(snapshot, pks=json.dumps(pks))) if pks else None
-
-
-@prepared
-def _beginnings() -> sa.Select[Any]:
-    m = tables.memories
-    beginning = sa.func.substr(m.c.content, 1, value("characters"))
-    found = sa.select(m.c.memory_id, beginning).where(among(m.c.memory_id, "ids"))
-    return found.order_by(m.c.memory_id)
-
-
-def beginnings(snapshot: Snapshot, ids: Sequence[str], characters: int) -> dict[str, str]:
-    """Return of memories how their texts begin, in the order of their ids."""
-    rows = _beginnings().rows(snapshot, ids=json.dumps(list(ids)), characters=characters)
-    return dict(rows)
+    """Return the erasures of the named memories; None: there never were any such memories."""
+    pks = _memories_named(kind).column(snapshot, name=name)
+    return tuple(_erasures().column(snapshot, pks=pks)) if pks else None
 
 
 @prepared

@@ -1,4 +1,4 @@
-"""The outbox of events, and how far each subscriber has come.
+"""The outbox of events, and the cursors of its subscribers.
 
 An event is written in the transaction of the change it tells of. Writers follow one another, so a
 number that is seen has none before it that is still to come.
@@ -6,7 +6,6 @@ number that is seen has none before it that is still to come.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,7 +28,7 @@ from memgraph.store.statements import (
     replacing,
     value,
 )
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of
 
 _append = InsertRows("events", ("at", "topic", "payload"))
 
@@ -59,9 +58,9 @@ class StoredEvent:
     payload: str
 
 
-def append(transaction: Transaction, at: int, given: Sequence[Event]) -> None:
-    """Add events at the end, inside the transaction of the change that they tell of."""
-    _append(transaction, [(at, each.topic, compact_json(each.model_dump())) for each in given])
+def append(transaction: Transaction, at: int, events: Sequence[Event]) -> None:
+    """Append events in the transaction of the change."""
+    _append(transaction, [(at, event.topic, compact_json(event.model_dump())) for event in events])
 
 
 @prepared
@@ -87,8 +86,8 @@ def _after() -> sa.Select[Any]:
 
 def after(snapshot: Snapshot, seq: int, topics: Sequence[str], limit: int) -> list[StoredEvent]:
     """Return the next events of these topics, in order."""
-    found = _after().rows(snapshot, seq=seq, topics=json.dumps(list(topics)), limit=limit)
-    return [StoredEvent(*row) for row in found]
+    rows = _after().rows(snapshot, seq=seq, topics=topics, limit=limit)
+    return [StoredEvent(*row) for row in rows]
 
 
 @prepared
@@ -99,7 +98,7 @@ def _cursor() -> sa.Select[Any]:
 
 
 def cursor(snapshot: Snapshot, subscriber: str) -> EventCursor | None:
-    """Return how far a subscriber has come; None: nobody of that name has subscribed."""
+    """Return the cursor of a subscriber; None: there is no such subscriber."""
     row = _cursor().row(snapshot, subscriber=subscriber)
     return None if row is None else EventCursor(*row)
 
@@ -111,7 +110,7 @@ def _register() -> sa.Insert:
 
 
 def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> None:
-    """Begin a subscriber's cursor, at the first event that is kept or after the last one."""
+    """Create a subscriber's cursor, at the first kept event or after the last one."""
     begin = 0 if from_start else last_seq(transaction)
     _register().write(transaction, subscriber=subscriber, begin=begin)
 
@@ -119,24 +118,24 @@ def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> 
 @prepared
 def _claim() -> sa.Update:
     c = tables.event_cursors
-    # Whoever changes the row first has the claim: the others no longer find what they have read.
-    seen = (
+    # The first worker to change the row has the claim: for the others it no longer matches.
+    is_unchanged = (
         c.c.delivered_seq == value("seen_seq"),
         c.c.attempts == value("seen_attempts"),
         c.c.next_attempt_at == value("seen_next"),
     )
     claimed = {"next_attempt_at": value("until"), "attempts": c.c.attempts + 1}
-    return sa.update(c).where(c.c.subscriber == value("name"), *seen).values(claimed)
+    return sa.update(c).where(c.c.subscriber == value("name"), *is_unchanged).values(claimed)
 
 
-def claim(transaction: Transaction, subscriber: str, seen: EventCursor, until: int) -> bool:
-    """Take the events after ``seen`` for oneself until a moment; False: somebody else has."""
+def claim(transaction: Transaction, subscriber: str, cursor: EventCursor, until: int) -> bool:
+    """Claim the events after ``cursor`` until a time; False: another worker has them."""
     claimed = _claim().write(
         transaction,
         name=subscriber,
-        seen_seq=seen.delivered_seq,
-        seen_attempts=seen.attempts,
-        seen_next=seen.next_attempt_at,
+        seen_seq=cursor.delivered_seq,
+        seen_attempts=cursor.attempts,
+        seen_next=cursor.next_attempt_at,
         until=until,
     )
     return bool(claimed)
@@ -180,9 +179,9 @@ def _parked() -> sa.Select[Any]:
 
 
 def parked(snapshot: Snapshot, subscriber: str, limit: int) -> list[StoredEvent]:
-    """Return what a subscriber did not take, oldest first."""
-    found = _parked().rows(snapshot, subscriber=subscriber, limit=limit)
-    return [StoredEvent(*row) for row in found]
+    """Return a subscriber's parked events, oldest first."""
+    rows = _parked().rows(snapshot, subscriber=subscriber, limit=limit)
+    return [StoredEvent(*row) for row in rows]
 
 
 @prepared
@@ -203,8 +202,8 @@ def _waits() -> sa.Select[Any]:
     return sa.select(s.c.session_id).where(*waits)
 
 
-def waits(snapshot: Snapshot, session_id: str) -> bool:
-    """Return whether a session waits for its consolidation."""
+def is_pending(snapshot: Snapshot, session_id: str) -> bool:
+    """Return whether a session is pending consolidation."""
     return _waits().row(snapshot, session_id=session_id) is not None
 
 
@@ -220,7 +219,7 @@ def _drop_settled() -> sa.Delete:
 
 
 def drop_settled(transaction: Transaction, subscriber: str) -> int:
-    """Drop parked ends of sessions that wait for nothing any more; gives how many."""
+    """Remove parked ends of sessions that are consolidated; return how many."""
     return _drop_settled().write(transaction, subscriber=subscriber)
 
 
@@ -228,30 +227,31 @@ def drop_settled(transaction: Transaction, subscriber: str) -> int:
 def _failures(view: View | None) -> sa.Select[Any]:
     f = tables.event_failures.alias("f")
     parked = sa.select(f.c.subscriber, f.c.seq, f.c.topic, f.c.at, f.c.error_code)
-    seen = () if view is None else _may_see(view, f)
-    newest = parked.where(*seen).order_by(f.c.seq.desc(), f.c.subscriber)
+    visible = () if view is None else _shows_subject(view, f)
+    newest = parked.where(*visible).order_by(f.c.seq.desc(), f.c.subscriber)
     return newest.limit(value("limit"))
 
 
 def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[EventFailure]:
-    """Return parked events of all subscribers, newest first, but those about what a view hides."""
-    statement = _failures(None if view is None else view.shape)
-    found = statement.rows(snapshot, {} if view is None else view.params, limit=limit)
+    """Return parked events, newest first, without those about hidden memories."""
+    rows = _failures(shape_of(view)).rows(snapshot, params_of(view), limit=limit)
     return [
         EventFailure(subscriber=name, seq=seq, topic=topic, at=at, error_code=code)
-        for name, seq, topic, at, code in found
+        for name, seq, topic, at, code in rows
     ]
 
 
-def _may_see(view: View, f: sa.FromClause) -> Iterator[Column]:
+def _shows_subject(view: View, f: sa.FromClause) -> Iterator[Column]:
     """Yield the conditions that a parked event is about nothing that is hidden."""
     m = tables.memories.alias("m")
-    seen = sa.exists().where(view.where(m)).correlate(f)
+    is_visible = sa.exists().where(view.where(m)).correlate(f)
     session = member(f.c.payload, "session_id")
-    yield session.is_(None) | seen.where(m.c.kind == MemoryKind.EPISODE, m.c.session_id == session)
+    yield session.is_(None) | is_visible.where(
+        m.c.kind == MemoryKind.EPISODE, m.c.session_id == session
+    )
     for name in ("memory_id", "from_id", "to_id"):
-        one = member(f.c.payload, name)
-        yield one.is_(None) | seen.where(m.c.memory_id == one)
+        memory_id = member(f.c.payload, name)
+        yield memory_id.is_(None) | is_visible.where(m.c.memory_id == memory_id)
 
 
 @prepared
@@ -261,7 +261,7 @@ def _failing() -> sa.Select[Any]:
 
 
 def failing(snapshot: Snapshot) -> bool:
-    """Return whether events are parked, or one was begun more than once."""
+    """Return whether events are parked or retried."""
     return bool(_failing().scalar(snapshot))
 
 
@@ -272,7 +272,7 @@ def _forget(parked: bool) -> sa.Delete:
 
 
 def forget(transaction: Transaction, subscriber: str) -> None:
-    """Remove a subscriber that will not come back: its cursor, and what it did not take."""
+    """Remove a subscriber with its cursor and its parked events."""
     for parked in (False, True):
         _forget(parked).write(transaction, subscriber=subscriber)
 
@@ -280,18 +280,18 @@ def forget(transaction: Transaction, subscriber: str) -> None:
 @prepared
 def _ends() -> sa.Select[Any]:
     e = tables.events
-    behind = sa.select(sa.func.min(tables.event_cursors.c.delivered_seq)).scalar_subquery()
-    return sa.select(sa.func.min(e.c.seq), sa.func.max(e.c.seq), behind)
+    slowest = sa.select(sa.func.min(tables.event_cursors.c.delivered_seq)).scalar_subquery()
+    return sa.select(sa.func.min(e.c.seq), sa.func.max(e.c.seq), slowest)
 
 
 def removable(snapshot: Snapshot, now_ms: int) -> int:
-    """Return the number up to which stored events may go; 0: none of them."""
-    oldest, last, behind = _ends().row(snapshot)
+    """Return the number up to which stored events may be removed; 0: none."""
+    oldest, last, slowest = _ends().row(snapshot)
     if oldest is None:
         return 0
     through = removable_through(
         last=last,
-        taken=last if behind is None else behind,
+        consolidated=last if slowest is None else slowest,
         aged=_before(snapshot, now_ms - KEEP_TAKEN_MS, last),
         expired=_before(snapshot, now_ms - KEEP_WAITING_MS, last),
     )
@@ -307,38 +307,38 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, through: int, limit: int) -> int:
-    """Remove events up to a number, ``limit`` at most, oldest first; gives how many."""
+    """Remove events up to a number, at most ``limit``, oldest first; return how many."""
     return _remove().write(transaction, through=through, limit=limit)
 
 
 @prepared
 def _behind() -> sa.Select[Any]:
     c = tables.event_cursors
-    behind = sa.select(c.c.subscriber, c.c.delivered_seq)
-    return behind.where(c.c.delivered_seq < value("through")).order_by(c.c.subscriber)
+    query = sa.select(c.c.subscriber, c.c.delivered_seq)
+    return query.where(c.c.delivered_seq < value("through")).order_by(c.c.subscriber)
 
 
 def behind(snapshot: Snapshot, through: int) -> dict[str, int]:
-    """Return who has not had all events up to a number, and how far each has come."""
+    """Return the subscribers behind a number, with their last delivered event."""
     return dict(_behind().rows(snapshot, through=through))
 
 
 def some_between(snapshot: Snapshot, seq: int, through: int, topics: Sequence[str]) -> bool:
-    """Return whether there are events of these topics after a number, up to another."""
-    found = after(snapshot, seq, topics, 1)
-    return bool(found) and found[0].seq <= through
+    """Return whether there are events of these topics between two numbers."""
+    events = after(snapshot, seq, topics, 1)
+    return bool(events) and events[0].seq <= through
 
 
 @prepared
 def _prune_failures() -> sa.Delete:
-    f, kept = tables.event_failures, tables.event_failures.alias("kept")
-    over = sa.select(kept.c.seq).order_by(kept.c.seq.desc()).limit(1).offset(value("keep"))
+    f, newer = tables.event_failures, tables.event_failures.alias("kept")
+    over = sa.select(newer.c.seq).order_by(newer.c.seq.desc()).limit(1).offset(value("keep"))
     too_many = f.c.seq <= over.scalar_subquery()
     return sa.delete(f).where((f.c.at < value("before")) | too_many)
 
 
 def prune_failures(transaction: Transaction, *, before: int, keep: int) -> int:
-    """Drop parked events from before a time, and the oldest over a number; gives how many."""
+    """Remove parked events before a time, and the oldest above a number; return how many."""
     return _prune_failures().write(transaction, before=before, keep=keep)
 
 
@@ -350,7 +350,7 @@ def _skip() -> sa.Update:
 
 
 def skip(transaction: Transaction, through: int) -> None:
-    """Move on those who have not had events that are to go."""
+    """Move cursors past events that are to be removed."""
     _skip().write(transaction, through=through)
 
 

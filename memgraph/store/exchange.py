@@ -37,13 +37,13 @@ def rows(table: str, columns: Columns, order: tuple[str, ...], state: str | None
         other = _table(_REFERRED[field])
         joined = joined.join(other, other.c.pk == t.c[column])
         selected.append(other.c[field])
-    found = sa.select(*selected).select_from(joined).order_by(*(t.c[name] for name in order))
-    return found if state is None else found.where(t.c.state == state)
+    query = sa.select(*selected).select_from(joined).order_by(*(t.c[name] for name in order))
+    return query if state is None else query.where(t.c.state == state)
 
 
 @prepared
 def insertion(table: str, columns: Columns, extra: tuple[str, ...], state: str | None) -> sa.Insert:
-    """Insert a row, given by the names of its fields.
+    """Insert a row by the names of its fields.
 
     Args:
         extra: further columns, given by their names.

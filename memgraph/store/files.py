@@ -69,9 +69,15 @@ class FileLock:
 
 @contextmanager
 def draft_beside(target: Path) -> Iterator[Path]:
-    """An empty file of mode 600 in the folder of ``target``; what is left of it is removed."""
+    """Create an empty file of mode 600 beside ``target``; remove it at the end if it is left.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+    """
+    if not target.parent.is_dir():
+        # Otherwise the error would name the draft, which the caller does not know.
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     with naming_full_disk(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = mkstemp(prefix=f".{target.name}-", suffix=".draft", dir=target.parent)
         os.close(handle)
     draft = Path(name)

@@ -7,7 +7,6 @@ id and for two hundred. Every function works on a snapshot that the caller holds
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from enum import Enum
 from operator import itemgetter
@@ -22,6 +21,7 @@ from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
+from memgraph.store.conditions import memories_listed
 from memgraph.store.rows import (
     EDGE_FIELDS,
     SOURCE_FIELDS,
@@ -88,8 +88,7 @@ def strongest_neighbours(
     id. The order of the list is open.
     """
     statement = _strongest_neighbours(view.shape, _types(edge_types))
-    rows = statement.rows(snapshot, view.params, ids=_listed(ids), per_node=per_node)
-    return [GraphStep._make(row) for row in rows]
+    return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, per_node=per_node)
 
 
 @prepared
@@ -99,8 +98,8 @@ def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
         f, e, strongest = _strongest(direction, view, types)
         far = direction.value[1]
         step = (f.c.value, e.c[far], e.c.edge_type, e.c.weight, e.c.created_at, e.c.edge_id)
-        found = sa.select(*step, view.partial(e)).select_from(ordered(f, (e, strongest)))
-        legs.append(found)
+        query = sa.select(*step, view.partial(e)).select_from(ordered(f, (e, strongest)))
+        legs.append(query)
     return sa.union_all(*legs)
 
 
@@ -146,10 +145,9 @@ def edges_among(
     edge_types: Collection[EdgeType] | None,
     limit: int,
 ) -> list[Edge]:
-    """Return edges whose ends are both in ``ids``: by weight, the newest, the higher id first."""
+    """Return edges with both ends in ``ids``: by weight, the newest, the higher id first."""
     statement = _edges_among(view.shape, _types(edge_types))
-    rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
-    return [edge_from_row(row) for row in rows]
+    return statement.mapped(edge_from_row, snapshot, view.params, ids=ids, limit=limit)
 
 
 @prepared
@@ -167,8 +165,8 @@ def _derivations_among(view: View) -> sa.Select[Any]:
 def derivations_among(
     snapshot: Snapshot, ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (memory, what it was derived from) where both are in ``ids``: by ids."""
-    return _derivations_among(view.shape).rows(snapshot, view.params, ids=_listed(ids), limit=limit)
+    """Return (memory, evidence) pairs with both in ``ids``, by ids."""
+    return _derivations_among(view.shape).rows(snapshot, view.params, ids=ids, limit=limit)
 
 
 @prepared
@@ -195,8 +193,7 @@ def edges_of(
 ) -> list[Edge]:
     """Return edges of one memory in one direction whose other end is visible, strongest first."""
     statement = _edges_of(direction, view.shape, _types(edge_types))
-    rows = statement.rows(snapshot, view.params, memory_id=memory_id, limit=limit)
-    return [edge_from_row(row) for row in rows]
+    return statement.mapped(edge_from_row, snapshot, view.params, memory_id=memory_id, limit=limit)
 
 
 def linked(
@@ -215,8 +212,7 @@ def linked(
     (IN). Oldest first, then by ids: at most ``limit``.
     """
     statement = _linked(direction, view.shape, _types(edge_types), derivations)
-    rows = statement.rows(snapshot, view.params, ids=_listed(ids), limit=limit)
-    return [GraphStep._make(row) for row in rows]
+    return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, limit=limit)
 
 
 @prepared
@@ -245,15 +241,13 @@ def _linked(direction: Direction, view: View, types: Types, derivations: bool) -
 
 @prepared
 def _visible_memories(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    found = sa.select(*view.memory_columns(m))
-    found = found.select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(view.where(m))
+    m, joined = memories_listed()
+    return sa.select(*view.memory_columns(m)).select_from(joined).where(view.where(m))
 
 
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
-    """Return those of ``ids`` that are there and visible, in the order of ``ids``."""
-    rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=_listed(ids))
+    """Return the visible memories of ``ids``, in their order."""
+    rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=ids)
     return {row[0]: memory_from_row(row) for row in rows}
 
 
@@ -263,23 +257,23 @@ def visible_memory(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
     Raises:
         NotFound: it is not there or not visible; the two are not told apart.
     """
-    found = visible_memories(snapshot, [memory_id], view)
-    if memory_id not in found:
+    memories = visible_memories(snapshot, [memory_id], view)
+    if memory_id not in memories:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-    return found[memory_id]
+    return memories[memory_id]
 
 
 @prepared
 def _sources() -> sa.Select[Any]:
     f, s = listed("ids", "f"), tables.sources.alias("s")
-    found = sa.select(*(s.c[name] for name in SOURCE_FIELDS))
-    return found.select_from(ordered(f, (s, s.c.source_id == f.c.value)))
+    query = sa.select(*(s.c[name] for name in SOURCE_FIELDS))
+    return query.select_from(ordered(f, (s, s.c.source_id == f.c.value)))
 
 
 def sources_of(snapshot: Snapshot, memories: Collection[Memory]) -> tuple[StoredSource, ...]:
     """Return the sources of some memories, each once, by id."""
-    wanted = sorted({memory.source_id for memory in memories})
-    return tuple(map(source_from_row, _sources().rows(snapshot, ids=_listed(wanted))))
+    source_ids = sorted({memory.source_id for memory in memories})
+    return tuple(map(source_from_row, _sources().rows(snapshot, ids=source_ids)))
 
 
 @prepared
@@ -333,16 +327,12 @@ def _is_of(e: Table, types: Types) -> Column:
     return e.c.edge_type.in_(sorted(types)) if types else sa.false()
 
 
-def _listed(ids: Collection[str]) -> str:
-    return json.dumps(list(ids))
-
-
 # What recall asks of the graph: contradictions, replaced memories, the edges around its items.
 
 
 @prepared
 def _open_contradictions(view: View) -> sa.Select[Any]:
-    standing = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+    active_view = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     f, e = listed("ids", "f"), tables.edges.alias("e")
     m, o = tables.memories.alias("m"), tables.memories.alias("o")
     legs = []
@@ -358,7 +348,7 @@ def _open_contradictions(view: View) -> sa.Select[Any]:
         )
         legs.append(
             sides.select_from(ordered(f, (e, is_side), *ends)).where(
-                view.resolved_at(e).is_(None), view.edge_where(e), standing.where(m)
+                view.resolved_at(e).is_(None), view.edge_where(e), active_view.where(m)
             )
         )
     both = sa.union_all(*legs).subquery()
@@ -373,22 +363,22 @@ def open_contradictions(
     The first side is one of ``memory_ids``; the other is active and visible.
     """
     statement = _open_contradictions(view.shape)
-    rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
+    rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
     return [
-        (ConflictSide(int(time), str(one)), ConflictSide(int(other_time), str(other)))
-        for time, one, other_time, other in rows
+        (ConflictSide(int(time), str(first_id)), ConflictSide(int(other_time), str(second_id)))
+        for time, first_id, other_time, second_id in rows
     ]
 
 
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    whole = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
+    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
     its = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & its
     legs = []
     for way, direction, condition in (
-        (0, Direction.IN, whole),
+        (0, Direction.IN, replaced),
         (1, Direction.IN, lost),
         (1, Direction.OUT, lost),
     ):
@@ -396,8 +386,8 @@ def _replacements(view: View) -> sa.Select[Any]:
         step = (sa.literal(way).label("way"), e.c.created_at.label("since"))
         pair = (f.c.value.label("old"), e.c[far].label("new"))
         ends = ((e, (e.c[near] == f.c.value) & condition), (m, m.c.memory_id == e.c[far]))
-        found = sa.select(*step, *pair).select_from(ordered(f, *ends))
-        legs.append(found.where(view.edge_where(e), view.where(m)))
+        query = sa.select(*step, *pair).select_from(ordered(f, *ends))
+        legs.append(query.where(view.edge_where(e), view.where(m)))
     ways = sa.union_all(*legs).subquery()
     order = (ways.c.way, ways.c.since, ways.c.new, ways.c.old)
     return sa.select(ways.c.old, ways.c.new).order_by(*order).limit(value("limit"))
@@ -406,12 +396,12 @@ def _replacements(view: View) -> sa.Select[Any]:
 def replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (memory, what took its place) for some memories.
+    """Return (memory, successor) pairs for some memories.
 
     What replaced one as a whole, oldest first, then what a contradiction with it was decided for.
     """
     statement = _replacements(view.shape)
-    rows = statement.rows(snapshot, view.params, ids=_listed(memory_ids), limit=limit)
+    rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
     return [(str(old), str(new)) for old, new in rows]
 
 
@@ -435,11 +425,46 @@ def edges_around(
     Raises:
         DatabaseCorrupt: a row is damaged.
     """
-    values = {"ids": _listed(memory_ids), "per_node": per_memory}
+    values = {"ids": memory_ids, "per_node": per_memory}
     # An edge between two of them comes twice.
-    found = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
+    rows = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
     try:
-        strongest = sorted(found.values(), key=_STRENGTH, reverse=True)
+        strongest = sorted(rows.values(), key=_STRENGTH, reverse=True)
     except TypeError as error:
         raise unreadable("edge", None) from error
     return [edge_from_row(row) for row in strongest[:limit]]
+
+
+# Which memories are joined to the most others: where a drawing of a large store begins.
+
+
+@prepared
+def _newest_pairs(view: View, *, derived: bool) -> sa.Select[Any]:
+    e = (tables.derivations if derived else tables.edges).alias("e")
+    names = ("memory_id", "derived_from_id") if derived else ("from_memory_id", "to_memory_id")
+    of_view = view.derived_where(e) if derived else view.edge_where(e)
+    m, o = tables.memories.alias("m"), tables.memories.alias("o")
+    ends = ((m, m.c.memory_id == e.c[names[0]]), (o, o.c.memory_id == e.c[names[1]]))
+    # Ids of memories and of edges sort by time.
+    order = e.c.memory_id if derived else e.c.edge_id
+    return (
+        sa.select(*(e.c[name] for name in names))
+        .select_from(ordered(e, *ends))
+        .where(of_view, view.where(m), view.where(o))
+        .order_by(order.desc())
+        .limit(value("limit"))
+    )
+
+
+def newest_pairs(snapshot: Snapshot, view: View, limit: int) -> list[tuple[str, str]]:
+    """Return the ends of the newest edges and derivations, at most ``limit`` of each.
+
+    Both ends are visible.
+    """
+    return [
+        (str(one), str(other))
+        for derived in (False, True)
+        for one, other in _newest_pairs(view.shape, derived=derived).rows(
+            snapshot, view.params, limit=limit
+        )
+    ]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, EmbeddingState, MemoryKind, MemoryStatus
 from memgraph.store import metadata, tables
+from memgraph.store.conditions import ENDS, beginning
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Column, among, ordered, prepared, value
+from memgraph.store.statements import Column, ordered, prepared, value
 from memgraph.store.visibility import Table, View
 
 EXCERPT_CHARS: Final = 160
@@ -36,22 +37,22 @@ class MemoryOfPlace(NamedTuple):
     place: str
 
 
-class _Sought(NamedTuple):
+class _Criterion(NamedTuple):
     """The condition of a measure, and the other memory where it takes two."""
 
     condition: Column
     other: Column
 
 
-_Seek = Callable[[View, Table], _Sought]
+_Measure = Callable[[View, Table], _Criterion]
 
 
 def _is_known(m: Table) -> Column:
     return sa.and_(m.c.status == MemoryStatus.ACTIVE, m.c.kind != MemoryKind.EPISODE)
 
 
-def _known(view: View, m: Table) -> _Sought:  # noqa: ARG001
-    return _Sought(_is_known(m), sa.null())
+def _known(view: View, m: Table) -> _Criterion:  # noqa: ARG001
+    return _Criterion(_is_known(m), sa.null())
 
 
 def known_count(snapshot: Snapshot, view: View) -> int:
@@ -59,8 +60,8 @@ def known_count(snapshot: Snapshot, view: View) -> int:
     return _count(snapshot, view, _known)
 
 
-def _active(view: View, m: Table) -> _Sought:  # noqa: ARG001
-    return _Sought(m.c.status == MemoryStatus.ACTIVE, sa.null())
+def _active(view: View, m: Table) -> _Criterion:  # noqa: ARG001
+    return _Criterion(m.c.status == MemoryStatus.ACTIVE, sa.null())
 
 
 def active_count(snapshot: Snapshot, view: View) -> int:
@@ -68,12 +69,12 @@ def active_count(snapshot: Snapshot, view: View) -> int:
     return _count(snapshot, view, _active)
 
 
-def _with_other(m: Table, other: sa.Select[Any]) -> _Sought:
+def _with_other(m: Table, other: sa.Select[Any]) -> _Criterion:
     other = other.limit(1).correlate(m)
-    return _Sought(_is_known(m) & other.exists(), other.scalar_subquery())
+    return _Criterion(_is_known(m) & other.exists(), other.scalar_subquery())
 
 
-def _doubled(view: View, m: Table) -> _Sought:
+def _is_duplicate(view: View, m: Table) -> _Criterion:
     o = tables.memories.alias("o")
     same = (o.c.content_hash == m.c.content_hash, o.c.pk != m.c.pk, o.c.scope == m.c.scope)
     of_place = (o.c[name].is_not_distinct_from(m.c[name]) for name in ("scope_id", "agent_id"))
@@ -82,11 +83,11 @@ def _doubled(view: View, m: Table) -> _Sought:
 
 
 def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories that say, word for word, what another one of the same place says."""
-    return _found(snapshot, view, _doubled, limit)
+    """Find memories with the same text as another one of the same place."""
+    return _examples(snapshot, view, _is_duplicate, limit)
 
 
-def _contradicted(view: View, m: Table) -> _Sought:
+def _contradicted(view: View, m: Table) -> _Criterion:
     e, o = tables.edges.alias("e"), tables.memories.alias("o")
     ends = sa.union_all(
         *(
@@ -95,22 +96,18 @@ def _contradicted(view: View, m: Table) -> _Sought:
             .where(e.c.edge_type == EdgeType.CONTRADICTS, e.c[near] == m.c.memory_id)
             .where(e.c.resolved_at.is_(None), o.c.status == MemoryStatus.ACTIVE, view.where(o))
             .correlate(m)
-            for near, far in (_OUT, _IN)
+            for near, far in ENDS
         )
     ).subquery("ends")
     return _with_other(m, sa.select(ends.c.memory_id).order_by(ends.c.memory_id))
 
 
-_OUT: Final = ("from_memory_id", "to_memory_id")
-_IN: Final = ("to_memory_id", "from_memory_id")
-
-
 def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories in an open contradiction with another active one."""
-    return _found(snapshot, view, _contradicted, limit)
+    return _examples(snapshot, view, _contradicted, limit)
 
 
-def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
+def _unsourced(view: View, m: Table) -> _Criterion:  # noqa: ARG001
     s, p = tables.sources.alias("s"), tables.supports.alias("p")
     d = tables.derivations.alias("d")
     places = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id)
@@ -123,17 +120,15 @@ def _unsourced(view: View, m: Table) -> _Sought:  # noqa: ARG001
         .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), ~is_nameless)
     )
     terms = (own.correlate(m), ~ground.correlate(m), ~support.correlate(m))
-    return _Sought(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
+    return _Criterion(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
 
 
 def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories of which nobody knows where they come from: no file, conversation, run or
-    ground.
-    """
-    return _found(snapshot, view, _unsourced, limit)
+    """Find memories without any origin: no file, conversation, run or evidence."""
+    return _examples(snapshot, view, _unsourced, limit)
 
 
-def _orphans(view: View, m: Table) -> _Sought:
+def _orphans(view: View, m: Table) -> _Criterion:
     e, d = tables.edges, tables.derivations
     o, link = tables.memories.alias("o"), tables.links.alias("t")
     ties = [
@@ -141,30 +136,29 @@ def _orphans(view: View, m: Table) -> _Sought:
         .select_from(ordered(t, (o, o.c.memory_id == t.c[far])))
         .where(t.c[near] == m.c.memory_id, view.where(o))
         for t, near, far in (
-            (e.alias("t"), *_OUT),
-            (e.alias("t"), *_IN),
+            *((e.alias("t"), *ends) for ends in ENDS),
             (d.alias("t"), "memory_id", "derived_from_id"),
             (d.alias("t"), "derived_from_id", "memory_id"),
         )
     ]
     ties.append(sa.exists().where(link.c.memory_pk == m.c.pk))
-    return _Sought(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
+    return _Criterion(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
 
 
 def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
     """Find memories that nothing joins to others that are seen: no edge, derivation or entity."""
-    return _found(snapshot, view, _orphans, limit)
+    return _examples(snapshot, view, _orphans, limit)
 
 
-def _unembedded(view: View, m: Table) -> _Sought:
+def _unembedded(view: View, m: Table) -> _Criterion:
     e = tables.embeddings
     waiting = sa.select(e.c.memory_pk).where(e.c.state != EmbeddingState.READY)
-    return _Sought(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
+    return _Criterion(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
 
 
 def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find active memories, raw turns too, whose vector is still to come or could not be made."""
-    return _found(snapshot, view, _unembedded, limit)
+    """Find active memories, turns too, that have no vector yet."""
+    return _examples(snapshot, view, _unembedded, limit)
 
 
 @prepared
@@ -186,47 +180,31 @@ def sample(snapshot: Snapshot, view: View, most: int) -> list[MemoryOfPlace]:
     """Return at most so many active memories that are no raw turns, spread evenly over all, by
     key.
     """
-    return [
-        MemoryOfPlace._make(row)
-        for row in _sample(view.shape).rows(snapshot, view.params, most=most)
-    ]
-
-
-def _beginning(m: Table) -> Column:
-    return sa.func.substr(m.c.content, 1, EXCERPT_CHARS)
+    return _sample(view.shape).mapped(MemoryOfPlace._make, snapshot, view.params, most=most)
 
 
 @prepared
-def _beginnings() -> sa.Select[Any]:
-    m = tables.memories
-    return sa.select(m.c.memory_id, _beginning(m)).where(among(m.c.memory_id, "ids"))
-
-
-def beginnings(snapshot: Snapshot, memory_ids: Sequence[str]) -> dict[str, str]:
-    """Return how the texts of these memories begin, by id."""
-    return dict(_beginnings().rows(snapshot, ids=json.dumps(list(memory_ids))))
-
-
-@prepared
-def _number(view: View, seek: _Seek) -> sa.Select[Any]:
+def _number(view: View, seek: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     return sa.select(sa.func.count()).where(seek(view, m).condition, view.where(m)).select_from(m)
 
 
-def _count(snapshot: Snapshot, view: View, seek: _Seek) -> int:
+def _count(snapshot: Snapshot, view: View, seek: _Measure) -> int:
     return int(_number(view.shape, seek).scalar(snapshot, view.params))
 
 
 @prepared
-def _newest(view: View, seek: _Seek) -> sa.Select[Any]:
+def _newest(view: View, seek: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     condition, other = seek(view, m)
-    found = sa.select(m.c.memory_id, other, _beginning(m)).where(condition, view.where(m))
-    return found.order_by(m.c.pk.desc()).limit(value("limit"))
+    query = sa.select(m.c.memory_id, other, beginning(m, EXCERPT_CHARS)).where(
+        condition, view.where(m)
+    )
+    return query.order_by(m.c.pk.desc()).limit(value("limit"))
 
 
-def _found(
-    snapshot: Snapshot, view: View, seek: _Seek, limit: int
+def _examples(
+    snapshot: Snapshot, view: View, seek: _Measure, limit: int
 ) -> tuple[int, list[CountedMemory]]:
     count = _count(snapshot, view, seek)
     if not count or not limit:
@@ -235,7 +213,7 @@ def _found(
     return count, [CountedMemory._make(row) for row in rows]
 
 
-# When the database was verified last beside its work, and what was found then.
+# The last verification by a worker, and its result.
 
 
 _KEY: Final = "verified"
@@ -249,14 +227,14 @@ class LastVerification(NamedTuple):
 
 
 def last(snapshot: Snapshot) -> LastVerification:
-    """Return what the last audit by a worker came to."""
+    """Return the result of the last audit by a worker."""
     text = metadata.get(snapshot, _KEY)
     if text is None:
         return LastVerification()
-    told = json.loads(text)
-    return LastVerification(int(told["at"]), told["totals"])
+    result = json.loads(text)
+    return LastVerification(int(result["at"]), result["totals"])
 
 
 def note(transaction: Transaction, at: int, totals: Mapping[str, int]) -> None:
-    """Keep what an audit came to."""
+    """Store the result of an audit."""
     metadata.put(transaction, _KEY, compact_json({"at": at, "totals": dict(totals)}))

@@ -5,7 +5,6 @@ A moment belongs to the time that it ends: an interval is without its beginning 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +12,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.store import tables
+from memgraph.store.conditions import edge_ends
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
 
 
 class StatusStart(NamedTuple):
-    """A status that began. ``first``: 1 where the memory came with it."""
+    """A status that began. ``first``: 1 for the first status of a memory."""
 
     memory_id: str
     kind: str
@@ -52,7 +52,7 @@ class StatusStart(NamedTuple):
 
 
 class ContradictingPair(NamedTuple):
-    """A contradiction that is seen, with the beginnings of what its sides say."""
+    """A visible contradiction with the beginnings of both texts."""
 
     edge_id: str
     first_id: str
@@ -92,10 +92,10 @@ def _text(m: Table) -> Column:
 
 
 @prepared
-def _begun(view: View) -> sa.Select[Any]:
+def _statuses_begun(view: View) -> sa.Select[Any]:
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
-    # The first status of a memory is how it came; what it had before has an end by then.
+    # The first status of a memory is the one that it was stored with.
     came = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
     period = (h.c.status, h.c.since, h.c.actor, h.c.reason, came)
     return (
@@ -106,14 +106,15 @@ def _begun(view: View) -> sa.Select[Any]:
     )
 
 
-def begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
+def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
     """Return every status but that of turns that began during an interval, the newest first."""
-    rows = _begun(view.shape).rows(snapshot, view.params, **during._asdict())
-    return [StatusStart._make(row) for row in rows]
+    return _statuses_begun(view.shape).mapped(
+        StatusStart._make, snapshot, view.params, **during._asdict()
+    )
 
 
 @prepared
-def _said(view: View) -> sa.Select[Any]:
+def _turns_stored(view: View) -> sa.Select[Any]:
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
     return (
         sa.select(sa.func.count())
@@ -123,61 +124,63 @@ def _said(view: View) -> sa.Select[Any]:
     )
 
 
-def said(snapshot: Snapshot, view: View, during: Interval) -> int:
+def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
     """Return how many turns were stored during an interval."""
-    return int(_said(view.shape).scalar(snapshot, view.params, **during._asdict()))
+    return int(_turns_stored(view.shape).scalar(snapshot, view.params, **during._asdict()))
 
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
     """Return the ``ContradictingPair`` of every visible contradiction, and the edges."""
-    e, a, b = tables.edges.alias("e"), tables.memories.alias("a"), tables.memories.alias("b")
-    ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
+    e = tables.edges.alias("e")
+    a, b, joined = edge_ends(e)
     sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
-    found = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(ordered(e, *ends))
-    return found.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
+    query = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(joined)
+    return query.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
 
 
 @prepared
-def _contradicted(view: View) -> sa.Select[Any]:
-    found, e = _pairs(view)
-    return found.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
+def _contradictions_found(view: View) -> sa.Select[Any]:
+    query, e = _pairs(view)
+    return query.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
 
 
-def contradicted(snapshot: Snapshot, view: View, during: Interval) -> list[ContradictingPair]:
+def contradictions_found(
+    snapshot: Snapshot, view: View, during: Interval
+) -> list[ContradictingPair]:
     """Return contradictions that were found during an interval, both sides seen, newest first."""
-    rows = _contradicted(view.shape).rows(snapshot, view.params, **during._asdict())
-    return [ContradictingPair._make(row) for row in rows]
+    return _contradictions_found(view.shape).mapped(
+        ContradictingPair._make, snapshot, view.params, **during._asdict()
+    )
 
 
 @prepared
 def _pairs_of(view: View) -> sa.Select[Any]:
-    found, e = _pairs(view)
-    return found.where(among(e.c.edge_id, "ids"))
+    query, e = _pairs(view)
+    return query.where(among(e.c.edge_id, "ids"))
 
 
 def pairs(
     snapshot: Snapshot, view: View, edge_ids: Collection[str]
 ) -> dict[str, ContradictingPair]:
-    """Return those of some contradictions of which both sides are seen, by edge id."""
-    ids = json.dumps(sorted(edge_ids))
-    rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=ids)
+    """Return the contradictions with both sides visible, by edge id."""
+    rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=sorted(edge_ids))
     return {row[0]: ContradictingPair._make(row) for row in rows}
 
 
 @prepared
 def _decisions() -> sa.Select[Any]:
     log = tables.audit_log
-    told = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-    return told.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
+    query = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+    return query.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
 
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
-    """Return what the journal tells of decided and reopened contradictions, the newest first."""
-    return [EdgeDecision._make(row) for row in _decisions().rows(snapshot, during._asdict())]
+    """Return the journal entries of decided and reopened contradictions, newest first."""
+    return _decisions().mapped(EdgeDecision._make, snapshot, during._asdict())
 
 
 @prepared
-def _who_found() -> sa.Select[Any]:
+def _finders() -> sa.Select[Any]:
     f, a = listed("pairs", "f"), tables.audit_log.alias("a")
     edge_id, first_id = element(f.c.value, 0), element(f.c.value, 1)
     joined = sa.and_(
@@ -189,17 +192,18 @@ def _who_found() -> sa.Select[Any]:
     return sa.select(edge_id, a.c.actor, reason).select_from(ordered(f, (a, joined)))
 
 
-def who_found(
-    snapshot: Snapshot, found: Collection[ContradictingPair]
+def finders(
+    snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
     """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
-    given = json.dumps([(one.edge_id, one.first_id) for one in found])
-    rows = _who_found().rows(snapshot, pairs=given)
+    rows = _finders().rows(
+        snapshot, pairs=[(pair.edge_id, pair.first_id) for pair in contradictions]
+    )
     return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
 
 
 @prepared
-def _moved(then: View, view: View) -> sa.Select[Any]:
+def _confidence_moves(then: View, view: View) -> sa.Select[Any]:
     r, f, m = (
         tables.revisions.alias("r"),
         tables.revisions.alias("f"),
@@ -228,21 +232,19 @@ def _moved(then: View, view: View) -> sa.Select[Any]:
     )
 
 
-def moved(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
+def confidence_moves(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
     """Return memories that were there before an interval with another confidence after it."""
     then = View(view.viewer, during.until)
     values = view.params | then.params | during._asdict()
-    return [
-        ConfidenceMove._make(row) for row in _moved(then.shape, view.shape).rows(snapshot, values)
-    ]
+    return _confidence_moves(then.shape, view.shape).mapped(ConfidenceMove._make, snapshot, values)
 
 
 @prepared
 def _revisions() -> sa.Select[Any]:
     r = tables.revisions
-    kept = (r.c.until, r.c.importance, r.c.confidence, r.c.decay_rate, r.c.valid_until, r.c.tags)
-    found = sa.select(*kept).where(r.c.memory_id == value("memory_id"))
-    return found.order_by(r.c.until, r.c.revision_id)
+    columns = (r.c.until, r.c.importance, r.c.confidence, r.c.decay_rate, r.c.valid_until, r.c.tags)
+    query = sa.select(*columns).where(r.c.memory_id == value("memory_id"))
+    return query.order_by(r.c.until, r.c.revision_id)
 
 
 def revisions(snapshot: Snapshot, memory_id: str) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Requests that were done, by the digest of the key that came with them."""
+"""Completed requests, by the digest of their idempotency key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memgraph.store.statements import prepared, value
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """A request that was done. ``status`` None: what was answered is not known, or not yet."""
+    """A completed request. ``status`` None: the answer is not known, or not yet."""
 
     request_sha256: str
     created_at: int
@@ -28,7 +28,7 @@ class CompletedRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """The answer to a request, kept with it.
+    """The stored answer to a request.
 
     Attributes:
         at: when; None: the request is noted already, by the transaction that did it.
@@ -43,12 +43,12 @@ class StoredAnswer:
 
 @prepared
 def _claim() -> sa.Insert:
-    """One that is past its time makes room for another request."""
+    """A key that has expired makes room for another request."""
     done = tables.idempotency_keys
-    given = {"key_sha256": "key", "request_sha256": "request"}
-    given |= {"created_at": "at", "memory_ids": "ids"}
-    new = insert(done).values({column: value(name) for column, name in given.items()})
-    fresh = {column: new.excluded[column] for column in given if column != "key_sha256"}
+    names = {"key_sha256": "key", "request_sha256": "request"}
+    names |= {"created_at": "at", "memory_ids": "ids"}
+    new = insert(done).values({column: value(name) for column, name in names.items()})
+    fresh = {column: new.excluded[column] for column in names if column != "key_sha256"}
     return new.on_conflict_do_update(
         index_elements=["key_sha256"],
         set_={**fresh, "status": None, "answer": None},
@@ -88,14 +88,14 @@ def extend(transaction: Transaction, key_sha256: str, memory_ids: Iterable[str])
 @prepared
 def _find() -> sa.Select[Any]:
     done = tables.idempotency_keys.c
-    found = sa.select(
+    query = sa.select(
         done.request_sha256, done.created_at, done.memory_ids, done.status, done.answer
     )
-    return found.where(done.key_sha256 == value("key"), done.created_at > value("expired"))
+    return query.where(done.key_sha256 == value("key"), done.created_at > value("expired"))
 
 
 def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedRequest | None:
-    """Return the request that was done with a key since ``expired``; None: there is none."""
+    """Return the request completed with a key since ``expired``; None: there is none."""
     row = _find().row(snapshot, key=key_sha256, expired=expired)
     if row is None:
         return None
@@ -109,24 +109,24 @@ def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedReque
 def _keep() -> sa.Update:
     done = tables.idempotency_keys
     its = (done.c.key_sha256 == value("key"), done.c.request_sha256 == value("request"))
-    given = {"status": value("code"), "answer": value("text")}
-    return sa.update(done).where(*its, done.c.status.is_(None)).values(given)
+    answer = {"status": value("code"), "answer": value("text")}
+    return sa.update(done).where(*its, done.c.status.is_(None)).values(answer)
 
 
 def keep(transaction: Transaction, answers: Sequence[StoredAnswer], *, kept_ms: int) -> None:
-    """Keep what was answered, once for each request; those that are not noted yet are now."""
-    for each in answers:
-        if each.at is not None:
-            key, request = each.key_sha256, each.request_sha256
-            claim(transaction, key, request, (), at=each.at, expired=each.at - kept_ms)
+    """Store answers, once for each request; requests that are not recorded yet are recorded."""
+    for answer in answers:
+        if answer.at is not None:
+            key, request = answer.key_sha256, answer.request_sha256
+            claim(transaction, key, request, (), at=answer.at, expired=answer.at - kept_ms)
     rows = (
         {
-            "code": each.status,
-            "text": each.text,
-            "key": each.key_sha256,
-            "request": each.request_sha256,
+            "code": answer.status,
+            "text": answer.text,
+            "key": answer.key_sha256,
+            "request": answer.request_sha256,
         }
-        for each in answers
+        for answer in answers
     )
     _keep().write_all(transaction, rows)
 
@@ -138,7 +138,7 @@ def _any_of() -> sa.Select[Any]:
 
 
 def any_of(snapshot: Snapshot, expired: int) -> bool:
-    """Return whether there is a request of ``expired`` or before."""
+    """Return whether there is a request from ``expired`` or before."""
     return bool(_any_of().scalar(snapshot, expired=expired))
 
 

@@ -1,4 +1,4 @@
-"""Receipts by the memories that they name, and memories by the run or conversation they come from.
+"""Find receipts by their memories, and memories by their run or conversation.
 
 A receipt is there for whoever may see every memory that it names, and of a bulletin all that its
 asker could see; another one is neither listed nor counted. What repeats an earlier receipt has the
@@ -17,7 +17,8 @@ from memgraph.clock import MAX_MS, parse_time
 from memgraph.model.enums import MemoryKind
 from memgraph.model.influence import ReceiptMention, SourceTurn
 from memgraph.store import tables
-from memgraph.store.receipts import BULLETIN, covered
+from memgraph.store.conditions import happened_at
+from memgraph.store.receipts import BULLETIN, hidden_ids, is_covered
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -44,25 +45,19 @@ _BLOCK: Final = 500
 
 def _head(r: Table) -> list[Column]:
     """Return the columns of a ``_Head``."""
-    return [
-        r.c.recall_id,
-        r.c.created_at,
-        sa.func.coalesce(r.c.purpose, member(r.c.request, "purpose")),
-        r.c.actor,
-        r.c.conversation_id,
-        r.c.workflow_run_id,
-        r.c.step_id,
-        r.c.bulletin_id,
-        r.c.same_as,
-        member(r.c.request, "as_of"),
-        member(r.c.request, "bulletin.memory_ids"),
-        r.c.viewer,
-    ]
+    columns = {
+        "receipt_id": r.c.recall_id,
+        "at": r.c.created_at,
+        "purpose": sa.func.coalesce(r.c.purpose, member(r.c.request, "purpose")),
+        "as_of": member(r.c.request, "as_of"),
+        "beside": member(r.c.request, "bulletin.memory_ids"),
+    }
+    return [columns[name] if name in columns else r.c[name] for name in _Head._fields]
 
 
 @prepared
-def _naming() -> sa.Select[Any]:
-    """Every receipt with one of the memories: by its items, by what it repeats, by its bulletin.
+def _receipts_naming() -> sa.Select[Any]:
+    """Select receipts with one of the memories: by items, by repetition, by bulletin.
 
     A bulletin's own receipt has what it cites as its items; where that one became too old while the
     receipt of a turn is kept, only the bulletin itself tells.
@@ -70,28 +65,30 @@ def _naming() -> sa.Select[Any]:
     i, r, b = tables.recall_items.alias("i"), tables.recalls.alias("r"), tables.bulletins.alias("b")
     f = listed("ids", "f")
     items = sa.select(i.c.recall_id).distinct()
-    held = items.select_from(ordered(f, (i, i.c.memory_id == f.c.value))).cte("held")
+    direct = items.select_from(ordered(f, (i, i.c.memory_id == f.c.value))).cte("held")
     own = sa.select(r.c.bulletin_id)
-    own = own.select_from(ordered(held, (r, r.c.recall_id == held.c.recall_id)))
+    own = own.select_from(ordered(direct, (r, r.c.recall_id == direct.c.recall_id)))
     by_bulletin = "INDEXED BY ix_recalls_bulletin_id"
-    told = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite").correlate(b)
-    told = told.where(r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
+    own_receipts = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite").correlate(b)
+    own_receipts = own_receipts.where(r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
     c = each(b.c.memory_ids, "c")
     cites = sa.exists().select_from(c).where(among(c.c.value, "ids")).correlate(b)
     cited = sa.union(
         own.where(r.c.purpose == BULLETIN),
-        sa.select(b.c.bulletin_id).where(~told.where(r.c.same_as.is_(None)).exists(), cites),
+        sa.select(b.c.bulletin_id).where(
+            ~own_receipts.where(r.c.same_as.is_(None)).exists(), cites
+        ),
     ).cte("cited")
-    again = sa.select(r.c.recall_id).with_hint(r, "INDEXED BY ix_recalls_same_as", "sqlite")
+    repeats = sa.select(r.c.recall_id).with_hint(r, "INDEXED BY ix_recalls_same_as", "sqlite")
     of_bulletin = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite")
-    found = sa.union(
-        sa.select(held.c.recall_id),
-        again.select_from(ordered(held, (r, r.c.same_as == held.c.recall_id))),
+    all_receipts = sa.union(
+        sa.select(direct.c.recall_id),
+        repeats.select_from(ordered(direct, (r, r.c.same_as == direct.c.recall_id))),
         of_bulletin.select_from(ordered(cited, (r, r.c.bulletin_id == cited.c.bulletin_id))),
     ).cte("found")
     in_order = (
         sa.select(r.c.recall_id)
-        .select_from(ordered(found, (r, r.c.recall_id == found.c.recall_id)))
+        .select_from(ordered(all_receipts, (r, r.c.recall_id == all_receipts.c.recall_id)))
         .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
         .limit(-1)
         .cte("in_order")
@@ -102,7 +99,7 @@ def _naming() -> sa.Select[Any]:
     return heads.select_from(joined).order_by(*newest)
 
 
-def naming(
+def receipts_naming(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     view: View,
@@ -115,12 +112,12 @@ def naming(
     Args:
         until: milliseconds, included; what was handed out later counts for nothing.
     """
-    rows = _naming().cursor(snapshot, ids=_listed(memory_ids), until=until)
-    return _hand_outs(_Names(snapshot, view), rows, limit, frozenset(memory_ids))
+    rows = _receipts_naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
+    return _mentions(_ReceiptMemories(snapshot, view), rows, limit, frozenset(memory_ids))
 
 
 @prepared
-def _given_to(place: Place, is_earlier: bool) -> sa.Select[Any]:
+def _receipts_for(place: Place, is_earlier: bool) -> sa.Select[Any]:
     r = tables.recalls.alias("r")
     heads = sa.select(*_head(r)).with_hint(r, f"INDEXED BY ix_recalls_{place}", "sqlite")
     heads = heads.where(r.c[place] == value("name"))
@@ -129,7 +126,7 @@ def _given_to(place: Place, is_earlier: bool) -> sa.Select[Any]:
     return heads.order_by(r.c.created_at.desc(), r.c.recall_id.desc())
 
 
-def given_to(
+def receipts_for(
     snapshot: Snapshot,
     place: Place,
     name: str,
@@ -143,12 +140,12 @@ def given_to(
     Args:
         before: milliseconds; only those of an earlier time.
     """
-    rows = _given_to(place, before is not None).cursor(snapshot, name=name, before=before)
-    return _hand_outs(_Names(snapshot, view), rows, limit, None)
+    rows = _receipts_for(place, before is not None).cursor(snapshot, name=name, before=before)
+    return _mentions(_ReceiptMemories(snapshot, view), rows, limit, None)
 
 
 @prepared
-def _left_by(place: Place, view: View) -> sa.Select[Any]:
+def _stored_by(place: Place, view: View) -> sa.Select[Any]:
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
     return (
         sa.select(m.c.memory_id)
@@ -161,10 +158,10 @@ def _left_by(place: Place, view: View) -> sa.Select[Any]:
     )
 
 
-def left_by(
+def stored_by(
     snapshot: Snapshot, place: Place, since: Mapping[str, int], view: View, *, limit: int
 ) -> list[tuple[str, str]]:
-    """Return what comes from runs or conversations and was stored at a time or later, oldest first.
+    """Return memories from runs or conversations stored at a time or later, oldest first.
 
     Args:
         since: milliseconds, by the id of the run or the conversation.
@@ -174,7 +171,7 @@ def left_by(
         Pairs of the id of the run or the conversation, and of a memory.
     """
     # Each name by itself: of one that left ten thousand no more than the first few are read.
-    statement, values = _left_by(place, view.shape), view.params | {"limit": limit}
+    statement, values = _stored_by(place, view.shape), view.params | {"limit": limit}
     return [
         (name, memory_id)
         for name, at in since.items()
@@ -185,8 +182,8 @@ def left_by(
 @prepared
 def _turns_of(view: View) -> sa.Select[Any]:
     d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    said_at = sa.func.coalesce(m.c.event_time, m.c.created_at)
-    turn = (m.c.memory_id, m.c.session_id, m.c.sequence, m.c.source_role, said_at, m.c.content)
+    place = (m.c.memory_id, m.c.session_id, m.c.sequence)
+    turn = (*place, m.c.source_role, happened_at(m), m.c.content)
     return (
         sa.select(*turn)
         .select_from(ordered(d, (m, m.c.memory_id == d.c.derived_from_id)))
@@ -197,7 +194,7 @@ def _turns_of(view: View) -> sa.Select[Any]:
 
 
 def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> list[SourceTurn]:
-    """Return the turns that a memory was derived from and the view shows, as they were said."""
+    """Return the visible turns that a memory was derived from, in their order."""
     rows = _turns_of(view.shape).rows(snapshot, view.params, memory_id=memory_id, limit=limit)
     return [
         SourceTurn(
@@ -225,7 +222,7 @@ def _hidden_locators(view: View) -> sa.CompoundSelect[Any]:
 
 
 def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
-    """Return where in a content memories were read, or said again, that the view does not show."""
+    """Return the locators in a content of memories that the view does not show."""
     return _hidden_locators(view.shape).column(snapshot, view.params, sha256=sha256)
 
 
@@ -247,15 +244,8 @@ class _Head(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """Return the receipt that has its items: itself, or the one that it repeats."""
+        """Return the receipt that has its items: itself, or the one it repeats."""
         return self.same_as or self.receipt_id
-
-
-@prepared
-def _hidden(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    found = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(is_untrue(view.where(m)))
 
 
 @prepared
@@ -274,8 +264,8 @@ def _cited() -> sa.Select[Any]:
     return cited.select_from(ordered(f, (b, b.c.bulletin_id == f.c.value)))
 
 
-class _Names:
-    """The memories that receipts name, and whether one is hidden; each is looked up once."""
+class _ReceiptMemories:
+    """The memories of receipts, and whether one is hidden; each is looked up once."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self._snapshot = snapshot
@@ -288,82 +278,70 @@ class _Names:
         self._hidden: set[str] = set()
 
     def of(self, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str]]]:
-        """Return those that name nothing hidden, with what they name; the erased hides nothing.
+        """Yield receipts without hidden memories, with their memories; erased ones hide nothing.
 
         Those of bulletins are for readers who see as much as their askers.
         """
         self._read(heads)
-        named = [self._named(head) for head in heads]
-        fresh = set().union(*named) - self._known
-        hidden = _hidden(self._view.shape)
-        self._hidden |= set(hidden.column(self._snapshot, self._view.params, ids=_listed(fresh)))
+        names = [self._named(head) for head in heads]
+        fresh = set().union(*names) - self._known
+        self._hidden |= set(hidden_ids(self._snapshot, self._view, sorted(fresh)))
         self._known |= fresh
-        for head, ids in zip(heads, named, strict=True):
+        for head, ids in zip(heads, names, strict=True):
             if self._hidden.isdisjoint(ids) and (
                 head.bulletin_id is None or self._is_covered(head)
             ):
                 yield head, ids
 
     def _is_covered(self, head: _Head) -> bool:
-        """Return whether the reader sees all that the asker saw."""
+        """Return whether the reader sees everything that the asker saw."""
         if head.viewer not in self._covered:
-            self._covered[head.viewer] = covered(self._reader, head.receipt_id, head.viewer)
+            self._covered[head.viewer] = is_covered(self._reader, head.receipt_id, head.viewer)
         return self._covered[head.viewer]
 
     def _read(self, heads: Sequence[_Head]) -> None:
         holders = {head.holder for head in heads} - self._items.keys()
         bulletins = {head.bulletin_id for head in heads if head.bulletin_id} - self._cited.keys()
-        items = _items().scalar(self._snapshot, holders=_listed(holders))
+        items = _items().scalar(self._snapshot, holders=sorted(holders))
         self._items |= json.loads(items)
-        for bulletin_id, ids in _cited().rows(self._snapshot, bulletins=_listed(bulletins)):
+        for bulletin_id, ids in _cited().rows(self._snapshot, bulletins=sorted(bulletins)):
             self._cited[bulletin_id] = json.loads(ids)
 
     def _named(self, head: _Head) -> list[str]:
         items = self._items[head.holder]
         if head.bulletin_id is None and head.beside is None:
             return items
-        beside = json.loads(head.beside or "null") or ()
-        return [*items, *self._cited.get(head.bulletin_id or "", ()), *beside]
+        cited_beside = json.loads(head.beside or "null") or ()
+        return [*items, *self._cited.get(head.bulletin_id or "", ()), *cited_beside]
 
 
-def _hand_outs(
-    names: _Names, rows: Any, limit: int, wanted: frozenset[str] | None
+def _mentions(
+    names: _ReceiptMemories, rows: Any, limit: int, reported: frozenset[str] | None
 ) -> list[ReceiptMention]:
     """Return the first ``limit`` that name nothing hidden, with the ids that they name.
 
     Args:
         rows: a cursor; it is read as far as it has to be.
-        wanted: ids that are told; None: all.
+        reported: ids that are told; None: all.
     """
-    found: list[ReceiptMention] = []
-    while len(found) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
+    mentions: list[ReceiptMention] = []
+    while len(mentions) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
         heads = [_Head._make(row) for row in block]
-        found += [_hand_out(head, _wanted(ids, wanted)) for head, ids in names.of(heads)]
+        mentions += [_mention(head, _reported(ids, reported)) for head, ids in names.of(heads)]
     rows.close()
-    return found[:limit]
+    return mentions[:limit]
 
 
-def _hand_out(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
+def _mention(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
     fields = {
-        "receipt_id": head.receipt_id,
-        "at": head.at,
+        **{name: getattr(head, name) for name in _Head._fields if name not in ("beside", "viewer")},
         "purpose": head.purpose or PURPOSE,
-        "actor": head.actor,
         "memory_ids": memory_ids,
-        "conversation_id": head.conversation_id,
-        "workflow_run_id": head.workflow_run_id,
-        "step_id": head.step_id,
-        "bulletin_id": head.bulletin_id,
-        "same_as": head.same_as,
         # A request is kept as JSON, where a time is ISO 8601.
         "as_of": None if head.as_of is None else parse_time(head.as_of),
     }
     return built(ReceiptMention, fields)
 
 
-def _wanted(ids: Collection[str], wanted: frozenset[str] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids if wanted is None else filter(wanted.__contains__, ids)))
-
-
-def _listed(ids: Collection[str]) -> str:
-    return json.dumps(sorted(ids))
+def _reported(ids: Collection[str], reported: frozenset[str] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids if reported is None else filter(reported.__contains__, ids)))

@@ -47,9 +47,9 @@ class FileRow:
 
 
 def row_of(snapshot: Snapshot, sha256: str) -> FileRow | None:
-    """Return what became of one content; None: it was never dropped."""
-    found = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
-    return None if found is None else _file(found)
+    """Return the record of a content; None: it was never dropped."""
+    row = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
+    return None if row is None else _file(row)
 
 
 def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
@@ -75,7 +75,7 @@ def record(
     status: IngestStatus,
     manifest: str,
 ) -> None:
-    """Note what became of a content; a refused one may be taken later, never the reverse.
+    """Record the outcome of a content; a rejected one may be taken later, never the reverse.
 
     Args:
         manifest: as JSON; it may be large, and is better written before the transaction.
@@ -100,7 +100,7 @@ class StoredPart(NamedTuple):
 
 
 def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
-    """Return plan and number of the last part that is stored of a content; None: none is."""
+    """Return plan and number of the last stored part of a content; None: none is stored."""
     columns = tables.file_parts.c
     statement = sa.select(columns.plan, columns.part).where(columns.sha256 == sha256)
     row = snapshot.execute(statement.order_by(columns.part.desc()).limit(1)).first()
@@ -122,7 +122,7 @@ def add_part(transaction: Transaction, sha256: str, part: StoredPart) -> None:
 
 
 def forget_parts(transaction: Transaction, sha256: str) -> None:
-    """Remove the parts of a content: all of it is stored, or it is given up."""
+    """Remove the parts of a content that is stored completely or given up."""
     transaction.execute(sa.delete(tables.file_parts).where(tables.file_parts.c.sha256 == sha256))
 
 
@@ -134,7 +134,7 @@ def _is_any_refused_for() -> sa.Select[Any]:
 
 
 def is_any_refused_for(snapshot: Snapshot, reason: str) -> bool:
-    """Return whether a content is refused for a reason, and was not taken since."""
+    """Return whether a content is rejected for a reason."""
     return _is_any_refused_for().row(snapshot, reason=reason) is not None
 
 
@@ -147,7 +147,7 @@ def add_keys(transaction: Transaction, memory_id: str, keys: Sequence[str]) -> N
         )
 
 
-def known_as(snapshot: Snapshot, key: str) -> list[str]:
+def memories_known_as(snapshot: Snapshot, key: str) -> list[str]:
     """Return memories that answer to a name, in the order of their ids."""
     statement = sa.select(tables.document_keys.c.memory_id).where(
         tables.document_keys.c.document_key == key
@@ -155,12 +155,12 @@ def known_as(snapshot: Snapshot, key: str) -> list[str]:
     return list(snapshot.execute(statement.order_by(tables.document_keys.c.memory_id)).scalars())
 
 
-def wait_for(transaction: Transaction, row: Mapping[str, Any]) -> None:
+def add_pending_link(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Keep a link until a file arrives that answers to its target."""
     transaction.execute(insert(tables.pending_links).on_conflict_do_nothing(), row)
 
 
-def waiting_for(
+def pending_links(
     snapshot: Snapshot, keys: Sequence[str], *, after: int, limit: int
 ) -> list[sa.Row[Any]]:
     """Return links that wait for one of these names, in the order of their ids."""
@@ -171,7 +171,7 @@ def waiting_for(
     return list(snapshot.execute(statement.order_by(columns.link_id).limit(limit)))
 
 
-def waits_no_longer(transaction: Transaction, link_ids: Sequence[int]) -> None:
+def remove_pending_links(transaction: Transaction, link_ids: Sequence[int]) -> None:
     """Remove links that waited."""
     if link_ids:
         columns = tables.pending_links.c
@@ -207,9 +207,9 @@ def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
 def counts(snapshot: Snapshot) -> dict[str, int]:
     """Return how many contents ended in each status, and how many links wait."""
     statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
-    found = {status.value: count for status, count in snapshot.execute(statement)}
+    counts_by_status = {status.value: count for status, count in snapshot.execute(statement)}
     waiting = snapshot.execute(sa.select(sa.func.count()).select_from(tables.pending_links))
-    return {**dict(sorted(found.items())), "links_waiting": int(waiting.scalar_one())}
+    return {**dict(sorted(counts_by_status.items())), "links_waiting": int(waiting.scalar_one())}
 
 
 def _file(row: sa.Row[Any, Any, Any, Any]) -> FileRow:

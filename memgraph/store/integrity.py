@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS
-from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     each,
@@ -20,33 +19,24 @@ from memgraph.store.statements import (
     of_last,
     prepared,
     unindexed,
+    value,
 )
 
 Table = sa.FromClause
 
 
-@prepared
-def _count(table: str) -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(tables.memories.metadata.tables[table])
+# -- rows for an audit, with their journal entries ------------------------------------------------
 
 
-def count(snapshot: Snapshot, table: str) -> int:
-    """Return how many rows a table has; ``table`` is its name in the database."""
-    return int(_count(table).scalar(snapshot))
-
-
-# -- what an audit reads, each with the journal beside it ----------------------------------------
-
-
-def _told(log: Table, key: str) -> Column:
+def _detail(log: Table, key: str) -> Column:
     """Return a member of an entry's details; NULL where they are no JSON."""
     return sa.case((sa.func.json_valid(log.c.details), member(log.c.details, key)))
 
 
-def _told_edge(log: Table) -> Column:
+def _detail_edge_id(log: Table) -> Column:
     # A text, so that what is joined by it can be looked up: without an affinity it would be
     # scanned.
-    return sa.cast(_told(log, "edge_id"), sa.Text)
+    return sa.cast(_detail(log, "edge_id"), sa.Text)
 
 
 def _other_end(e: Table, memory_id: Column) -> Column:
@@ -66,17 +56,17 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 
 @prepared
 def entries() -> sa.Select[Any]:
-    """Select the entries of the journal in order: what is sealed, and the seal."""
+    """Select the journal entries after one, in order: the sealed fields, then the seal."""
     log = tables.audit_log
-    said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(*said, log.c.state, log.c.hash).order_by(log.c.seq)
+    sealed = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    later = log.c.seq > value("after")
+    return sa.select(*sealed, log.c.state, log.c.hash).where(later).order_by(log.c.seq)
 
 
 @prepared
 def redactions() -> sa.Select[Any]:
-    """Select what entries say was redacted, in their order: seq, seal and digest of the redacted
-    entry, the erasure, the number of the entry that says so and of the one that ended the erasure,
-    which has the digest of the signed report.
+    """Select redaction records in order: seq, seal and digest of the redacted entry, the erasure,
+    the number of the recording entry and of the entry that ended the erasure.
     """
     log = tables.audit_log
     details = sa.case((sa.func.json_valid(log.c.details), log.c.details), else_="{}")
@@ -94,31 +84,33 @@ def redactions() -> sa.Select[Any]:
 
 
 @prepared
-def moved() -> sa.Select[Any]:
-    """Select the last entry that tells of a confidence: memory_id, action, details, seq, and how
-    often the memory was confirmed.
+def confidence_changes() -> sa.Select[Any]:
+    """Select the last entry about a confidence: memory_id, action, details, seq, and how often the
+    memory was confirmed.
 
     Entries of earlier releases that take a decision back do not name who had lost: it is the other
     side.
     """
     log, a, e = tables.audit_log, tables.audit_log.alias("a"), tables.edges.alias("e")
-    loser = _told(log, "loser_id")
+    loser = _detail(log, "loser_id")
     of_itself = log.c.action.in_(["confirm", "strengthen", "weaken", "regain"])
     of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
     nameless = sa.func.json_type(a.c.details, "$.loser_id").is_(None)
-    told = sa.union_all(
+    changes = sa.union_all(
         sa.select(log.c.subject.label("memory_id"), log.c.action, log.c.details, log.c.seq).where(
             of_itself
         ),
         sa.select(loser, log.c.action, log.c.details, log.c.seq).where(of_loser),
         sa.select(_other_end(e, a.c.subject), a.c.action, a.c.details, a.c.seq)
-        .select_from(a.join(e, e.c.edge_id == _told_edge(a)))
+        .select_from(a.join(e, e.c.edge_id == _detail_edge_id(a)))
         .where(a.c.action == "reopen", sa.func.json_valid(a.c.details), nameless),
     ).subquery("told")
-    confirmed = sa.func.count().filter(told.c.action == "confirm")
-    said = (of_last(each, told.c.seq) for each in (told.c.action, told.c.details))
-    last = (told.c.memory_id, *said, sa.func.max(told.c.seq))
-    return sa.select(*last, confirmed).group_by(told.c.memory_id)
+    confirmed = sa.func.count().filter(changes.c.action == "confirm")
+    last_change = (
+        of_last(column, changes.c.seq) for column in (changes.c.action, changes.c.details)
+    )
+    last = (changes.c.memory_id, *last_change, sa.func.max(changes.c.seq))
+    return sa.select(*last, confirmed).group_by(changes.c.memory_id)
 
 
 _MEMORY = (
@@ -130,7 +122,7 @@ _MEMORY = (
 
 @prepared
 def memories() -> sa.Select[Any]:
-    """Select memories in order with the entry that tells of their storing: first what is sealed."""
+    """Select memories in order with their first journal entry, the sealed fields first."""
     m, s, a = tables.memories.alias("m"), tables.sources.alias("s"), tables.audit_log.alias("a")
     entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
     return (
@@ -154,7 +146,7 @@ def rates_changed() -> sa.Select[Any]:
 
 @prepared
 def lost_memories() -> sa.Select[Any]:
-    """Select (memory id, entry) of what was stored and is not there."""
+    """Select (memory id, entry) of journalled memories that are missing."""
     a, m = tables.audit_log.alias("a"), tables.memories.alias("m")
     is_there = sa.exists().where(m.c.memory_id == a.c.subject).correlate(a)
     lost = sa.select(a.c.subject, a.c.seq).where(a.c.action == "remember", ~is_there)
@@ -205,21 +197,21 @@ def broken_histories() -> sa.Select[Any]:
     return sa.select(p.c.memory_id, p.c.status_id).where(broken)
 
 
-def _later(s: Table) -> Column:
-    """Return whether a period has another one of its memory before it."""
+def _is_later(s: Table) -> Column:
+    """Return whether a period is not the first of its memory."""
     f = tables.statuses.alias("f")
     earlier = sa.exists().where(f.c.memory_id == s.c.memory_id, f.c.status_id < s.c.status_id)
     return earlier.correlate(s)
 
 
 @prepared
-def untold_statuses() -> sa.Select[Any]:
-    """Select (memory id, status, since) of later periods that the journal does not tell of.
+def unjournalled_statuses() -> sa.Select[Any]:
+    """Select (memory id, status, since) of later periods without a journal entry.
 
     Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
     """
     h, a, e = tables.statuses.alias("s"), tables.audit_log.alias("a"), tables.edges.alias("e")
-    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_later(h)).cte("later")
+    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_is_later(h)).cte("later")
     s = later.prefix_with("MATERIALIZED")
     # Of one moment there may be thousands of entries: the index of subjects is the one to use.
     alone = sa.exists().where(
@@ -232,7 +224,7 @@ def untold_statuses() -> sa.Select[Any]:
         .where(_is_contradiction_of(e, s.c.memory_id), a.c.at == s.c.since)
         .where(a.c.action.in_(["resolve", "reopen"]))
     )
-    untold = (~told.correlate(s) for told in (alone, by_job, decided))
+    untold = (~is_journalled.correlate(s) for is_journalled in (alone, by_job, decided))
     return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*untold)
 
 
@@ -246,8 +238,8 @@ def edited_beginnings() -> sa.Select[Any]:
     stored = (a.c.subject == s.c.memory_id) & (a.c.action == "remember")
     by_erasing = (s.c.reason == "erased") & _is_erased(s.c.memory_id, s)
     edited = s.c.actor.is_distinct_from(a.c.actor) | (s.c.reason.is_not(None) & ~by_erasing)
-    found = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
-    return found.where(~_later(s), edited)
+    query = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
+    return query.where(~_is_later(s), edited)
 
 
 @prepared
@@ -255,9 +247,9 @@ def unerased_reasons() -> sa.Select[Any]:
     """Select (memory id, period) with a reason, where the text of the memory is erased."""
     a, m, s = tables.audit_log.alias("a"), tables.memories.alias("m"), tables.statuses.alias("s")
     joined = a.join(m, m.c.memory_id == a.c.subject).join(s, s.c.memory_id == m.c.memory_id)
-    found = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
+    query = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
     is_erased = (a.c.action == "erase") & (m.c.content == "")
-    return found.where(is_erased, s.c.reason.is_distinct_from("erased"))
+    return query.where(is_erased, s.c.reason.is_distinct_from("erased"))
 
 
 @prepared
@@ -268,7 +260,7 @@ def status_entries() -> sa.CompoundSelect[Any]:
     h, a, e = tables.statuses.alias("h"), tables.audit_log.alias("a"), tables.edges.alias("e")
     by_erasing = h.c.reason.is_not_distinct_from("erased") & _is_erased(h.c.memory_id, h)
     period = sa.select(h.c.status_id, h.c.memory_id, h.c.since, h.c.actor, h.c.reason)
-    s = period.where(_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
+    s = period.where(_is_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
     # One that begins where the one before it began was made under a clock that was set back, when
     # its entry may be of an earlier time.
     p = tables.statuses.alias("p")
@@ -278,53 +270,59 @@ def status_entries() -> sa.CompoundSelect[Any]:
     then = (a.c.at == s.c.since) | ((a.c.at < s.c.since) & at_once.correlate(s))
     of_itself = (a.c.subject == s.c.memory_id) & then
     of_other = (a.c.subject == _other_end(e, s.c.memory_id)) & then
-    found = sa.select(
+    query = sa.select(
         *(s.c.status_id, s.c.memory_id, s.c.actor, s.c.reason),
         *(a.c.action, a.c.subject, a.c.actor, a.c.details),
     )
-    alone = found.select_from(s.join(a, of_itself)).where(
+    alone = query.select_from(s.join(a, of_itself)).where(
         a.c.action.in_(["retract", "restore", "supersede", "erase"])
     )
-    decided = found.select_from(
+    decided = query.select_from(
         s.join(e, _is_contradiction_of(e, s.c.memory_id)).join(a, of_other)
-    ).where(a.c.action.in_(["resolve", "reopen"]), _told_edge(a) == e.c.edge_id)
+    ).where(a.c.action.in_(["resolve", "reopen"]), _detail_edge_id(a) == e.c.edge_id)
     return sa.union_all(alone, decided).order_by("status_id")
 
 
 @prepared
 def edges() -> sa.Select[Any]:
-    """Select edges in the order of their ids with the first entry that tells of each, how many do,
-    and the last decision: nine columns, then subject, details, entries, action, at and details.
+    """Select edges by id: nine columns, then subject and details of the first journal entry, the
+    number of entries, and action, time and details of the last decision.
     """
     e, log = tables.edges.alias("e"), tables.audit_log
-    edge_id = _told_edge(log).label("edge_id")
-    said = (of_first(each, log.c.seq).label(each.name) for each in (log.c.subject, log.c.details))
-    first = (edge_id, *said, sa.func.count().label("entries"))
-    told = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
-    t = told.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
+    edge_id = _detail_edge_id(log).label("edge_id")
+    first_entry = (
+        of_first(column, log.c.seq).label(column.name) for column in (log.c.subject, log.c.details)
+    )
+    first = (edge_id, *first_entry, sa.func.count().label("entries"))
+    first_query = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
+    t = first_query.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
     columns = (log.c.action, log.c.at, log.c.details)
-    last = (edge_id, *(of_last(each, log.c.seq).label(each.name) for each in columns))
+    last = (edge_id, *(of_last(column, log.c.seq).label(column.name) for column in columns))
     decided = sa.select(*last, sa.func.max(log.c.seq)).where(
         log.c.action.in_(["resolve", "dismiss", "reopen"])
     )
     d = decided.group_by(edge_id).cte("decided").prefix_with("MATERIALIZED")
     joined = e.outerjoin(t, t.c.edge_id == e.c.edge_id).outerjoin(d, d.c.edge_id == e.c.edge_id)
-    found = sa.select(
+    query = sa.select(
         *(e.c.edge_id, e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight),
         *(e.c.reason, e.c.partial, e.c.resolved_at, e.c.resolution),
         *(t.c.subject, t.c.details, t.c.entries, d.c.action, d.c.at, d.c.details),
     )
-    return found.select_from(joined).order_by(e.c.edge_id)
+    return query.select_from(joined).order_by(e.c.edge_id)
 
 
 @prepared
 def lost_edges() -> sa.Select[Any]:
-    """Select (edge id, entry) of what was journalled and is not there."""
+    """Select (edge id, entry) of journalled edges that are missing."""
     log, e = tables.audit_log, tables.edges.alias("e")
-    edge_id = _told_edge(log).label("edge_id")
-    told = sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
-    is_there = sa.exists().where(e.c.edge_id == told.c.edge_id).correlate(told)
-    return sa.select(told.c.edge_id, told.c.seq).where(~is_there)
+    edge_id = _detail_edge_id(log).label("edge_id")
+    entries_of_edges = (
+        sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
+    )
+    is_there = (
+        sa.exists().where(e.c.edge_id == entries_of_edges.c.edge_id).correlate(entries_of_edges)
+    )
+    return sa.select(entries_of_edges.c.edge_id, entries_of_edges.c.seq).where(~is_there)
 
 
 @prepared
@@ -344,11 +342,11 @@ def without_vector() -> sa.Select[Any]:
 
 @prepared
 def miscounted_entities() -> sa.Select[Any]:
-    """Select (entity id, the mentions that it says, those that it has) where they differ."""
+    """Select (entity id, stored mentions, counted mentions) where they differ."""
     e, link = tables.entities.alias("e"), tables.links
     counted = sa.select(link.c.entity_pk, sa.func.count().label("mentions"))
     n = counted.group_by(link.c.entity_pk).subquery("l")
     mentions = sa.func.coalesce(n.c.mentions, 0)
-    found = sa.select(e.c.entity_id, e.c.mention_count, mentions)
-    found = found.select_from(e.outerjoin(n, n.c.entity_pk == e.c.pk))
-    return found.where(e.c.mention_count != mentions).order_by(e.c.pk)
+    query = sa.select(e.c.entity_id, e.c.mention_count, mentions)
+    query = query.select_from(e.outerjoin(n, n.c.entity_pk == e.c.pk))
+    return query.where(e.c.mention_count != mentions).order_by(e.c.pk)

@@ -16,10 +16,20 @@ from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
 from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
-from memgraph.rules.namespaces import ITEM_TAG, ROOT, Namespace, after, parse_item_id, within
+from memgraph.rules.namespaces import Namespace, after, parse_item_id, within
 from memgraph.store import tables
+from memgraph.store.conditions import (
+    KNOWLEDGE,
+    by_importance,
+    happened_at,
+    is_no_item,
+    is_unexpired,
+    memories_listed,
+    memory_fields,
+    up_to,
+)
 from memgraph.store.recall import FilterShape, RecallFilter
-from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
+from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -45,42 +55,38 @@ def _id(m: sa.FromClause) -> Column:
     return sa.func.coalesce(m.c.item_id, m.c.memory_id)
 
 
-def _time(m: sa.FromClause) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
-
-
 _PLAIN: dict[str, Callable[[sa.FromClause], Column]] = {
     "kind": lambda m: sa.func.lower(m.c.type),
     "source": lambda m: value("place_source"),  # noqa: ARG005
 }
 _FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
     "context_item_id": _id,
-    "kind": lambda m: _said(m, "kind", ["text"], _PLAIN["kind"](m)),
-    "source": lambda m: _said(m, "source", ["text"], _PLAIN["source"](m)),
-    "timestamp": _time,
-    "importance": lambda m: _said(
+    "kind": lambda m: _item_member(m, "kind", ["text"], _PLAIN["kind"](m)),
+    "source": lambda m: _item_member(m, "source", ["text"], _PLAIN["source"](m)),
+    "timestamp": happened_at,
+    "importance": lambda m: _item_member(
         m, "importance", ["real", "integer", "null"], m.c.importance.op("/")(sa.literal(100.0)), 1
     ),
-    "token_cost": lambda m: _said(
+    "token_cost": lambda m: _item_member(
         m, "token_cost", ["integer", "null"], m.c.token_cost, MAX_TOKEN_BUDGET
     ),
 }
 """The fields of an item that have an order, over ``memories``; they bind ``place_source``."""
 
 
-def _said(
-    m: sa.FromClause, name: str, types: Sequence[str], otherwise: Column, most: int | None = None
+def _item_member(
+    m: sa.FromClause, name: str, types: Sequence[str], default: Column, maximum: int | None = None
 ) -> Column:
-    """Return what the attribute ``context_item`` says, if that is proper, else something.
+    """Return a member of the attribute ``context_item`` if it is valid, else a default.
 
-    It is of one of the JSON types, and a text not empty, a number in 0..``most``; ``null`` is
+    It is of one of the JSON types, and a text not empty, a number in 0..``maximum``; ``null`` is
     None. See ``memgraph.context.items``.
     """
-    type_ = None if most is None else sa.Numeric(asdecimal=False)
-    said = member(m.c.attributes, f"context_item.{name}", type_)
-    proper = said != "" if most is None else said.between(sa.literal(0), sa.literal(most))
+    type_ = None if maximum is None else sa.Numeric(asdecimal=False)
+    stated = member(m.c.attributes, f"context_item.{name}", type_)
+    proper = stated != "" if maximum is None else stated.between(sa.literal(0), sa.literal(maximum))
     its_type = sa.func.json_type(m.c.attributes, f"$.context_item.{name}")
-    return sa.case((its_type.in_(types) & (said.is_(None) | proper), said), else_=otherwise)
+    return sa.case((its_type.in_(types) & (stated.is_(None) | proper), stated), else_=default)
 
 
 _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
@@ -93,7 +99,7 @@ _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
 }
 
 
-class _Asked(NamedTuple):
+class _BoundTerm(NamedTuple):
     """A term of a filter, as it is bound.
 
     Attributes:
@@ -110,7 +116,7 @@ class _Asked(NamedTuple):
     hinted: bool
 
     def conditions(self, m: sa.FromClause) -> list[Column]:
-        """Return what every item meets that passes, over a row of ``memories``."""
+        """Return conditions on a row of ``memories`` that every matching item meets."""
         hint = [self._hint(m)] if self.hinted else []
         return [*hint, self._exact(m)] if self.decided else hint
 
@@ -118,11 +124,11 @@ class _Asked(NamedTuple):
         if self.field == "tags":
             t = each(m.c.tags, "t")
             return sa.exists().where(among(t.c.value, self.name)).correlate(m)
-        held = _FIELDS[self.field](m)
+        field = _FIELDS[self.field](m)
         if self.operator is Operator.IN:
             # NULL is in no list, and nothing is known not to be in a list that holds it.
-            return sa.func.coalesce(among(held, self.name), sa.false())
-        return _COMPARISONS[self.operator](held, value(self.name))
+            return sa.func.coalesce(among(field, self.name), sa.false())
+        return _COMPARISONS[self.operator](field, value(self.name))
 
     def _hint(self, m: sa.FromClause) -> Column:
         operand, spelled = value(self.name), value(f"{self.name}_spelled")
@@ -143,19 +149,19 @@ class ItemFilter:
     """
 
     def __init__(self, terms: Iterable[FilterTerm]) -> None:
-        every = [(term, _asked(term, f"term_{number}")) for number, term in enumerate(terms)]
-        self.asked = tuple(asked for _, asked in every if asked.decided or asked.hinted)
-        self.rest = [term for term, asked in every if not asked.decided]
+        every = [(term, _bound_term(term, f"term_{number}")) for number, term in enumerate(terms)]
+        self.asked = tuple(bound for _, bound in every if bound.decided or bound.hinted)
+        self.rest = [term for term, bound in every if not bound.decided]
         self.params: dict[str, Any] = {}
-        for term, asked in every:
-            if asked.hinted:
+        for term, bound in every:
+            if bound.hinted:
                 spelled = json.dumps(term.operand, ensure_ascii=False)
-                self.params[f"{asked.name}_spelled"] = spelled
+                self.params[f"{bound.name}_spelled"] = spelled
             many = isinstance(term.operand, tuple)
-            self.params[asked.name] = json.dumps(term.operand) if many else term.operand
+            self.params[bound.name] = json.dumps(term.operand) if many else term.operand
 
 
-def _asked(term: FilterTerm, name: str) -> _Asked:
+def _bound_term(term: FilterTerm, name: str) -> _BoundTerm:
     operands = term.operand if isinstance(term.operand, tuple) else (term.operand,)
     binds = all(map(_binds, operands))
     if term.field == "tags":
@@ -165,7 +171,7 @@ def _asked(term: FilterTerm, name: str) -> _Asked:
         decided = term.field in _FIELDS and not has_null
     is_text = term.operator is Operator.EQ and isinstance(term.operand, str)
     hinted = is_text and (term.field == PAYLOAD or term.field in _PLAIN)
-    return _Asked(name, term.field, term.operator, decided and binds, hinted and binds)
+    return _BoundTerm(name, term.field, term.operator, decided and binds, hinted and binds)
 
 
 def _binds(operand: Any) -> bool:
@@ -178,18 +184,9 @@ def _binds(operand: Any) -> bool:
 # Items in namespaces, by ranges of the index on ``item_id``.
 
 
-def is_no_item(m: sa.FromClause) -> Column:
-    """Return whether a memory is no item of a store, as ``rules.namespaces.is_item`` has it.
-
-    What a program keeps says nothing that a statement could be compared with, and may be gone soon.
-    """
-    in_store = sa.func.substr(sa.func.coalesce(m.c.item_id, ""), 1, len(ROOT)) == ROOT
-    return (sa.func.instr(m.c.tags, f'"{ITEM_TAG}"') == 0) | ~in_store
-
-
 @dataclass(frozen=True, slots=True)
 class NamespacePlace:
-    """Whose items: those of one scope and of one agent, or none, that a reader sees.
+    """The items of one scope and one agent, or none, that a reader sees.
 
     Attributes:
         view: of active ones alone.
@@ -221,32 +218,24 @@ def _in_namespace(view: View, m: sa.FromClause) -> Column:
     )
 
 
-def _of_memories(m: sa.FromClause) -> sa.Select[Any]:
-    return sa.select(*(m.c[name] for name in MEMORY_FIELDS))
-
-
-def _is_valid(m: sa.FromClause) -> Column:
-    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
-
-
 def _is_in_range(m: sa.FromClause) -> Column:
     return (m.c.item_id >= value("first")) & (m.c.item_id < value("last"))
 
 
 @prepared
-def _standing_in_namespace(view: View) -> sa.Select[Any]:
+def _active_in_namespace(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    named = _of_memories(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
-    return named.order_by(m.c.pk)
+    query = memory_fields(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
+    return query.order_by(m.c.pk)
 
 
-def standing_in_namespace(
+def active_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
-    """Return active items of these ids, also such as are valid no more; oldest first."""
-    ids = json.dumps(list(item_ids))
-    rows = _standing_in_namespace(place.view.shape).rows(snapshot, place.params, ids=ids)
-    return [memory_from_row(row) for row in rows]
+    """Return active items of these ids, expired ones too, oldest first."""
+    return _active_in_namespace(place.view.shape).mapped(
+        memory_from_row, snapshot, place.params, ids=item_ids
+    )
 
 
 @prepared
@@ -254,11 +243,11 @@ def _newest(view: View) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Of two that share a name, since one was restored, the later one counts.
     later = sa.exists().where(
-        n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), _is_valid(n)
+        n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), is_unexpired(n)
     )
     return (
         sa.select(m.c.pk)
-        .where(_is_in_range(m), _in_namespace(view, m), _is_valid(m), ~later.correlate(m))
+        .where(_is_in_range(m), _in_namespace(view, m), is_unexpired(m), ~later.correlate(m))
         .order_by(m.c.updated_at.desc(), m.c.pk.desc())
         .limit(value("limit"))
         .offset(value("offset"))
@@ -291,17 +280,9 @@ def newest(
     )
 
 
-@prepared
-def _by_key() -> sa.Select[Any]:
-    m = tables.memories
-    return _of_memories(m).add_columns(m.c.pk).where(among(m.c.pk, "keys"))
-
-
 def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
-    """Return the memories of these keys, in the order of the keys given."""
-    rows = _by_key().rows(snapshot, keys=json.dumps(list(keys)))
-    found = {row[-1]: memory_from_row(row[:-1]) for row in rows}
-    return [found[key] for key in keys]
+    """Return the memories of these keys, in the order of the keys."""
+    return _of_keys().mapped(memory_from_row, snapshot, keys=keys)
 
 
 @prepared
@@ -314,36 +295,36 @@ def _prolong() -> sa.Update:
 
 
 def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> None:
-    """Let items stay their whole time again, those of them that stand and expire still.
+    """Extend the lifetime of items that are active and expire.
 
     What was read is older than this transaction: they may have been put again meanwhile, for ever.
     """
-    _prolong().write(transaction, at=at, ids=json.dumps(list(memory_ids)))
+    _prolong().write(transaction, at=at, ids=memory_ids)
 
 
 @prepared
 def _first_in_range(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), _is_valid(m))
-    return found.order_by(m.c.item_id).limit(1)
+    query = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), is_unexpired(m))
+    return query.order_by(m.c.item_id).limit(1)
 
 
 def namespaces(
     snapshot: Snapshot, place: NamespacePlace, prefix: Namespace, *, at: int
 ) -> list[Namespace]:
-    """Return every namespace at or below a prefix that holds an item.
+    """Return every namespace at or below a prefix that contains an item.
 
     It costs one look at the index for each.
     """
     first, last = within(prefix)
     statement = _first_in_range(place.view.shape)
     values = place.params | {"last": last, "at": at}
-    found: list[Namespace] = []
+    result: list[Namespace] = []
     while item_id := statement.scalar(snapshot, values, first=first):
         namespace, _ = parse_item_id(item_id)
-        found.append(namespace)
+        result.append(namespace)
         first = after(namespace)
-    return found
+    return result
 
 
 ROWS_AT_A_TIME = 200
@@ -358,7 +339,7 @@ class NamedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """Whose items: one scope's that a reader sees, as they are at a time.
+    """The items of one scope that a reader sees, at a time.
 
     Attributes:
         source: what items say of where they belong, where they do not say themselves.
@@ -398,7 +379,7 @@ def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
     return sa.and_(
         *here,
         m.c.status == MemoryStatus.ACTIVE,
-        m.c.valid_until.is_(None) | (m.c.valid_until > value("place_at")),
+        is_unexpired(m, "place_at"),
         view.where(m),
         # A program's store is no part of a tier: it neither fills nor empties one.
         is_no_item(m),
@@ -413,8 +394,8 @@ def _find(view: View, scope: Scope) -> sa.Select[Any]:
         sa.select(of.c.pk).where(of.c.item_id == item_id),
         sa.select(of.c.pk).where(of.c.memory_id == item_id, of.c.item_id.is_(None)),
     ).subquery("f")
-    found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-    return found.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
+    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    return query.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
 
 
 def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
@@ -423,7 +404,7 @@ def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
     It is one, as long as nobody stored two.
     """
     statement = _find(place.view.shape, place.scope)
-    return [memory_from_row(row) for row in statement.rows(snapshot, place.params, item_id=item_id)]
+    return statement.mapped(memory_from_row, snapshot, place.params, item_id=item_id)
 
 
 @prepared
@@ -439,14 +420,14 @@ def count(snapshot: Snapshot, place: ItemPlace) -> int:
 
 @prepared
 def _select(
-    view: View, scope: Scope, asked: tuple[_Asked, ...], order: SortOrder, limit: int | None
+    view: View, scope: Scope, terms: tuple[_BoundTerm, ...], order: SortOrder, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
-    found = sa.select(m.c.pk).where(_in_place(view, scope, m))
-    found = found.where(*(condition for one in asked for condition in one.conditions(m)))
-    found = found.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
-    return found.limit(limit)
+    query = sa.select(m.c.pk).where(_in_place(view, scope, m))
+    query = query.where(*(condition for term in terms for condition in term.conditions(m)))
+    query = query.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
+    return query.limit(limit)
 
 
 def select(
@@ -463,9 +444,9 @@ def select(
         while there are such terms, ``limit`` is left to the caller.
     """
     condition = ItemFilter(terms)
-    most = None if condition.rest else limit
-    statement = _select(place.view.shape, place.scope, condition.asked, order, most)
-    # The keys alone: rows that nobody comes to read are never read.
+    bound = None if condition.rest else limit
+    statement = _select(place.view.shape, place.scope, condition.asked, order, bound)
+    # The keys alone: rows are read only when they are iterated over.
     keys = statement.column(snapshot, place.params | condition.params)
     return _in_order(snapshot, keys), condition.rest
 
@@ -482,7 +463,7 @@ def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
             importance,
-            _time(m),
+            happened_at(m),
             _id(m),
             m.c.pk,
         )
@@ -501,42 +482,33 @@ def next_to_evict(
 
 
 @prepared
-def _some(view: View, scope: Scope, number: int) -> sa.Select[Any]:
+def _next_items(view: View, scope: Scope, number: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    found = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
-    found = found.where(m.c.pk > value("after"), m.c.pk <= value("through"))
-    return found.order_by(m.c.pk).limit(number)
+    query = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
+    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    return query.order_by(m.c.pk).limit(number)
 
 
-def some(
+def next_items(
     snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
     """Return keys and ids of the next memories that are items, by key, up to a last one."""
-    statement = _some(place.view.shape, place.scope, number)
+    statement = _next_items(place.view.shape, place.scope, number)
     return statement.rows(snapshot, place.params, after=after, through=through)
-
-
-@prepared
-def _last_key() -> sa.Select[Any]:
-    return sa.select(sa.func.max(tables.memories.c.pk))
-
-
-def last_key(snapshot: Snapshot) -> int:
-    """Return the key of the newest memory; 0: there is none."""
-    return int(_last_key().scalar(snapshot) or 0)
 
 
 @prepared
 def _of_keys() -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
-    found = _of_memories(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
-    return found.order_by(f.c.key)
+    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    return query.order_by(f.c.key)
 
 
 def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
     for start in range(0, len(pks), ROWS_AT_A_TIME):
-        keys = json.dumps(pks[start : start + ROWS_AT_A_TIME])
-        yield from map(memory_from_row, _of_keys().rows(snapshot, keys=keys))
+        yield from map(
+            memory_from_row, _of_keys().rows(snapshot, keys=pks[start : start + ROWS_AT_A_TIME])
+        )
 
 
 def is_id(text: Any) -> bool:
@@ -554,13 +526,12 @@ def is_id(text: Any) -> bool:
 
 
 # Two indexes hold all types between them: one of four, and one by type.
-_KNOWLEDGE = (MemoryType.FACT, MemoryType.IDENTITY, MemoryType.OBSERVATION, MemoryType.EVENT)
 _KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_status"
-_OTHERS = tuple(each for each in MemoryType if each not in _KNOWLEDGE)
+_OTHERS = tuple(memory_type for memory_type in MemoryType if memory_type not in KNOWLEDGE)
 
 
-def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
-    """Return whether one task or project holds a memory."""
+def _in_task_or_project(narrowed: FilterShape, m: sa.FromClause) -> Column:
+    """Return whether a memory belongs to one task or project."""
     return sa.and_(
         m.c.scope == value("tier_scope"),
         m.c.scope_id == value("tier_scope_id"),
@@ -571,35 +542,31 @@ def _is_held(narrowed: FilterShape, m: sa.FromClause) -> Column:
     )
 
 
-def _shown(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
+def _memory_query(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*narrowed.view.memory_columns(m))
-
-
-def _by_importance(m: sa.FromClause) -> tuple[Column, ...]:
-    return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
 
 
 @prepared
 def _first(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    held = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return held.order_by(_time(m), m.c.pk).limit(limit)
+    query = _memory_query(narrowed, m).where(_in_task_or_project(narrowed, m))
+    return query.order_by(happened_at(m), m.c.pk).limit(limit)
 
 
 @prepared
 def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    held = sa.select(n.c.pk).where(_is_held(narrowed, n)).limit(each_end)
-    orders = ((_time(n), n.c.pk), (_time(n).desc(), n.c.pk.desc()))
-    ends = (sa.select(held.order_by(*order).subquery().c.pk) for order in orders)
-    found = _shown(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
-    return found.order_by(_time(m), m.c.pk)
+    keys = sa.select(n.c.pk).where(_in_task_or_project(narrowed, n)).limit(each_end)
+    orders = ((happened_at(n), n.c.pk), (happened_at(n).desc(), n.c.pk.desc()))
+    ends = (sa.select(keys.order_by(*order).subquery().c.pk) for order in orders)
+    query = _memory_query(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
+    return query.order_by(happened_at(m), m.c.pk)
 
 
 def first_and_last(
     snapshot: Snapshot, narrowing: RecallFilter, scope: Scope, scope_id: str, limit: int
 ) -> list[Memory]:
-    """Return what a task or project holds, in time order; of more the first and the last half.
+    """Return the memories of a task or project in time order; of many the first and last half.
 
     Args:
         limit: memories at most, >= 2.
@@ -616,8 +583,8 @@ def first_and_last(
 @prepared
 def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    held = _shown(narrowed, m).where(_is_held(narrowed, m))
-    return held.order_by(*_by_importance(m)).limit(limit)
+    query = _memory_query(narrowed, m).where(_in_task_or_project(narrowed, m))
+    return query.order_by(*by_importance(m)).limit(limit)
 
 
 @prepared
@@ -625,8 +592,8 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Left to itself the planner gathers the four types one by one and sorts them all.
     ways = [
-        (_KNOWLEDGE_INDEX, n.c.type.in_(_KNOWLEDGE)),
-        *((_TYPE_INDEX, n.c.type == each) for each in _OTHERS),
+        (_KNOWLEDGE_INDEX, n.c.type.in_(KNOWLEDGE)),
+        *((_TYPE_INDEX, n.c.type == memory_type) for memory_type in _OTHERS),
     ]
     legs = (
         sa.select(n.c.pk, n.c.importance, n.c.created_at)
@@ -638,14 +605,14 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
             n.c.scope == Scope.GLOBAL,
             narrowed.where(n),
         )
-        .order_by(*_by_importance(n))
+        .order_by(*by_importance(n))
         .limit(limit)
         .subquery()
         for index, of_type in ways
     )
     leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
-    first = sa.select(leg.c.pk).order_by(*_by_importance(leg)).limit(limit)
-    return _shown(narrowed, m).where(m.c.pk.in_(first)).order_by(*_by_importance(m))
+    first = sa.select(leg.c.pk).order_by(*by_importance(leg)).limit(limit)
+    return _memory_query(narrowed, m).where(m.c.pk.in_(first)).order_by(*by_importance(m))
 
 
 def most_important(
@@ -655,37 +622,37 @@ def most_important(
     scope_id: str | None,
     limit: int,
 ) -> list[Memory]:
-    """Return what a scope holds, the most important first, then the newest."""
+    """Return the memories of a scope, the most important first, then the newest."""
     build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
     values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
     # The limit is written out: with one that is bound, more rows are sorted.
-    rows = build(narrowing.shape, limit).rows(snapshot, narrowing.params, **values)
-    return [memory_from_row(row) for row in rows]
+    return build(narrowing.shape, limit).mapped(
+        memory_from_row, snapshot, narrowing.params, **values
+    )
 
 
 @prepared
 def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
-    f, m = listed("tier_ids", "f"), tables.memories.alias("m")
-    found = _shown(narrowed, m).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(narrowed.where(m))
+    m, joined = memories_listed("tier_ids")
+    return _memory_query(narrowed, m).select_from(joined).where(narrowed.where(m))
 
 
 def by_ids(
     snapshot: Snapshot, narrowing: RecallFilter, memory_ids: Collection[str]
 ) -> list[Memory]:
-    """Return those of ``memory_ids`` that pass, in their order."""
+    """Return the memories that pass, in the order of ``memory_ids``."""
     if not memory_ids:
         return []
-    ids = json.dumps(list(memory_ids))
-    rows = _by_ids(narrowing.shape).rows(snapshot, narrowing.params, tier_ids=ids)
-    return [memory_from_row(row) for row in rows]
+    return _by_ids(narrowing.shape).mapped(
+        memory_from_row, snapshot, narrowing.params, tier_ids=memory_ids
+    )
 
 
 # What became of a memory that was promoted.
 
 
 def item_id_of(memory_id: str) -> str:
-    """The item id of what a memory is promoted to: there can be only one such in a place.
+    """Return the item id of the promoted copy of a memory: there is only one in a place.
 
     It is made from the memory's own id, and does not tell that to those who may not see it.
     """
@@ -693,7 +660,7 @@ def item_id_of(memory_id: str) -> str:
 
 
 @prepared
-def _of() -> sa.Select[Any]:
+def _promotions_of() -> sa.Select[Any]:
     m, d = tables.memories.alias("m"), tables.derivations.alias("d")
     derived = (d.c.memory_id == m.c.memory_id, d.c.derived_from_id == value("memory_id"))
     return (
@@ -708,22 +675,22 @@ def _of() -> sa.Select[Any]:
     )
 
 
-def of(
+def promotions_of(
     snapshot: Snapshot, memory_id: str, scope: Scope, scope_id: str | None
 ) -> list[tuple[str, MemoryStatus]]:
-    """Ids and statuses of what a memory was promoted to in one place, the latest first.
+    """Return ids and statuses of the promoted copies of a memory in one place, latest first.
 
     Anybody may give an item such an id, or put another item in its place: what was promoted is
     derived from the memory, too.
     """
-    found = _of().rows(
+    rows = _promotions_of().rows(
         snapshot,
         item_id=item_id_of(memory_id),
         scope=scope.value,
         scope_id=scope_id,
         memory_id=memory_id,
     )
-    return [(one, MemoryStatus(status)) for one, status in found]
+    return [(promoted_id, MemoryStatus(status)) for promoted_id, status in rows]
 
 
 # What one agent keeps for itself: which of its items are stored, and which are to go.
@@ -752,19 +719,19 @@ class AgentMemoryFilter:
 def _items() -> sa.Select[Any]:
     m = tables.memories
     own = (m.c.agent_id == value("agent_id"), m.c.status == MemoryStatus.ACTIVE)
-    named = sa.select(m.c.item_id, m.c.memory_id).where(*own, among(m.c.item_id, "item_ids"))
-    return named.order_by(m.c.pk.desc())
+    query = sa.select(m.c.item_id, m.c.memory_id).where(*own, among(m.c.item_id, "item_ids"))
+    return query.order_by(m.c.pk.desc())
 
 
 def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str]) -> dict[str, str]:
     """Return memory ids of the agent's active memories that bear these item ids, by item id."""
-    found = _items().rows(snapshot, agent_id=agent_id, item_ids=json.dumps(list(item_ids)))
+    rows = _items().rows(snapshot, agent_id=agent_id, item_ids=item_ids)
     # Of two the older one, which comes last.
-    return dict(found)
+    return dict(rows)
 
 
 @prepared
-def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
+def _items_of_agent(names: frozenset[str]) -> sa.Select[Any]:
     m = tables.memories
     narrower = {
         "before": m.c.created_at < value("before"),
@@ -779,23 +746,22 @@ def _items_of_agent(given: frozenset[str]) -> sa.Select[Any]:
             m.c.agent_id == value("agent_id"),
             m.c.status.in_([MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]),
             among(m.c.sensitivity, "sensitivities"),
-            *(condition for name, condition in narrower.items() if name in given),
+            *(condition for name, condition in narrower.items() if name in names),
         )
         .order_by(m.c.pk)
     )
 
 
 def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
-    """Return the ids of what was not taken back, oldest first."""
-    shown = [each.value for each in Sensitivity if each.level <= own.clearance.level]
+    """Return the ids of the agent's memories that are not retracted, oldest first."""
     narrower = {
         "before": own.before,
         "scope": None if own.scope is None else own.scope.value,
         "session_id": own.session_id,
         "project_id": own.project_id,
-        "memory_ids": None if own.memory_ids is None else json.dumps(own.memory_ids),
+        "memory_ids": own.memory_ids,
     }
-    given = frozenset(name for name, held in narrower.items() if held is not None)
-    return _items_of_agent(given).column(
-        snapshot, narrower, agent_id=own.agent_id, sensitivities=json.dumps(shown)
+    names = frozenset(name for name, bound in narrower.items() if bound is not None)
+    return _items_of_agent(names).column(
+        snapshot, narrower, agent_id=own.agent_id, sensitivities=up_to(own.clearance)
     )

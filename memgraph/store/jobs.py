@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, RejectedItem, Trigger
+from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
 from memgraph.store import metadata, tables
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -23,7 +23,7 @@ SLACK_MS = 10_000
 
 
 def _is_live() -> Column:
-    """Return whether a lease holds; it binds ``wall_ms``."""
+    """Return whether a lease is valid; it binds ``wall_ms``."""
     # One from the future was written by a clock that was ahead: it must not hold until that date.
     lease, wall_ms = tables.leases.c, value("wall_ms")
     return (lease.expires_at > wall_ms) & (
@@ -53,11 +53,11 @@ def acquire(
     Returns:
         None: it is taken; else who has it.
     """
-    held: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
-    if held is None:
-        taken = {"acquired_at": wall_ms, "expires_at": wall_ms + lease_ms}
-        _take().write(transaction, taken, name=name, holder=holder)
-    return held
+    current: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
+    if current is None:
+        times = {"acquired_at": wall_ms, "expires_at": wall_ms + lease_ms}
+        _take().write(transaction, times, name=name, holder=holder)
+    return current
 
 
 @prepared
@@ -84,7 +84,7 @@ def _release() -> sa.Delete:
 
 
 def release(transaction: Transaction, name: str, holder: str) -> None:
-    """Give a lease back; one that is another's by now is left alone."""
+    """Release a lease, unless another holder has it by now."""
     _release().write(transaction, name=name, holder=holder)
 
 
@@ -93,24 +93,14 @@ def _sweep() -> sa.Delete:
     return sa.delete(tables.leases).where(~_is_live())
 
 
-def sweep(transaction: Transaction, *, wall_ms: int) -> None:
-    """Drop what has expired, or is from the future."""
+def remove_expired(transaction: Transaction, *, wall_ms: int) -> None:
+    """Remove leases that have expired or are from the future."""
     _sweep().write(transaction, wall_ms=wall_ms)
 
 
 _FIELDS = (
-    "run_id",
-    "job",
-    "trigger",
-    "due_at",
-    "started_at",
-    "ended_at",
-    "state",
-    "holder",
-    "counts",
-    "rejected",
-    "error_code",
-    "reason",
+    *("run_id", "job", "trigger", "due_at", "started_at", "ended_at", "state", "holder"),
+    *("counts", "rejected", "error_code", "reason"),
 )
 
 
@@ -122,8 +112,8 @@ def _is_running() -> Column:
     return tables.job_runs.c.state == JobState.RUNNING
 
 
-def _is_left() -> Column:
-    """Return whether nobody works on a run that is not ended; it binds ``wall_ms``."""
+def _is_orphaned() -> Column:
+    """Return whether an unfinished run has no holder; it binds ``wall_ms``."""
     # Whoever is at work renews a lease.
     at_work = sa.select(tables.leases.c.holder).where(_is_live())
     return _is_running() & tables.job_runs.c.holder.not_in(at_work)
@@ -168,10 +158,10 @@ def begin(
 @prepared
 def _end() -> sa.Update:
     run = tables.job_runs
-    told = {name: value(f"its_{name}") for name in (*_FIELDS[5:7], *_FIELDS[8:11])}
+    outcome = {name: value(f"its_{name}") for name in (*_FIELDS[5:7], *_FIELDS[8:11])}
     reason = sa.func.coalesce(value("its_reason"), run.c.reason)
     ended = sa.update(run).where(run.c.run_id == value("run"), _is_running())
-    return ended.values(told | {"reason": reason})
+    return ended.values(outcome | {"reason": reason})
 
 
 def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int) -> bool:
@@ -182,7 +172,7 @@ def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: i
         its_ended_at=ended_at,
         its_state=report.state.value,
         its_counts=json_text(report.counts),
-        its_rejected=json_text([each.model_dump() for each in report.rejected]),
+        its_rejected=json_text([item.model_dump() for item in report.rejected]),
         its_error_code=report.error_code,
         its_reason=report.reason,
     )
@@ -190,39 +180,43 @@ def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: i
 
 
 @prepared
-def _some_running(left: bool) -> sa.Select[Any]:
-    return sa.select(tables.job_runs.c.run_id).where(_is_left() if left else _is_running()).limit(1)
+def _any_running(orphaned: bool) -> sa.Select[Any]:
+    return (
+        sa.select(tables.job_runs.c.run_id)
+        .where(_is_orphaned() if orphaned else _is_running())
+        .limit(1)
+    )
 
 
-def some_running(snapshot: Snapshot) -> bool:
-    """Return whether something is at work, so far as is recorded."""
-    return _some_running(left=False).row(snapshot) is not None
+def is_any_running(snapshot: Snapshot) -> bool:
+    """Return whether a run is recorded as running."""
+    return _any_running(orphaned=False).row(snapshot) is not None
 
 
-def some_left(snapshot: Snapshot, *, wall_ms: int) -> bool:
-    """Return whether there are runs that nobody works on any more."""
-    return _some_running(left=True).row(snapshot, wall_ms=wall_ms) is not None
+def has_orphaned(snapshot: Snapshot, *, wall_ms: int) -> bool:
+    """Return whether there are unfinished runs without a holder."""
+    return _any_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
 
 
 @prepared
-def _abandon_left() -> sa.Update:
+def _abandon_orphaned() -> sa.Update:
     run = tables.job_runs
     abandoned = {
         "ended_at": greatest(run.c.started_at, value("at")),
         "state": JobState.ABANDONED,
         "error_code": LEASE_LOST,
     }
-    return sa.update(run).where(_is_left()).values(abandoned)
+    return sa.update(run).where(_is_orphaned()).values(abandoned)
 
 
-def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> int:
-    """Close the runs whose holder has no lease any more; gives how many there were.
+def abandon_orphaned(transaction: Transaction, *, at: int, wall_ms: int) -> int:
+    """Mark runs without a holder as abandoned; return how many.
 
     Args:
         at: when they are said to have ended, on the orchestrator's clock.
         wall_ms: decides which leases have expired.
     """
-    return _abandon_left().write(transaction, at=at, wall_ms=wall_ms)
+    return _abandon_orphaned().write(transaction, at=at, wall_ms=wall_ms)
 
 
 @prepared
@@ -242,8 +236,8 @@ def _latest() -> sa.Select[Any]:
 
 
 def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
-    """Return runs, the one that began last first."""
-    return [_run(row) for row in _latest().rows(snapshot, limit=limit)]
+    """Return runs, the latest first."""
+    return _latest().mapped(_run, snapshot, limit=limit)
 
 
 @prepared
@@ -255,7 +249,7 @@ def _ended_since() -> sa.Select[Any]:
 
 def ended_since(snapshot: Snapshot, run_id: str, limit: int) -> list[JobRun]:
     """Return ended runs that began after another, in the order in which they began."""
-    return [_run(row) for row in _ended_since().rows(snapshot, run_id=run_id, limit=limit)]
+    return _ended_since().mapped(_run, snapshot, run_id=run_id, limit=limit)
 
 
 @prepared
@@ -280,32 +274,32 @@ def _of_moment() -> sa.Select[Any]:
 
 def of_moment(snapshot: Snapshot, job: JobName, due_at: int) -> list[JobRun]:
     """Return the runs for one moment of the schedule, in the order in which they began."""
-    return [_run(row) for row in _of_moment().rows(snapshot, job=job.value, due_at=due_at)]
+    return _of_moment().mapped(_run, snapshot, job=job.value, due_at=due_at)
 
 
 @prepared
 def _latest_due_at() -> sa.Select[Any]:
     run = tables.job_runs.c
-    # What a clock wrote that was ahead must not stand for the moments until then.
+    # A run recorded by a clock that was ahead must not count for earlier moments.
     due = sa.select(sa.func.max(run.due_at)).where(run.job == value("job"))
     return due.where(run.due_at <= value("now"))
 
 
 def latest_due_at(snapshot: Snapshot, job: JobName, now_ms: int) -> int | None:
     """Return the last moment of the schedule until now for which a job was begun."""
-    found: int | None = _latest_due_at().scalar(snapshot, job=job.value, now=now_ms)
-    return found
+    due_at: int | None = _latest_due_at().scalar(snapshot, job=job.value, now=now_ms)
+    return due_at
 
 
 @prepared
-def _some_ahead() -> sa.Select[Any]:
+def _any_ahead() -> sa.Select[Any]:
     run = tables.job_runs.c
     return sa.select(run.run_id).where(run.due_at > value("now")).limit(1)
 
 
-def some_ahead(snapshot: Snapshot, now_ms: int) -> bool:
-    """Return whether there are runs for moments that are still to come."""
-    return _some_ahead().row(snapshot, now=now_ms) is not None
+def is_any_ahead(snapshot: Snapshot, now_ms: int) -> bool:
+    """Return whether there are runs for future moments."""
+    return _any_ahead().row(snapshot, now=now_ms) is not None
 
 
 @prepared
@@ -316,7 +310,7 @@ def _last_ended() -> sa.Select[Any]:
 
 
 def last_ended(snapshot: Snapshot, job: JobName, now_ms: int) -> JobRun | None:
-    """Return the last run that was done or failed; those from the future count as the oldest."""
+    """Return the last run that is done or failed; runs from the future count as the oldest."""
     row = _last_ended().row(snapshot, job=job.value, now=now_ms)
     return None if row is None else _run(row)
 
@@ -328,7 +322,7 @@ def _prune() -> sa.Delete:
     last_due = sa.select(sa.func.max(latest.c.due_at)).where(
         latest.c.job == run.c.job, latest.c.due_at <= value("now")
     )
-    # Of the last moment of each job nothing is dropped: it says what is still owed.
+    # Runs of each job's last due moment stay: they show what is still to be caught up.
     is_last = run.c.due_at.is_not_distinct_from(last_due.correlate(run).scalar_subquery())
     return sa.delete(run).where(
         ~_is_running(),
@@ -352,21 +346,10 @@ def made_at(snapshot: Snapshot) -> int:
 
 
 def _run(row: Sequence[Any]) -> JobRun:
+    fields = dict(zip(_FIELDS, row, strict=True))
     try:
-        return JobRun(
-            run_id=row[0],
-            job=JobName(row[1]),
-            trigger=row[2],
-            due_at=row[3],
-            started_at=row[4],
-            ended_at=row[5],
-            state=JobState(row[6]),
-            holder=row[7],
-            counts=json.loads(row[8]),
-            rejected=tuple(RejectedItem(**each) for each in json.loads(row[9])),
-            error_code=row[10],
-            reason=row[11],
-        )
+        fields |= {name: json.loads(fields[name]) for name in ("counts", "rejected")}
+        return JobRun(**fields)
     # What pydantic finds wrong is a ValueError, too.
     except (ValueError, TypeError) as error:
         raise unreadable("job run", row[0]) from error

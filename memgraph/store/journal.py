@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -47,8 +47,8 @@ def chain_hash(
     Args:
         key: of a keyed journal: HMAC-SHA256 takes the place of SHA-256.
     """
-    said = [seq, at, actor, action, subject, details]
-    sealed = compact_array(said if state is None else [*said, state])
+    fields = [seq, at, actor, action, subject, details]
+    sealed = compact_array(fields if state is None else [*fields, state])
     text = f"{previous}\n{sealed}".encode()
     return (
         hashlib.sha256(text).hexdigest() if key is None else hmac.digest(key, text, "sha256").hex()
@@ -58,17 +58,17 @@ def chain_hash(
 @prepared
 def _last_two() -> sa.Select[Any]:
     log = tables.audit_log
-    said = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(log.c.hash, *said, log.c.state).order_by(log.c.seq.desc()).limit(2)
+    fields = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    return sa.select(log.c.hash, *fields, log.c.state).order_by(log.c.seq.desc()).limit(2)
 
 
 def is_keyed(snapshot: Snapshot, key: bytes) -> bool:
-    """Return whether the last entry is sealed with a key; so is an empty journal."""
-    found = _last_two().rows(snapshot)
-    if not found:
+    """Return whether the last entry is sealed with a key; True for an empty journal."""
+    rows = _last_two().rows(snapshot)
+    if not rows:
         return True
-    previous = found[1][0] if len(found) > 1 else ""
-    return bool(chain_hash(previous, *found[0][1:], key=key) == found[0][0])
+    previous = rows[1][0] if len(rows) > 1 else ""
+    return bool(chain_hash(previous, *rows[0][1:], key=key) == rows[0][0])
 
 
 @prepared
@@ -80,7 +80,7 @@ def _of_entry(name: str) -> sa.Select[Any]:
 def append_seal(
     transaction: Transaction, state: str, *, action: str = SEAL, key: bytes | None = None
 ) -> None:
-    """Add an entry that tells a state and nothing else, at the moment of the one before it."""
+    """Append an entry with a state alone, at the time of the entry before it."""
     seq, last = head(transaction)
     at = _of_entry("at").scalar(transaction, seq=seq) or 0
     entry = (seq + 1, at, "memgraph", action, None, "{}")
@@ -90,12 +90,12 @@ def append_seal(
 @prepared
 def _sealed_state() -> sa.Select[Any]:
     log = tables.audit_log
-    told = sa.select(log.c.state).where(log.c.state.is_not(None))
-    return told.order_by(log.c.seq.desc()).limit(1)
+    query = sa.select(log.c.state).where(log.c.state.is_not(None))
+    return query.order_by(log.c.seq.desc()).limit(1)
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
-    """Return the state that the journal told last; None: it told none yet."""
+    """Return the last state in the journal; None: there is none yet."""
     state: str | None = _sealed_state().scalar(snapshot)
     return state
 
@@ -113,8 +113,8 @@ def head(snapshot: Snapshot) -> tuple[int, str]:
 
 def hash_of(snapshot: Snapshot, seq: int) -> str | None:
     """Return the seal of one entry; None: there is no such entry."""
-    found: str | None = _of_entry("hash").scalar(snapshot, seq=seq)
-    return found
+    seal: str | None = _of_entry("hash").scalar(snapshot, seq=seq)
+    return seal
 
 
 @prepared
@@ -125,50 +125,35 @@ def _author_of() -> sa.Select[Any]:
 
 
 def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
-    """Return who stored a memory; None: its journal does not tell."""
+    """Return the actor who stored a memory; None: the journal does not record it."""
     actor: str | None = _author_of().scalar(snapshot, id=memory_id)
     return actor
 
 
+@prepared
+def _authors_of_turns() -> sa.Select[Any]:
+    fact, turn = tables.memories.alias("m"), tables.memories.alias("t")
+    s, d, a = tables.sources, tables.derivations, tables.audit_log
+    stored = (a.c.subject == turn.c.memory_id) & (a.c.action == "remember")
+    turns = fact.join(s, s.c.source_id == fact.c.source_id)
+    turns = turns.join(d, d.c.memory_id == fact.c.memory_id)
+    turns = turns.join(turn, turn.c.memory_id == d.c.derived_from_id)
+    return (
+        sa.select(a.c.actor)
+        .distinct()
+        .select_from(turns.outerjoin(a, stored))
+        .where(fact.c.memory_id == value("memory_id"), turn.c.kind == MemoryKind.EPISODE)
+        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
+        .where(s.c.source_type == SourceType.CHANNEL_TRANSCRIPT)
+    )
+
+
 def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
     """Return who stored the turns that a fact was drawn from; empty: from none, or unknown."""
-    fact, turn = tables.memories.alias(), tables.memories.alias()
-    source, ground, entry = tables.sources, tables.derivations, tables.audit_log
-    found = snapshot.execute(
-        sa.select(entry.c.actor)
-        .distinct()
-        .select_from(fact)
-        .join(source, source.c.source_id == fact.c.source_id)
-        .join(ground, ground.c.memory_id == fact.c.memory_id)
-        .join(turn, turn.c.memory_id == ground.c.derived_from_id)
-        .outerjoin(
-            entry, sa.and_(entry.c.subject == turn.c.memory_id, entry.c.action == "remember")
-        )
-        .where(
-            fact.c.memory_id == memory_id,
-            turn.c.kind == MemoryKind.EPISODE,
-            source.c.captured_by == CapturedBy.EXTRACTOR,
-            source.c.source_type == SourceType.CHANNEL_TRANSCRIPT,
-        )
-    )
-    actors = [row[0] for row in found]
+    actors = _authors_of_turns().column(snapshot, memory_id=memory_id)
     return frozenset() if None in actors else frozenset(map(str, actors))
 
 
 def insert(transaction: Transaction, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows of seq, at, actor, action, subject, details, hash, state."""
     _insert(transaction, rows)
-
-
-def entries(
-    snapshot: Snapshot,
-    *,
-    subject: str | None = None,
-    after: int = 0,
-    limit: int | None = None,
-) -> Iterator[sa.Row[Any]]:
-    """Yield entries in order, all or those about one memory."""
-    statement = sa.select(tables.audit_log).where(tables.audit_log.c.seq > after)
-    if subject is not None:
-        statement = statement.where(tables.audit_log.c.subject == subject)
-    yield from snapshot.execute(statement.order_by(tables.audit_log.c.seq).limit(limit))

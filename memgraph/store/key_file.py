@@ -1,4 +1,4 @@
-"""The file that holds a server's keys: replaced whole, never half written, read by its owner alone.
+"""The file with a server's keys: replaced as a whole, readable by its owner alone.
 
 It holds digests of secrets of 256 bits: who reads it can show none of them.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from memgraph.errors import InvalidConfig
-from memgraph.store.files import fsync
+from memgraph.paths import KEYS_LOCK_NAME, naming_full_disk
+from memgraph.store.files import FileLock, fsync
 
 VERSION: Final = 1
 MAX_BYTES: Final = 64_000_000
@@ -22,16 +24,16 @@ Stamp = tuple[int, ...]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Differs when the file was replaced or changed, its mode too; None: there is none.
+    """Return a stamp that changes when the file or its mode changes; None: no file.
 
     Raises:
         OSError: nobody can tell.
     """
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -41,21 +43,48 @@ def read(path: Path) -> list[dict[str, Any]]:
         InvalidConfig: it is not a key file, or others than its owner may read or write it.
     """
     try:
-        found = json.loads(own_bytes(path))
+        text = own_bytes(path)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         raise InvalidConfig(f"{path} cannot be read as keys", path=str(path)) from error
-    if not isinstance(found, dict) or found.get("version") != VERSION:
-        raise InvalidConfig(f"{path} has another version", path=str(path))
-    keys = found.get("keys")
-    if not isinstance(keys, list) or not all(isinstance(each, dict) for each in keys):
-        raise InvalidConfig(f"{path} holds no keys", path=str(path))
+    return parsed(text, str(path))
+
+
+def parsed(text: str | bytes, place: str) -> list[dict[str, Any]]:
+    """Return the keys in a text that ``rendered`` made.
+
+    Raises:
+        InvalidConfig: it holds none.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidConfig(f"{place} cannot be read as keys", path=place) from error
+    if not isinstance(content, dict) or content.get("version") != VERSION:
+        raise InvalidConfig(f"{place} is of another version of memgraph", path=place)
+    keys = content.get("keys")
+    if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
+        raise InvalidConfig(
+            f"{place} has no list of keys; restore it or create new keys", path=place
+        )
     return keys
 
 
+def rendered(keys: Sequence[dict[str, Any]], place: str) -> str:
+    """Return the text that holds keys.
+
+    Raises:
+        InvalidConfig: there are more than ``read`` would take.
+    """
+    text = json.dumps({"version": VERSION, "keys": list(keys)}, indent=1)
+    if len(text) > MAX_BYTES:
+        raise InvalidConfig(f"{place} would be over {MAX_BYTES:,} bytes", path=place)
+    return text
+
+
 def own_bytes(path: Path) -> bytes:
-    """Return what a file holds that is its owner's alone.
+    """Return the content of a file that only its owner may read.
 
     A link is not followed, and nothing waits for a pipe's other end.
 
@@ -65,14 +94,14 @@ def own_bytes(path: Path) -> bytes:
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     with os.fdopen(os.open(path, flags), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise InvalidConfig(f"{path} is not a key file", path=str(path))
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise InvalidConfig(
                 f"{path} does not belong to the user of this process", path=str(path)
             )
-        if found.st_mode & OTHERS:
+        if status.st_mode & OTHERS:
             raise InvalidConfig(
                 f"{path} may be read or changed by others; run: chmod 600 {path}", path=str(path)
             )
@@ -80,7 +109,7 @@ def own_bytes(path: Path) -> bytes:
 
 
 def make_folder(path: Path) -> None:
-    """See that the file can lie where it is meant to; before anything else is made there.
+    """Create the folder of the file, before anything else is made there.
 
     Raises:
         InvalidConfig: the folder is another user's, whose server could not read the file.
@@ -98,9 +127,7 @@ def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
     Raises:
         InvalidConfig: there are more keys than ``read`` would take; the file stays as it is.
     """
-    data = json.dumps({"version": VERSION, "keys": list(keys)}, indent=1).encode("ascii")
-    if len(data) > MAX_BYTES:
-        raise InvalidConfig(f"{path} would be over {MAX_BYTES:,} bytes", path=str(path))
+    data = rendered(keys, str(path)).encode("ascii")
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -109,3 +136,31 @@ def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
     fsync(draft)
     draft.replace(path)
     fsync(path.parent)
+
+
+class KeyFile:
+    """The keys under a runtime root."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def stamp(self) -> Stamp | None:
+        return stamp(self.path)
+
+    def read(self) -> list[dict[str, Any]]:
+        return read(self.path)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let nobody else change the keys for the time of the block."""
+        # First: a lock file of another user would keep the server's own one out.
+        make_folder(self.path)
+        lock = FileLock(self.path.with_name(KEYS_LOCK_NAME))
+        with naming_full_disk(self.path.parent), lock.held():
+            yield
+
+    def write(self, keys: Sequence[dict[str, Any]]) -> None:
+        write(self.path, keys)

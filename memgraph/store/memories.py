@@ -1,4 +1,4 @@
-"""Rows of ``memories`` and what belongs to one: its source, status history and derivations.
+"""Rows of ``memories`` with their sources, status history and derivations.
 
 Every function works on a snapshot or transaction that the caller holds.
 """
@@ -6,11 +6,10 @@ Every function works on a snapshot or transaction that the caller holds.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -19,9 +18,10 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
+from memgraph.store.conditions import beginning, is_unexpired, memory_fields
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
 from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -38,7 +38,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import View
+from memgraph.store.visibility import ACTIVE, View, params_of, shape_of, shown_by
 
 _SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
@@ -67,7 +67,7 @@ class TurnIdentity(NamedTuple):
 
 
 class MemoryIdentity(NamedTuple):
-    """The identity of a memory with some content; enums are given by value."""
+    """The identity of a memory with some content; enums are values."""
 
     memory_id: str
     content_hash: str
@@ -85,9 +85,9 @@ def _last_pk() -> sa.Select[Any]:
     return sa.select(sa.func.max(tables.memories.c.pk))
 
 
-def next_pk(snapshot: Snapshot) -> int:
-    """Return the key of the next row; the caller holds the only write transaction."""
-    return int(_last_pk().scalar(snapshot) or 0) + 1
+def last_pk(snapshot: Snapshot) -> int:
+    """Return the key of the newest memory; 0: there is none."""
+    return int(_last_pk().scalar(snapshot) or 0)
 
 
 def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
@@ -97,15 +97,16 @@ def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
 
 @lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
-    """Return the id of a source, made from what it says: equal sources are one row."""
-    said = json_text(source.model_dump(mode="json"))
-    return "src_" + hashlib.sha256(said.encode()).hexdigest()[:32]
+    """Return the id of a source, derived from its fields: equal sources are one row."""
+    fields = json_text(source.model_dump(mode="json"))
+    return "src_" + hashlib.sha256(fields.encode()).hexdigest()[:32]
 
 
-def insert_sources(transaction: Transaction, given: Mapping[str, Source]) -> None:
-    """Store what is not there yet, by ``source_id``."""
+def insert_sources(transaction: Transaction, sources: Mapping[str, Source]) -> None:
+    """Store sources that are not stored yet, by ``source_id``."""
     _insert_source(
-        transaction, [(key, *each.model_dump(mode="json").values()) for key, each in given.items()]
+        transaction,
+        [(key, *source.model_dump(mode="json").values()) for key, source in sources.items()],
     )
 
 
@@ -125,18 +126,18 @@ def insert_derivations(
 
 
 @prepared
-def _same_content(named: bool) -> sa.Select[Any]:
+def _same_content(by_item_id: bool) -> sa.Select[Any]:
     m = tables.memories
     # Thousands of items may say the same; few have the same name: then the index of names is used.
-    content_hash = unindexed(m.c.content_hash) if named else m.c.content_hash
+    content_hash = unindexed(m.c.content_hash) if by_item_id else m.c.content_hash
     return (
         sa.select(*(m.c[name] for name in MemoryIdentity._fields))
         .where(
             among(content_hash, "hashes"),
-            among(m.c.item_id, "item_ids") if named else m.c.item_id.is_(None),
+            among(m.c.item_id, "item_ids") if by_item_id else m.c.item_id.is_(None),
             m.c.status == MemoryStatus.ACTIVE,
             m.c.kind != MemoryKind.EPISODE,
-            m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+            is_unexpired(m),
         )
         .order_by(m.c.pk)
     )
@@ -150,7 +151,7 @@ def same_content(
     item_ids: Sequence[str] | None = None,
     at: int,
 ) -> list[MemoryIdentity]:
-    """Return active memories but turns whose content hash is one of ``hashes``, oldest first.
+    """Return active memories, without turns, whose content hash is one of ``hashes``, oldest first.
 
     ``view`` None: all of them. What is valid no more ``at`` that time is not among them: it says
     nothing of now.
@@ -160,13 +161,13 @@ def same_content(
     """
     if not hashes:
         return []
-    values = {"hashes": json.dumps(list(hashes)), "item_ids": json.dumps(list(item_ids or ()))}
+    values = {"hashes": hashes, "item_ids": item_ids or ()}
     rows = _same_content(item_ids is not None).rows(snapshot, values, at=at)
-    found = [MemoryIdentity._make(row) for row in rows]
+    identities = [MemoryIdentity._make(row) for row in rows]
     if view is None:
-        return found
-    seen = existing_ids(snapshot, [one.memory_id for one in found], view)
-    return [one for one in found if one.memory_id in seen]
+        return identities
+    visible = existing_ids(snapshot, [identity.memory_id for identity in identities], view)
+    return [identity for identity in identities if identity.memory_id in visible]
 
 
 @prepared
@@ -187,41 +188,53 @@ def same_turns(
     """Return the turns stored under these (session, turn id), by all that makes two one."""
     if not turns:
         return {}
-    found = _same_turns().rows(snapshot, turns=json.dumps(list(turns)))
-    seen = existing_ids(snapshot, [row[-1] for row in found], view)
-    return {TurnIdentity(*row[:-1]): row[-1] for row in found if row[-1] in seen}
+    rows = _same_turns().rows(snapshot, turns=turns)
+    visible = existing_ids(snapshot, [row[-1] for row in rows], view)
+    return {TurnIdentity(*row[:-1]): row[-1] for row in rows if row[-1] in visible}
 
 
 @prepared
-def _existing(view: View | None) -> sa.Select[Any]:
+def _existing(view: View | None, statuses: frozenset[MemoryStatus]) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    return sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), _seen(view, m))
+    ids = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), shown_by(view, m))
+    return ids.where(m.c.status.in_(sorted(statuses))) if statuses else ids
 
 
-def _seen(view: View | None, m: sa.FromClause) -> Column:
-    return sa.true() if view is None else view.where(m)
+def existing_ids(
+    snapshot: Snapshot,
+    ids: Collection[str],
+    view: View | None = None,
+    *,
+    statuses: frozenset[MemoryStatus] = frozenset(),
+) -> set[str]:
+    """Return the ids that are stored and visible.
 
-
-def existing_ids(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> set[str]:
-    """Return those of ``ids`` that are stored and visible; None: whoever looks."""
+    Args:
+        view: None: of all memories.
+        statuses: only memories that have one of these now; empty: any.
+    """
     if not ids:
         return set()
-    statement = _existing(None if view is None else view.shape)
-    values = {} if view is None else view.params
-    return set(statement.column(snapshot, values, ids=json.dumps(list(ids))))
+    statement = _existing(shape_of(view), statuses)
+    return set(statement.column(snapshot, params_of(view), ids=ids))
+
+
+def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
+    """Return the ids that are stored and active."""
+    return existing_ids(snapshot, ids, statuses=ACTIVE)
 
 
 def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> None:
     """Raise NotFound where one is not there, or not visible; both sound the same."""
-    found = existing_ids(snapshot, ids, view)
+    existing = existing_ids(snapshot, ids, view)
     for memory_id in ids:
-        if memory_id not in found:
+        if memory_id not in existing:
             raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
 
 
-def is_short(given: object) -> bool:
-    """Tell whether something looks like the short id that a prompt cites a memory by."""
-    return isinstance(given, str) and _SHORT_ID.fullmatch(given) is not None
+def is_short(text: object) -> bool:
+    """Return whether a text looks like the short id that a prompt cites a memory by."""
+    return isinstance(text, str) and _SHORT_ID.fullmatch(text) is not None
 
 
 @prepared
@@ -236,14 +249,19 @@ def _whole_ids(view: View) -> sa.Select[Any]:
     )
 
 
-def whole_ids(snapshot: Snapshot, given: Sequence[str], view: View) -> list[str]:
-    """Return the ids that short ones stand for, in order; any other text as it is.
+def full_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
+    """Return the full ids of short ones, in order; any other text unchanged.
 
     A short id that several visible memories have, or none, stays as it is: there is no such memory.
     """
-    short = json.dumps(sorted({one for one in given if is_short(one)}))
-    whole = dict(_whole_ids(view.shape).rows(snapshot, view.params, short=short))
-    return [whole.get(one, one) for one in given]
+    full_ids = dict(
+        _whole_ids(view.shape).rows(
+            snapshot,
+            view.params,
+            short=sorted({memory_id for memory_id in ids if is_short(memory_id)}),
+        )
+    )
+    return [full_ids.get(memory_id, memory_id) for memory_id in ids]
 
 
 def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
@@ -255,64 +273,19 @@ def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
 @prepared
 def _get_many() -> sa.Select[Any]:
     m = tables.memories
-    found = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
-    return found.where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
+    return memory_fields(m).where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
 
 
 def get_many(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
     """Return memories in the order of their keys; unknown ids are left out."""
-    return [memory_from_row(row) for row in _get_many().rows(snapshot, ids=json.dumps(list(ids)))]
+    return _get_many().mapped(memory_from_row, snapshot, ids=ids)
 
 
 def set_status(
     transaction: JournalledTransaction, memory_id: str, status: MemoryStatus, *, reason: str | None
 ) -> None:
-    """Change a status, its history and the index; the old period ends where the new one begins.
-
-    ``valid_until`` becomes the end of an active memory unless it had one, and is open again when
-    the memory returns; an end that was given with the memory stays. A memory that returns to being
-    active counts as accessed: someone asked for it, and its decay begins anew.
-    """
-    open_period = sa.and_(
-        tables.statuses.c.memory_id == memory_id, tables.statuses.c.until.is_(None)
-    )
-    # A clock that was set back must not let a period begin before the one that it ends.
-    last = transaction.execute(sa.select(tables.statuses.c.since).where(open_period)).scalar()
-    at = max(transaction.at, last or transaction.at)
-    transaction.execute(sa.update(tables.statuses).where(open_period).values(until=at))
-    insert_statuses(
-        transaction,
-        [
-            {
-                "memory_id": memory_id,
-                "status": status.value,
-                "since": at,
-                "until": None,
-                "actor": transaction.actor,
-                "reason": reason,
-            }
-        ],
-    )
-    end: sa.ColumnElement[Any] = tables.memories.c.valid_until
-    accessed: sa.ColumnElement[Any] = tables.memories.c.last_accessed_at
-    if status is MemoryStatus.ACTIVE:
-        history = tables.statuses.c
-        ends = sa.select(history.since).where(
-            history.memory_id == memory_id, history.status != MemoryStatus.ACTIVE
-        )
-        end = sa.case((end.in_(ends), sa.null()), else_=end)
-        accessed = greatest(sa.func.coalesce(accessed, at), sa.literal(at))
-    else:
-        end = sa.func.coalesce(end, at)
-    update(
-        transaction,
-        memory_id,
-        status=status,
-        updated_at=at,
-        valid_until=end,
-        last_accessed_at=accessed,
-    )
-    embeddings.index(transaction).refresh([memory_id])
+    """Change the status of one memory; see ``set_statuses``."""
+    set_statuses(transaction, [memory_id], status, reason=reason)
 
 
 def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
@@ -336,7 +309,8 @@ class MemoryFilter:
     """A filter of memories; an empty field leaves nothing out.
 
     ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
-    ``statuses``: as they are shown; what is erased is of no other, whatever the time.
+    ``statuses``: as they are shown; what is erased is of no other, whatever the time. ``since`` and
+    ``until``: stored between them, both included, milliseconds.
     """
 
     memory_ids: tuple[str, ...] = ()
@@ -345,38 +319,39 @@ class MemoryFilter:
     tags: tuple[str, ...] = ()
     session_id: str | None = None
     before: str | None = None
-    statuses: frozenset[ShownStatus] = frozenset()
+    statuses: frozenset[MemoryStatus] = frozenset()
+    since: int | None = None
+    until: int | None = None
+    source_path: str | None = None
 
     def stored(self, as_of: int | None) -> frozenset[MemoryStatus] | None:
-        """Return the statuses of rows among which they are; None: any."""
-        if as_of is not None and ShownStatus.ERASED in self.statuses:
+        """Return the stored statuses of matching memories; None: any."""
+        if MemoryStatus.ERASED not in self.statuses:
+            return self.statuses or None
+        if as_of is not None:
             return None
-        return frozenset(map(_stored_status, self.statuses)) or None
-
-
-def _stored_status(shown: ShownStatus) -> MemoryStatus:
-    return MemoryStatus.RETRACTED if shown is ShownStatus.ERASED else MemoryStatus(shown)
+        return self.statuses - {MemoryStatus.ERASED} | {MemoryStatus.RETRACTED}
 
 
 def _is_erased(m: sa.FromClause) -> Column:
     return (m.c.status == MemoryStatus.RETRACTED) & (m.c.content == "")
 
 
-def _shown_as(statuses: frozenset[ShownStatus], view: View, m: sa.FromClause) -> Column:
-    """Return whether a memory is shown as one of these, where one is asked for."""
-    others = sorted(each.value for each in statuses - {ShownStatus.ERASED})
-    if ShownStatus.ERASED not in statuses:
+def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -> Column:
+    """Return whether a memory is shown with one of these statuses; empty: any."""
+    others = sorted(status.value for status in statuses - {MemoryStatus.ERASED})
+    if MemoryStatus.ERASED not in statuses:
         # As of an earlier time it may have had any status.
-        leaves_out = view.as_of is not None or ShownStatus.RETRACTED in statuses
+        leaves_out = view.as_of is not None or MemoryStatus.RETRACTED in statuses
         return sa.not_(_is_erased(m)) if statuses and leaves_out else sa.true()
     return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
 
 
-@prepared
-def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str]) -> sa.Select[Any]:
-    m, b = tables.memories.alias("m"), tables.memories.alias("b")
-    # One that is hidden is none, lest the page should tell of it; one of another status is.
+def _terms(view: View, m: sa.FromClause, names: frozenset[str]) -> list[Column]:
+    b, s = tables.memories.alias("b"), tables.sources.alias("s")
+    # A hidden memory is no page mark, so that pages do not reveal it; one of another status is.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
+    of_source = sa.select(s.c.source_id).where(s.c.source_path == value("source_path"))
     terms = {
         "memory_ids": among(m.c.memory_id, "memory_ids"),
         "types": among(m.c.type, "types"),
@@ -384,38 +359,73 @@ def _select(view: View, statuses: frozenset[ShownStatus], given: frozenset[str])
         "tags": holds_all(view.value("tags", m), "tags"),
         "session_id": m.c.session_id == value("session_id"),
         "before": m.c.pk < before.scalar_subquery(),
+        "since": m.c.created_at >= value("since"),
+        "until": m.c.created_at <= value("until"),
+        "source_path": m.c.source_id.in_(of_source),
     }
+    return [term for name, term in terms.items() if name in names]
+
+
+@prepared
+def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
     return (
         sa.select(*view.memory_columns(m))
         .where(view.where(m), _shown_as(statuses, view, m))
-        .where(*(term for name, term in terms.items() if name in given))
+        .where(*_terms(view, m, names))
         .order_by(m.c.pk.desc())
         .limit(value("limit"))
     )
 
 
+def _values(chosen: MemoryFilter) -> dict[str, Any]:
+    lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
+    values: dict[str, Any] = {name: items for name, items in lists.items() if items}
+    plain = ("session_id", "before", "since", "until", "source_path")
+    values |= {name: getattr(chosen, name) for name in plain}
+    return {name: item for name, item in values.items() if item is not None}
+
+
 def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
-    lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
-    values: dict[str, Any] = {name: json.dumps(each) for name, each in lists.items() if each}
-    texts = {"session_id": chosen.session_id, "before": chosen.before}
-    values |= {name: text for name, text in texts.items() if text is not None}
+    values = _values(chosen)
     statement = _select(view.shape, chosen.statuses, frozenset(values))
-    rows = statement.rows(snapshot, view.params, **values, limit=limit)
-    return [memory_from_row(row) for row in rows]
+    return statement.mapped(memory_from_row, snapshot, view.params, **values, limit=limit)
+
+
+@prepared
+def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    shown = sa.case((_is_erased(m), MemoryStatus.ERASED.value), else_=view.status(m))
+    rows = sa.select(m.c.type, m.c.kind, shown.label("status"))
+    rows = rows.where(view.where(m), *_terms(view, m, names)).order_by(m.c.pk.desc())
+    r = rows.limit(value("limit")).subquery("r")
+    columns = (r.c.type, r.c.kind, r.c.status)
+    return sa.select(*columns, sa.func.count()).group_by(*columns)
+
+
+def facets(
+    snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int
+) -> list[tuple[str, str, str, int]]:
+    """Return (type, kind, shown status, count) of the newest memories that pass the filter.
+
+    At most ``limit`` are counted. The filter's own types, kinds and statuses count for nothing.
+    """
+    values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
+    return _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
 
 
 @prepared
 def _counts(view: View | None, *names: str) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     columns = [m.c[name] for name in names]
-    return sa.select(*columns, sa.func.count()).where(_seen(view, m)).group_by(*columns)
+    return sa.select(*columns, sa.func.count()).where(shown_by(view, m)).group_by(*columns)
 
 
 @prepared
 def _count_erased(view: View | None) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    return sa.select(sa.func.count()).where(_is_erased(m), _seen(view, m))
+    return sa.select(sa.func.count()).where(_is_erased(m), shown_by(view, m))
 
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
@@ -424,19 +434,18 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
     Args:
         view: None: all of them are counted.
     """
-    shape = None if view is None else view.shape
-    values = {} if view is None else view.params
-    found: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
+    shape, values = shape_of(view), params_of(view)
+    result: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
     # An index has type and status together: the table is read once, for the kind.
     for columns in (("kind",), ("type", "status")):
         for *names, count in _counts(shape, *columns).rows(snapshot, values):
             for column, name in zip(columns, names, strict=True):
-                found[column][str(name)] += count
+                result[column][str(name)] += count
     erased = _count_erased(shape).scalar(snapshot, values)
-    moved = Counter({ShownStatus.RETRACTED.value: -erased, ShownStatus.ERASED.value: erased})
-    found["status"].update(moved)
-    found["status"] = +found["status"]
-    return {column: dict(sorted(each.items())) for column, each in found.items()}
+    moved = Counter({MemoryStatus.RETRACTED.value: -erased, MemoryStatus.ERASED.value: erased})
+    result["status"].update(moved)
+    result["status"] = +result["status"]
+    return {column: dict(sorted(counter.items())) for column, counter in result.items()}
 
 
 # The status of many memories at once: column, history and vector index, in a few statements.
@@ -469,7 +478,7 @@ def _set_statuses(returning: bool) -> sa.Update:
         "updated_at": greatest(m.c.updated_at, value("at")),
     }
     if returning:
-        # An end that was given with a memory stays, one that a change of its status made is open.
+        # An end that was given with a memory stays; one from a status change is open again.
         ends = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
         changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
         changed["valid_until"] = sa.case((ends, sa.null()), else_=m.c.valid_until)
@@ -483,17 +492,35 @@ def set_statuses(
     memory_ids: Sequence[str],
     status: MemoryStatus,
     *,
-    reason: str,
+    reason: str | None,
 ) -> None:
-    """Change the status of memories that have another one."""
-    values = {"ids": json.dumps(list(memory_ids)), "new": status.value, "at": transaction.at}
+    """Change the status of memories that have another one, their history and the index.
+
+    The old period ends where the new one begins. ``valid_until`` becomes the end of an active
+    memory unless it had one, and is open again when the memory returns; an end that was given with
+    the memory stays. A memory that returns to being active counts as accessed: someone asked for
+    it, and its decay begins anew.
+    """
+    values = {"ids": memory_ids, "new": status.value, "at": transaction.at}
     _end_periods().write(transaction, values)
     _begin_periods().write(transaction, values, by=transaction.actor, why=reason)
     _set_statuses(status is MemoryStatus.ACTIVE).write(transaction, values)
     embeddings.index(transaction).refresh(memory_ids)
 
 
-# Values that were, as far as an older schema tells them: for exports that were made of one.
+@prepared
+def _beginnings() -> sa.Select[Any]:
+    m = tables.memories
+    query = sa.select(m.c.memory_id, beginning(m, value("chars")))
+    return query.where(among(m.c.memory_id, "ids")).order_by(m.c.memory_id)
+
+
+def beginnings(snapshot: Snapshot, memory_ids: Collection[str], chars: int) -> dict[str, str]:
+    """Return the first characters of the contents of memories, by id, in the order of the ids."""
+    return dict(_beginnings().rows(snapshot, ids=memory_ids, chars=chars))
+
+
+# Former values for exports of an older schema, as far as it kept them.
 
 
 KEPT_SINCE: Final = "0005"
@@ -502,9 +529,9 @@ KEPT_SINCE: Final = "0005"
 # As the migration to that schema has it.
 
 
-def _keep_values(found: sa.Select[Any]) -> sa.Insert:
+def _keep_values(query: sa.Select[Any]) -> sa.Insert:
     names = ("memory_id", "until", "importance", "confidence", "decay_rate", "valid_until")
-    return sa.insert(tables.revisions).from_select([*names, "tags", "attributes"], found)
+    return sa.insert(tables.revisions).from_select([*names, "tags", "attributes"], query)
 
 
 def _has_none_kept(m: sa.FromClause) -> Column:
@@ -528,28 +555,28 @@ def _keep_lost() -> sa.Insert:
         .subquery("lost")
     )
     end = sa.func.nullif(m.c.valid_until, lost.c.at)
-    kept = (m.c.memory_id, lost.c.at, m.c.importance, lost.c.confidence, m.c.decay_rate, end)
-    found = sa.select(*kept, m.c.tags, m.c.attributes)
-    found = found.select_from(lost.join(m, m.c.memory_id == lost.c.loser_id))
-    return _keep_values(found.where(lost.c.confidence.is_not(None), _has_none_kept(m)))
+    columns = (m.c.memory_id, lost.c.at, m.c.importance, lost.c.confidence, m.c.decay_rate, end)
+    query = sa.select(*columns, m.c.tags, m.c.attributes)
+    query = query.select_from(lost.join(m, m.c.memory_id == lost.c.loser_id))
+    return _keep_values(query.where(lost.c.confidence.is_not(None), _has_none_kept(m)))
 
 
 @prepared
 def _keep_open() -> sa.Insert:
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
-    kept = (m.c.memory_id, h.c.since, m.c.importance, m.c.confidence, m.c.decay_rate, sa.null())
-    found = sa.select(*kept, m.c.tags, m.c.attributes)
-    found = found.select_from(h.join(m, m.c.memory_id == h.c.memory_id)).where(
+    columns = (m.c.memory_id, h.c.since, m.c.importance, m.c.confidence, m.c.decay_rate, sa.null())
+    query = sa.select(*columns, m.c.tags, m.c.attributes)
+    query = query.select_from(h.join(m, m.c.memory_id == h.c.memory_id)).where(
         h.c.until.is_(None),
         h.c.status != MemoryStatus.ACTIVE,
         m.c.valid_until == h.c.since,
         h.c.since > m.c.created_at,
         _has_none_kept(m),
     )
-    return _keep_values(found)
+    return _keep_values(query)
 
 
-def fill_in(transaction: Transaction) -> None:
+def fill_revisions(transaction: Transaction) -> None:
     """Keep the confidence before a contradiction was lost, and that an end was open before it."""
     for statement in (_keep_lost(), _keep_open()):
         statement.write(transaction)

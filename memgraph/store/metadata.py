@@ -1,4 +1,4 @@
-"""Facts about a store, by key: whose it is, the revision of its schema."""
+"""Facts about a store by key, such as its orchestrator and schema revision."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memgraph.store.statements import prepared, replacing, value
 
 @prepared
 def _get() -> sa.Select[Any]:
-    held = tables.metadata.c
-    return sa.select(held.value).where(held.key == value("key"))
+    facts = tables.metadata.c
+    return sa.select(facts.value).where(facts.key == value("key"))
 
 
 def get(snapshot: Snapshot, key: str) -> str | None:
     """Return the value of a key; None: it is not there."""
-    found = _get().scalar(snapshot, key=key)
-    return None if found is None else str(found)
+    text = _get().scalar(snapshot, key=key)
+    return None if text is None else str(text)
 
 
 @prepared
@@ -40,7 +40,7 @@ def _drop() -> sa.Delete:
 
 
 def drop(transaction: Transaction, key: str) -> None:
-    """Forget a key; one that is not there is passed over."""
+    """Remove a key, if it is there."""
     _drop().write(transaction, key=key)
 
 
@@ -74,21 +74,21 @@ def _revision() -> sa.Select[Any]:
 
 def revision(snapshot: Snapshot) -> str | None:
     """Return the last migration that ran; None: none did."""
-    found: str | None = _revision().scalar(snapshot)
-    return found
+    number: str | None = _revision().scalar(snapshot)
+    return number
 
 
-def require_head(found: str) -> None:
+def require_head(current: str) -> None:
     """Raise SchemaOutdated or SchemaTooNew: a revision does not fit this version of memgraph."""
-    if found < SCHEMA_HEAD:
+    if current < SCHEMA_HEAD:
         raise SchemaOutdated(
-            f"the schema is at {found}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
-            found=found,
+            f"the schema is at {current}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
+            found=current,
             needed=SCHEMA_HEAD,
         )
-    if found > SCHEMA_HEAD:
+    if current > SCHEMA_HEAD:
         raise SchemaTooNew(
-            f"the schema is at {found}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
-            found=found,
+            f"the schema is at {current}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
+            found=current,
             needed=SCHEMA_HEAD,
         )

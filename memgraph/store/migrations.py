@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 def migrations_folder() -> Path:
-    """Return their folder: in a wheel it lies inside the package, in a checkout beside it."""
+    """Return the folder of the migrations: in the package in a wheel, else beside it."""
     package = Path(__file__).resolve().parent.parent
     shipped = package / "_migrations"
     return shipped if shipped.is_dir() else package.parent / "migrations"
 
 
 def step(revision: str) -> ModuleType:
-    """Return the module of one step: what it does to rows, an import of older rows needs too."""
+    """Return the module of one migration; an import of older rows applies it too."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    found = ScriptDirectory.from_config(config).get_revision(revision)
-    return found.module
+    script = ScriptDirectory.from_config(config).get_revision(revision)
+    return script.module
 
 
 def upgrade(
@@ -48,7 +48,7 @@ def upgrade(
 
 
 def renew_digests(transaction: Transaction, *, key: bytes | None = None) -> str:
-    """Count all tables anew after an upgrade of rows; a journal with entries tells the state.
+    """Recompute all table digests after an upgrade, and seal them in the journal.
 
     Returns:
         The state.

@@ -30,22 +30,22 @@ def connected(
         before = _identity(path)
         connection = connect()
         # Another process may have put another file there: it is one of the two.
-        found = {each for each in (before, _identity(path)) if each is not None}
-        _open.update(found)
-        return connection, tuple(found)
+        identities = {identity for identity in (before, _identity(path)) if identity is not None}
+        _open.update(identities)
+        return connection, tuple(identities)
 
 
 def closed(files: tuple[Identity, ...]) -> None:
     """A connection to them is closed."""
     with _lock:
         _open.subtract(files)
-        for each in files:
-            if _open[each] <= 0:
-                del _open[each]
+        for identity in files:
+            if _open[identity] <= 0:
+                del _open[identity]
 
 
 @contextmanager
-def otherwise(path: Path) -> Iterator[bool]:
+def without_sqlite(path: Path) -> Iterator[bool]:
     """Yield True when a file may be opened without SQLite; nothing connects to it meanwhile."""
     with _lock:
         yield _identity(path) not in _open
@@ -53,10 +53,10 @@ def otherwise(path: Path) -> Iterator[bool]:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _forked() -> None:

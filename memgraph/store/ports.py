@@ -43,7 +43,7 @@ class VectorIndex(Protocol):
         """Return the length of a vector."""
 
     def add(self, pks: Sequence[int], vectors: NDArray[np.float32], model: str) -> None:
-        """Store the vectors of memories; they are no longer waiting for one.
+        """Store the vectors of memories, which are no longer pending.
 
         Args:
             pks: keys of stored memories.
@@ -52,7 +52,7 @@ class VectorIndex(Protocol):
         """
 
     def remove(self, pks: Sequence[int]) -> int:
-        """Take the vectors of memories away, in the file too where SQLite overwrites what it frees.
+        """Remove the vectors of memories, from the file too where SQLite overwrites.
 
         The memories wait to be embedded again. Returns how many of them are known.
         """
@@ -83,14 +83,14 @@ class VectorIndex(Protocol):
         """Return a vector for each key, shape (n, dimensions); zeros where there is none."""
 
     def rebuild(self, dimensions: int | None = None) -> int:
-        """Derive anew what is derived, and return how many vectors are searched.
+        """Rebuild the derived data, and return how many vectors are searched.
 
         Args:
             dimensions: of the vectors to search from now on; None: as before.
         """
 
     def check(self) -> Iterator[FaultyVector]:
-        """Yield every vector that cannot be what was stored, or has an outdated visibility."""
+        """Yield every vector that is damaged or has an outdated visibility."""
 
 
 class TextMatches(Protocol):
@@ -102,7 +102,7 @@ class TextMatches(Protocol):
 
     @property
     def frequencies(self) -> Mapping[str, int]:
-        """In how many memories each term stands; one that stands in none is left out."""
+        """The number of memories that contain each term, without terms that occur nowhere."""
 
     def best(
         self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
@@ -131,20 +131,19 @@ class TextIndex(Protocol):
         behind all others."""
 
     def remove(self, transaction: Transaction, pks: Iterable[int]) -> None:
-        """Leave nothing in the index of what these memories said before the transaction changed
-        them."""
+        """Remove the indexed words that these memories had before the transaction."""
 
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
-        """Return what a snapshot holds of some stems."""
+        """Return the matches of some stems in a snapshot."""
 
     def mark(self, scope: str, scope_id: str | None, sensitivity: str) -> int:
-        """Return the number by which memories of a scope and a sensitivity are told from others."""
+        """Return the number that stands for a scope and a sensitivity."""
 
     def merge(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
-        """Merge what was added, in short transactions; a process that dies leaves it whole."""
+        """Merge additions in short transactions; an interruption leaves the index intact."""
 
     def rebuild(self, database: Database) -> None:
-        """Make the index anew from the memories, in short transactions, beside readers."""
+        """Rebuild the index from the memories, in short transactions, beside readers."""
 
     def check(self, snapshot: Snapshot) -> bool:
         """Return whether the index agrees with the memories, word for word."""
@@ -160,13 +159,13 @@ class PhraseIndex(Protocol):
         """Return an expression of ``text_index.matching`` as the engine is asked it."""
 
     def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-        """Return in how many memories each stem stands; one that stands in none is left out."""
+        """Return the number of memories with each stem, without stems that occur nowhere."""
 
     def merge(self, transaction: Transaction) -> bool:
-        """Merge a part of what was added; return whether there was any to merge."""
+        """Merge a part of the additions; return whether there was any to merge."""
 
     def rebuild(self, transaction: Transaction) -> None:
-        """Make the index anew from the memories."""
+        """Rebuild the index from the memories."""
 
     def check(self, transaction: Transaction) -> bool:
         """Return whether the index agrees with the memories, word for word."""

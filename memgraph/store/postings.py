@@ -1,4 +1,4 @@
-"""Postings: for each word the memories that hold it and how often, for ranking by BM25.
+"""Postings: for each word the memories that contain it and how often, for BM25.
 
 They lie in segments. A segment covers a range of keys and never overlaps another one; a word has
 one row in it. What is stored after the last segment is the tail: readers take its words from the
@@ -60,7 +60,7 @@ def _fields(m: sa.FromClause) -> tuple[Column, ...]:
 
 @prepared
 def texts() -> sa.Select[Any]:
-    """Select what `document` takes of the memories with keys from ``first`` to ``last``."""
+    """Select the fields for `document` of the memories with keys from ``first`` to ``last``."""
     m = tables.memories
     between = m.c.pk.between(value("first"), value("last"))
     return sa.select(*_fields(m)).where(between).order_by(m.c.pk)
@@ -68,10 +68,10 @@ def texts() -> sa.Select[Any]:
 
 @prepared
 def changed_texts() -> sa.Select[Any]:
-    """Select the key and the number of each change, and what `document` takes; NULL: it is gone."""
+    """Select key and number of each change, and the fields for `document`; NULL: removed."""
     c, m = changes.alias("c"), tables.memories.alias("m")
-    found = sa.select(c.c.pk, c.c.seq, *_fields(m))
-    return found.select_from(c.outerjoin(m, m.c.pk == c.c.pk)).order_by(c.c.pk)
+    query = sa.select(c.c.pk, c.c.seq, *_fields(m))
+    return query.select_from(c.outerjoin(m, m.c.pk == c.c.pk)).order_by(c.c.pk)
 
 
 def _is_stray() -> Column:
@@ -161,11 +161,11 @@ def document(row: Sequence[Any]) -> IndexedText:
         text = f"{text}\n{tags}"
     if search_terms is not None:
         text = f"{text}\n{search_terms}"
-    found = words(text)
-    length = len(found) + (len(words(speaker)) if speaker else 0)
+    tokens = words(text)
+    length = len(tokens) + (len(words(speaker)) if speaker else 0)
     return IndexedText(
         pk,
-        Counter(map(stem, found)),
+        Counter(map(stem, tokens)),
         min(length, _MOST_LENGTH),
         mark_of(scope, scope_id, sensitivity),
     )
@@ -181,27 +181,27 @@ def packed(offsets: array[int], counts: bytes | bytearray) -> bytes:
 
 def segments(snapshot: Snapshot) -> list[Segment]:
     """Return all segments in the order of their keys."""
-    return [Segment._make(row) for row in _segments().rows(snapshot)]
+    return _segments().mapped(Segment._make, snapshot)
 
 
 def draft(snapshot: Snapshot, first: int, last: int) -> SegmentDraft:
     """Return the segment of all memories with keys from ``first`` to ``last``."""
-    seen = _last_change().scalar(snapshot)
-    known = segments(snapshot)
+    last_change = _last_change().scalar(snapshot)
+    existing = segments(snapshot)
     span = last - first + 1
     if not 0 < span <= LARGEST:
         raise ValueError(f"a segment covers 1 to {LARGEST} keys, not {span}")
     lengths, marks = array("H", bytes(2 * span)), array("I", bytes(4 * span))
-    held: dict[str, tuple[array[int], bytearray]] = {}
+    rows_by_term: dict[str, tuple[array[int], bytearray]] = {}
     documents = tokens = 0
-    for each in _documents(texts().cursor(snapshot, first=first, last=last)):
-        offset = each.pk - first
-        lengths[offset], marks[offset] = each.length, each.mark
-        documents, tokens = documents + 1, tokens + each.length
-        for term, count in each.terms.items():
-            row = held.get(term)
+    for text in _documents(texts().cursor(snapshot, first=first, last=last)):
+        offset = text.pk - first
+        lengths[offset], marks[offset] = text.length, text.mark
+        documents, tokens = documents + 1, tokens + text.length
+        for term, count in text.terms.items():
+            row = rows_by_term.get(term)
             if row is None:
-                row = held[term] = (array("H"), bytearray())
+                row = rows_by_term[term] = (array("H"), bytearray())
             row[0].append(offset)
             row[1].append(count if count < _MOST_COUNT else _MOST_COUNT)
     if sys.byteorder == "big":
@@ -213,10 +213,10 @@ def draft(snapshot: Snapshot, first: int, last: int) -> SegmentDraft:
         marks.tobytes(),
         documents,
         tokens,
-        [(term, packed(*held[term])) for term in sorted(held)],
-        tuple(each for each in known if each.first <= last and each.last >= first),
-        known[-1].last if known else 0,
-        seen,
+        [(term, packed(*rows_by_term[term])) for term in sorted(rows_by_term)],
+        tuple(segment for segment in existing if segment.first <= last and segment.last >= first),
+        existing[-1].last if existing else 0,
+        last_change,
     )
 
 
@@ -243,8 +243,8 @@ def _remove_head() -> sa.Delete:
 @prepared
 def _add_head() -> sa.Insert:
     names = ("first_pk", "documents", "tokens", "lengths", "marks")
-    made = {"stamp": sa.literal(0)} | {name: value(name) for name in names}
-    return sa.insert(heads).values(made).returning(heads.c.segment)
+    columns = {"stamp": sa.literal(0)} | {name: value(name) for name in names}
+    return sa.insert(heads).values(columns).returning(heads.c.segment)
 
 
 _add_rows = InsertRows("text_postings", ("segment", "term", "postings"))
@@ -257,26 +257,26 @@ def _forget_changes() -> sa.Delete:
     return sa.delete(changes).where(between, c.seq <= value("seen"))
 
 
-def commit(transaction: Transaction, made: SegmentDraft) -> bool:
+def commit(transaction: Transaction, new: SegmentDraft) -> bool:
     """Put a draft in the place of the segments it was made of; False: these are others by now."""
-    known = segments(transaction)
-    held = tuple(each for each in known if each.first <= made.last and each.last >= made.first)
-    covered = known[-1].last if known else 0
-    if held != made.replaced or covered != made.covered or _changed_since(transaction, made):
+    existing = segments(transaction)
+    overlapping = tuple(old for old in existing if old.first <= new.last and old.last >= new.first)
+    covered = existing[-1].last if existing else 0
+    if overlapping != new.replaced or covered != new.covered or _changed_since(transaction, new):
         return False
-    for each in held:
-        _remove_rows().write(transaction, segment=each.segment)
-        _remove_head().write(transaction, segment=each.segment)
+    for old in overlapping:
+        _remove_rows().write(transaction, segment=old.segment)
+        _remove_head().write(transaction, segment=old.segment)
     [segment] = _add_head().column(
         transaction,
-        first_pk=made.first,
-        documents=made.documents,
-        tokens=made.tokens,
-        lengths=made.lengths,
-        marks=made.marks,
+        first_pk=new.first,
+        documents=new.documents,
+        tokens=new.tokens,
+        lengths=new.lengths,
+        marks=new.marks,
     )
-    _add_rows(transaction, [(segment, *row) for row in made.rows])
-    _forget_changes().write(transaction, first=made.first, last=made.last, seen=made.seen)
+    _add_rows(transaction, [(segment, *row) for row in new.rows])
+    _forget_changes().write(transaction, first=new.first, last=new.last, seen=new.seen)
     return True
 
 
@@ -287,15 +287,15 @@ def _changes_since() -> sa.Select[Any]:
     return sa.select(c.pk).where(c.seq > value("seen"), between).limit(1)
 
 
-def _changed_since(snapshot: Snapshot, made: SegmentDraft) -> bool:
-    values = {"seen": made.seen, "first": made.first, "last": made.last}
+def _changed_since(snapshot: Snapshot, new: SegmentDraft) -> bool:
+    values = {"seen": new.seen, "first": new.first, "last": new.last}
     return _changes_since().row(snapshot, values) is not None
 
 
 def due(snapshot: Snapshot) -> SegmentDraft | None:
-    """Return what is to be merged next: the tail, small segments, changes; None: nothing."""
-    known = segments(snapshot)
-    keys = _tail(snapshot, known, TAIL) or _small(known) or _changed(snapshot, known)
+    """Return the next segment to write: of the tail, small segments or changes; None: none."""
+    existing = segments(snapshot)
+    keys = _tail(snapshot, existing, TAIL) or _small(existing) or _changed(snapshot, existing)
     return None if keys is None else draft(snapshot, *keys)
 
 
@@ -311,40 +311,45 @@ def _changed_keys() -> sa.Select[Any]:
     return sa.select(changes.c.pk).where(changes.c.pk <= value("last"))
 
 
-def _tail(snapshot: Snapshot, known: Sequence[Segment], least: int) -> tuple[int, int] | None:
-    covered = known[-1].last if known else 0
+def _tail(snapshot: Snapshot, existing: Sequence[Segment], minimum: int) -> tuple[int, int] | None:
+    covered = existing[-1].last if existing else 0
     first, last = _keys_behind().row(snapshot, covered=covered)
-    if first is None or last - first + 1 < least:
+    if first is None or last - first + 1 < minimum:
         return None
     return first, min(last, first + MIDDLE - 1)
 
 
-def _small(known: Sequence[Segment]) -> tuple[int, int] | None:
+def _small(existing: Sequence[Segment]) -> tuple[int, int] | None:
     """Return the keys of neighbouring segments that together are worth a larger one."""
     for size in (MIDDLE, LARGEST):
         run: list[Segment] = []
-        for each in reversed(known):
-            if each.span > size // 2:
+        for segment in reversed(existing):
+            if segment.span > size // 2:
                 break
-            run.insert(0, each)
+            run.insert(0, segment)
         if run and run[-1].last - run[0].first + 1 >= size:
-            last = max(each.last for each in run if each.last - run[0].first < LARGEST)
+            last = max(segment.last for segment in run if segment.last - run[0].first < LARGEST)
             return run[0].first, last
     return None
 
 
-def _changed(snapshot: Snapshot, known: Sequence[Segment]) -> tuple[int, int] | None:
+def _changed(snapshot: Snapshot, existing: Sequence[Segment]) -> tuple[int, int] | None:
     """Return the keys of the segment with the most changes, where there are many."""
-    if not known:
+    if not existing:
         return None
-    changed = _changed_keys().column(snapshot, last=known[-1].last)
+    changed = _changed_keys().column(snapshot, last=existing[-1].last)
     if len(changed) < MOST_CHANGES:
         return None
-    counts = Counter(each for pk in changed for each in known if each.first <= pk <= each.last)
+    counts = Counter(
+        candidate
+        for pk in changed
+        for candidate in existing
+        if candidate.first <= pk <= candidate.last
+    )
     if not counts:
         return None
-    [(most, _)] = counts.most_common(1)
-    return most.first, most.last
+    [(segment, _)] = counts.most_common(1)
+    return segment.first, segment.last
 
 
 def add(transaction: Transaction, first: int, last: int) -> None:
@@ -358,8 +363,8 @@ def add(transaction: Transaction, first: int, last: int) -> None:
 
 @prepared
 def _rows_of() -> sa.Select[Any]:
-    found = sa.select(rows.c.term, rows.c.postings).where(rows.c.segment == value("segment"))
-    return found.order_by(rows.c.term)
+    query = sa.select(rows.c.term, rows.c.postings).where(rows.c.segment == value("segment"))
+    return query.order_by(rows.c.term)
 
 
 @prepared
@@ -377,8 +382,8 @@ def _remove_row() -> sa.Delete:
 @prepared
 def _head() -> sa.Select[Any]:
     h = heads.c
-    found = sa.select(h.documents, h.tokens, h.lengths, h.marks)
-    return found.where(h.segment == value("segment"))
+    query = sa.select(h.documents, h.tokens, h.lengths, h.marks)
+    return query.where(h.segment == value("segment"))
 
 
 @prepared
@@ -389,52 +394,54 @@ def _shorten() -> sa.Update:
 
 
 def remove(transaction: Transaction, pks: Iterable[int]) -> None:
-    """Take memories out of the segments, so that no row holds a posting of theirs.
+    """Remove the postings of memories from the segments.
 
     They count as changed: what they say by now is read from them until the segment is written anew.
     """
     import numpy as np
 
-    wanted = sorted(set(pks))
-    for each in segments(transaction):
-        offsets = [pk - each.first for pk in wanted if each.first <= pk <= each.last]
+    keys = sorted(set(pks))
+    for segment in segments(transaction):
+        offsets = [pk - segment.first for pk in keys if segment.first <= pk <= segment.last]
         if not offsets:
             continue
-        gone = np.zeros(LARGEST, dtype=np.bool_)
-        gone[offsets] = True
-        held = _rows_of().rows(transaction, segment=each.segment)
-        counts = np.array([len(row) // BYTES_A_POSTING for _, row in held], dtype=np.int64)
-        joined = b"".join(row[: len(row) // BYTES_A_POSTING * 2] for _, row in held)
-        hits = np.flatnonzero(gone[np.frombuffer(joined, dtype="<u2")])
+        removed = np.zeros(LARGEST, dtype=np.bool_)
+        removed[offsets] = True
+        stored = _rows_of().rows(transaction, segment=segment.segment)
+        counts = np.array([len(row) // BYTES_A_POSTING for _, row in stored], dtype=np.int64)
+        joined = b"".join(row[: len(row) // BYTES_A_POSTING * 2] for _, row in stored)
+        hits = np.flatnonzero(removed[np.frombuffer(joined, dtype="<u2")])
         places = np.unique(np.searchsorted(np.cumsum(counts), hits, side="right"))
-        for term, row in (held[place] for place in places.tolist()):
+        for term, row in (stored[place] for place in places.tolist()):
             count = len(row) // BYTES_A_POSTING
-            kept = np.frombuffer(row, dtype="<u2", count=count)
-            stays = ~gone[kept]
-            left = kept[stays].tobytes() + bytes(
+            offsets_of_row = np.frombuffer(row, dtype="<u2", count=count)
+            stays = ~removed[offsets_of_row]
+            remainder = offsets_of_row[stays].tobytes() + bytes(
                 np.frombuffer(row, dtype=np.uint8, offset=2 * count)[stays]
             )
-            if left:
-                _rewrite_row().write(transaction, segment_=each.segment, term_=term, left=left)
+            if remainder:
+                _rewrite_row().write(
+                    transaction, segment_=segment.segment, term_=term, left=remainder
+                )
             else:
-                _remove_row().write(transaction, segment=each.segment, term=term)
-        _, _, blob, _ = _head().row(transaction, segment=each.segment)
+                _remove_row().write(transaction, segment=segment.segment, term=term)
+        _, _, blob, _ = _head().row(transaction, segment=segment.segment)
         lengths = np.frombuffer(blob, dtype="<u2").copy()
         lengths[offsets] = 0
         tokens = int(lengths.sum(dtype=np.int64))
         shorter = {"new_lengths": lengths.tobytes(), "new_tokens": tokens}
-        _shorten().write(transaction, shorter, its=each.segment)
+        _shorten().write(transaction, shorter, its=segment.segment)
 
 
 def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
-    """Commit what is due, one draft at a time, until nothing is."""
+    """Commit due segments, one draft at a time, until none is due."""
     while not stop():
         with database.read() as snapshot:
-            made = due(snapshot)
-        if made is None:
+            new = due(snapshot)
+        if new is None:
             return
         with database.write(durable=False) as transaction:
-            commit(transaction, made)
+            commit(transaction, new)
         time.sleep(GIVE_WAY_S)
 
 
@@ -449,25 +456,25 @@ def _remove_all(table: str) -> sa.Delete:
 
 
 def rebuild(database: Database) -> None:
-    """Write every segment anew and take away what belongs to none."""
+    """Rewrite every segment and remove rows without a segment."""
     with database.write(durable=False) as transaction:
         _remove_strays().write(transaction)
         if _overlap(segments(transaction)):
             _remove_all("rows").write(transaction)
             _remove_all("heads").write(transaction)
     with database.read() as snapshot:
-        known = segments(snapshot)
-    for each in known:
+        existing = segments(snapshot)
+    for segment in existing:
         with database.read() as snapshot:
-            made = draft(snapshot, each.first, each.last)
+            new = draft(snapshot, segment.first, segment.last)
         with database.write(durable=False) as transaction:
-            commit(transaction, made)
+            commit(transaction, new)
         time.sleep(GIVE_WAY_S)
     merge(database)
 
 
-def _overlap(known: Sequence[Segment]) -> bool:
-    return any(one.last >= other.first for one, other in pairwise(known))
+def _overlap(existing: Sequence[Segment]) -> bool:
+    return any(segment.last >= following.first for segment, following in pairwise(existing))
 
 
 @prepared
@@ -482,12 +489,12 @@ def _all_changed() -> sa.Select[Any]:
 
 def check(snapshot: Snapshot) -> bool:
     """Return whether the segments agree with the memories, word for word."""
-    known = segments(snapshot)
-    if _overlap(known):
+    existing = segments(snapshot)
+    if _overlap(existing):
         return False
     changed = set(_all_changed().column(snapshot))
     has_strays = _stray().row(snapshot) is not None
-    return not has_strays and all(_agrees(snapshot, each, changed) for each in known)
+    return not has_strays and all(_agrees(snapshot, segment, changed) for segment in existing)
 
 
 def _agrees(snapshot: Snapshot, segment: Segment, changed: set[int]) -> bool:
@@ -497,14 +504,14 @@ def _agrees(snapshot: Snapshot, segment: Segment, changed: set[int]) -> bool:
     offsets = {pk - segment.first for pk in changed if segment.first <= pk <= segment.last}
     if offsets:
         return _without(stored, offsets) == _without(expected.rows, offsets)
-    known = (expected.documents, expected.tokens, expected.lengths, expected.marks)
-    return stored == expected.rows and tuple(facts) == known
+    expected_facts = (expected.documents, expected.tokens, expected.lengths, expected.marks)
+    return stored == expected.rows and tuple(facts) == expected_facts
 
 
 def _without(
     listed: Iterable[tuple[str, bytes]], offsets: set[int]
 ) -> dict[str, list[tuple[int, int]]]:
-    found: dict[str, list[tuple[int, int]]] = {}
+    pairs_by_term: dict[str, list[tuple[int, int]]] = {}
     for term, row in listed:
         count = len(row) // BYTES_A_POSTING
         places = memoryview(row[: 2 * count]).cast("H")
@@ -512,8 +519,8 @@ def _without(
             pair for pair in zip(places, row[2 * count :], strict=True) if pair[0] not in offsets
         ]
         if pairs:
-            found[term] = pairs
-    return found
+            pairs_by_term[term] = pairs
+    return pairs_by_term
 
 
 class PostingsIndex:
@@ -527,7 +534,7 @@ class PostingsIndex:
     mark = staticmethod(mark_of)
 
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
-        """Return what the snapshot of a connection holds of some stems."""
+        """Return the matches of some stems in a snapshot."""
         from memgraph.store import text_search
 
         return text_search.find(snapshot, terms)

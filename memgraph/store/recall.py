@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import (
+    STORED_STATUSES,
     EdgeType,
     EmbeddingState,
     MemoryKind,
@@ -28,6 +29,7 @@ from memgraph.rules.reflection import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.rules.trust import NamedSource
 from memgraph.store import embeddings, tables
+from memgraph.store.conditions import happened_at
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -90,23 +92,23 @@ class FilterShape(NamedTuple):
             .correlate(m)
         )
         stood = (self.view.status(m) == MemoryStatus.ACTIVE) | ~lost
-        return sa.and_(_happened(m) <= value("valid_at"), self._lasts(m, "valid_at"), stood)
+        return sa.and_(happened_at(m) <= value("valid_at"), self._lasts(m, "valid_at"), stood)
 
     def _filters(self, m: Table) -> Iterator[Column]:
         tags = self.view.value("tags", m)
-        said = {
+        terms = {
             "types": among(m.c.type, "types"),
             "kinds": among(m.c.kind, "kinds"),
             "tags": holds_all(tags, "tags"),
             "session_id": m.c.session_id == value("session_id"),
             "exclude_session_id": m.c.session_id.is_distinct_from(value("exclude_session_id")),
-            "event_after": _happened(m) >= value("event_after"),
-            "event_before": _happened(m) < value("event_before"),
+            "event_after": happened_at(m) >= value("event_after"),
+            "event_before": happened_at(m) < value("event_before"),
             "without": _comes_from_elsewhere(m),
         }
-        yield from (term for name, term in said.items() if name in self.given)
+        yield from (term for name, term in terms.items() if name in self.given)
         if self.given.isdisjoint(("kinds", "tags")):
-            # It holds the words of a whole week and says nothing of its own: what it cites answers.
+            # It contains the words of a whole week and no statement of its own: its sources answer.
             yield (m.c.kind != MemoryKind.REFLECTION) | (sa.func.instr(tags, f'"{WEEKLY}"') == 0)
         s = tables.sources.alias("s")
         source = list(self._source_filters(s))
@@ -115,7 +117,7 @@ class FilterShape(NamedTuple):
 
     def _source_filters(self, s: Table) -> Iterator[Column]:
         path = value("source_path")
-        said = {
+        terms = {
             "source_types": among(s.c.source_type, "source_types"),
             "conversation_id": s.c.conversation_id == value("conversation_id"),
             "source_path": s.c.source_path == path,
@@ -123,18 +125,16 @@ class FilterShape(NamedTuple):
             "source_path_end": (s.c.source_path >= path)
             & (s.c.source_path < value("source_path_end")),
         }
-        return (term for name, term in said.items() if name in self.given)
-
-
-def _happened(m: Table) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
+        return (term for name, term in terms.items() if name in self.given)
 
 
 def _comes_from_elsewhere(m: Table) -> Column:
-    """Return whether a memory comes from none of the sources ``without`` which it is looked for."""
+    """Return whether a memory comes from none of the sources ``without``."""
     w = tables.sources.alias("w")
     columns = (w.c.source_path, w.c.conversation_id, w.c.workflow_run_id, w.c.content_sha256)
-    theirs = sa.select(w.c.source_id).where(sa.or_(*(among(each, "without") for each in columns)))
+    theirs = sa.select(w.c.source_id).where(
+        sa.or_(*(among(column, "without") for column in columns))
+    )
     said_elsewhere = sa.func.coalesce(~among(m.c.session_id, "without"), sa.true())
     return sa.and_(said_elsewhere, m.c.source_id.not_in(theirs))
 
@@ -150,37 +150,29 @@ class RecallFilter:
 
     @cached_property
     def shape(self) -> FilterShape:
-        """Return what statements are prepared for; its condition binds ``params``."""
+        """Return the shape that statements are compiled for; its condition binds ``params``."""
         request = self.request
-        given = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
+        names = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
         if request.source_path is not None:
             is_folder = request.source_path.endswith("/")
-            given.append("source_path_end" if is_folder else "source_path")
+            names.append("source_path_end" if is_folder else "source_path")
         if self.without:
-            given.append("without")
-        return FilterShape(self.view.shape, frozenset(given))
+            names.append("without")
+        return FilterShape(self.view.shape, frozenset(names))
 
     @cached_property
     def params(self) -> dict[str, Any]:
         """Named values for the condition; a dozen statements of a recall share them."""
         request = self.request
         path = request.source_path or ""
+        filters = {name: getattr(request, name) for name in _FILTERS}
         return self.view.params | {
+            **{name: _encoded(items) for name, items in filters.items()},
             "at": self.at,
-            "types": json.dumps(request.types),
-            "kinds": json.dumps(request.kinds),
-            "tags": json.dumps(request.tags),
-            "source_types": json.dumps(request.source_types),
             "source_path": path,
             # "0" is the character after "/".
             "source_path_end": path[:-1] + "0" if path.endswith("/") else None,
-            "conversation_id": request.conversation_id,
-            "session_id": request.session_id,
-            "exclude_session_id": request.exclude_session_id,
-            "valid_at": request.valid_at,
-            "event_after": request.event_after,
-            "event_before": request.event_before,
-            "without": json.dumps(sorted(self.without)),
+            "without": _encoded(tuple(sorted(self.without))),
         }
 
     def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> RecallFilter:
@@ -189,22 +181,19 @@ class RecallFilter:
         return replace(self, view=view)
 
     def without_sources(self, names: Collection[NamedSource]) -> RecallFilter:
-        """Return the same without what comes from some sources."""
-        return replace(self, without=frozenset(each.name for each in names))
+        """Return the filter without memories from some sources."""
+        return replace(self, without=frozenset(source.name for source in names))
 
 
 _FILTERS: Final = (
-    "types",
-    "kinds",
-    "tags",
-    "session_id",
-    "exclude_session_id",
-    "event_after",
-    "event_before",
-    "valid_at",
-    "source_types",
-    "conversation_id",
+    *("types", "kinds", "tags", "session_id", "exclude_session_id", "event_after"),
+    *("event_before", "valid_at", "source_types", "conversation_id"),
 )
+
+
+def _encoded(items: Any) -> Any:
+    """Return a list as JSON, once for all statements of a recall; other values as they are."""
+    return json.dumps(items) if isinstance(items, tuple) else items
 
 
 # Text beyond this is not looked at when candidates are compared; the index holds all of it.
@@ -240,16 +229,16 @@ def by_text(
     narrowing: RecallFilter,
     limit: int,
 ) -> list[RecallCandidate]:
-    """Return memories that hold any of some stems, best BM25 first."""
+    """Return memories with any of some stems, best BM25 first."""
     marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
-    found: list[RecallCandidate] = []
-    looked_at, wanted = 0, limit
+    results: list[RecallCandidate] = []
+    looked_at, count = 0, limit
     while True:
-        best = matches.best(stems, wanted, marks)
-        found += candidates(snapshot, best[looked_at:], narrowing)
-        if len(found) >= limit or len(best) < wanted:
-            return found[:limit]
-        looked_at, wanted = wanted, wanted * _WIDENED
+        best = matches.best(stems, count, marks)
+        results += candidates(snapshot, best[looked_at:], narrowing)
+        if len(results) >= limit or len(best) < count:
+            return results[:limit]
+        looked_at, count = count, count * _WIDENED
 
 
 @lru_cache(maxsize=256)
@@ -274,25 +263,25 @@ def by_vector(
     # Some of the nearest may not pass the filters.
     wide = OVERSAMPLING * limit
     best = index.search(query, wide, visibilities=visibilities)
-    found = _first_that_pass(snapshot, best, narrowing, limit)
-    if len(found) < limit <= len(best):
-        # Too few of the nearest may be shown: search among what may be.
+    results = _first_that_pass(snapshot, best, narrowing, limit)
+    if len(results) < limit <= len(best):
+        # Too few of the nearest are visible: search among the visible ones.
         best = index.search(
             query, wide, visibilities=visibilities, among=allowed(snapshot, narrowing)
         )
-        found = _first_that_pass(snapshot, best, narrowing, limit)
-    return found
+        results = _first_that_pass(snapshot, best, narrowing, limit)
+    return results
 
 
 def _first_that_pass(
     snapshot: Snapshot, pks: Sequence[int], narrowing: RecallFilter, limit: int
 ) -> list[RecallCandidate]:
-    found: list[RecallCandidate] = []
+    results: list[RecallCandidate] = []
     for start in range(0, len(pks), limit):
-        found.extend(candidates(snapshot, pks[start : start + limit], narrowing))
-        if len(found) >= limit:
+        results.extend(candidates(snapshot, pks[start : start + limit], narrowing))
+        if len(results) >= limit:
             break
-    return found[:limit]
+    return results[:limit]
 
 
 def by_entities(
@@ -311,7 +300,7 @@ def by_entities(
         keys: canonical names or aliases.
         most_mentions: entities with more tell little, and are left out.
     """
-    values = {"keys": json.dumps(sorted(keys)), "most_mentions": most_mentions}
+    values = {"keys": sorted(keys), "most_mentions": most_mentions}
     return _found(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
 
 
@@ -324,24 +313,24 @@ def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     by_alias = ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk), meant)
     ways = (sa.select(r.c.pk, r.c.mention_count).select_from(way) for way in (by_name, by_alias))
     both = sa.union(*ways)
-    named = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
+    mentioned = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
     # Keys first: of thousands that name an entity, only as many are read as are shown.
     link = tables.links.alias("l")
-    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + named.c.mention_count))
+    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + mentioned.c.mention_count))
     naming = (
         sa.select(link.c.memory_pk.label("pk"), weight.label("weight"))
-        .select_from(ordered(named, (link, link.c.entity_pk == named.c.pk)))
-        .where(named.c.mention_count <= value("most_mentions"))
+        .select_from(ordered(mentioned, (link, link.c.entity_pk == mentioned.c.pk)))
+        .where(mentioned.c.mention_count <= value("most_mentions"))
         .group_by(link.c.memory_pk)
         .order_by(weight.desc(), link.c.memory_pk.desc())
         .cte("naming")
         .prefix_with("MATERIALIZED")
     )
     m = tables.memories.alias("m")
-    found = sa.select(*_candidate_columns(narrowed.view, m))
-    found = found.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
+    query = sa.select(*_candidate_columns(narrowed.view, m))
+    query = query.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
     order = (as_read(naming.c.weight).desc(), as_read(naming.c.pk).desc())
-    return found.where(narrowed.where(m)).order_by(*order).limit(limit)
+    return query.where(narrowed.where(m)).order_by(*order).limit(limit)
 
 
 @prepared
@@ -351,36 +340,36 @@ def _by_filters(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     return (
         sa.select(*_candidate_columns(narrowed.view, m))
         .where(narrowed.where(m))
-        .order_by(importance.desc(), _happened(m).desc(), m.c.pk.desc())
+        .order_by(importance.desc(), happened_at(m).desc(), m.c.pk.desc())
         .limit(limit)
     )
 
 
 def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[RecallCandidate]:
-    """Return what the filters let through, the most important first, then the newest."""
+    """Return the memories that pass the filters, the most important first, then the newest."""
     return _found(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
 
 
 @prepared
 def _candidates(narrowed: FilterShape, key: str) -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=key == "pk"), tables.memories.alias("m")
-    found = sa.select(*_candidate_columns(narrowed.view, m))
-    return found.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
+    query = sa.select(*_candidate_columns(narrowed.view, m))
+    return query.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
 
 
 def candidates(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
-    """Return those of ``pks`` that pass, in the order of ``pks``."""
-    values = {"keys": json.dumps(list(pks))}
+    """Return the memories of ``pks`` that pass, in their order."""
+    values = {"keys": pks}
     return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
 
 def candidates_by_id(
     snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
-    """Return those of ``memory_ids`` that pass, in their order."""
-    values = {"keys": json.dumps(list(memory_ids))}
+    """Return the memories of ``memory_ids`` that pass, in their order."""
+    values = {"keys": memory_ids}
     return _found(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
 
 
@@ -403,8 +392,8 @@ def _neighbours(narrowed: FilterShape) -> sa.Select[Any]:
 def neighbours(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter, distance: int
 ) -> list[RecallCandidate]:
-    """Return what was said up to ``distance`` turns before and after, in the same session."""
-    values = {"pks": json.dumps(list(pks)), "distance": distance}
+    """Return turns up to ``distance`` before and after, in the same session."""
+    values = {"pks": pks, "distance": distance}
     return _found(snapshot, _neighbours(narrowing.shape), narrowing, values)
 
 
@@ -414,28 +403,28 @@ def _items(narrowed: FilterShape) -> sa.Select[Any]:
     s = tables.sources.alias("s")
     source = (s.c[name] for name in SOURCE_FIELDS)
     rows = ordered(f, (m, m.c.pk == f.c.value)).outerjoin(s, s.c.source_id == m.c.source_id)
-    found = sa.select(m.c.pk, *source, *narrowed.view.memory_columns(m))
-    return found.select_from(rows).where(narrowed.where(m))
+    query = sa.select(m.c.pk, *source, *narrowed.view.memory_columns(m))
+    return query.select_from(rows).where(narrowed.where(m))
 
 
 def items(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> dict[int, tuple[Memory, StoredSource]]:
-    """Return those of ``pks`` that pass, as whole memories with their sources, in their order.
+    """Return the memories of ``pks`` that pass with their sources, in their order.
 
     Raises:
         DatabaseCorrupt: a row is damaged, or a source is missing.
     """
     statement = _items(narrowing.shape)
-    rows = statement.rows(snapshot, narrowing.params, pks=json.dumps(list(pks)))
-    found = {}
+    rows = statement.rows(snapshot, narrowing.params, pks=pks)
+    result = {}
     sources: dict[str, StoredSource] = {}
     for pk, *row in rows:
         source, memory = row[: len(SOURCE_FIELDS)], row[len(SOURCE_FIELDS) :]
         if source[0] not in sources:
             sources[source[0]] = source_from_row(source)
-        found[pk] = memory_from_row(memory), sources[source[0]]
-    return found
+        result[pk] = memory_from_row(memory), sources[source[0]]
+    return result
 
 
 @prepared
@@ -451,8 +440,8 @@ def allowed(snapshot: Snapshot, narrowing: RecallFilter) -> list[int]:
 
 def _visibilities(narrowing: RecallFilter) -> tuple[int, ...]:
     view = narrowing.view
-    # As-of looks at what a memory was: its present status says nothing.
-    statuses = frozenset(MemoryStatus)
+    # In the past a memory may have had another status than now.
+    statuses = frozenset(STORED_STATUSES)
     if view.as_of is None and view.statuses is not None:
         statuses = view.statuses
     return _marks_of(view.viewer, statuses)
@@ -489,8 +478,7 @@ def _found(
     narrowing: RecallFilter,
     values: dict[str, Any],
 ) -> list[RecallCandidate]:
-    rows = statement.rows(snapshot, narrowing.params | values)
-    return [RecallCandidate._make(row) for row in rows]
+    return statement.mapped(RecallCandidate._make, snapshot, narrowing.params | values)
 
 
 # What a recall has to know of a database as a whole, read in one statement.
@@ -548,7 +536,7 @@ def _state() -> sa.Select[Any]:
         there_is(m, m.c.type.in_(list(MemoryType)), m.c.status == MemoryStatus.SUPERSEDED),
         there_is(tables.source_trust),
         there_is(tables.derivations),
-        *(there_is(e, e.c.edge_type == each) for each in EdgeType),
+        *(there_is(e, e.c.edge_type == edge_type) for edge_type in EdgeType),
     )
 
 
@@ -556,7 +544,9 @@ def read(snapshot: Snapshot) -> StoreState:
     """Return the state of the database that a snapshot shows, which begins with it."""
     row = _state().row(snapshot)
     seq, model, dimensions, pending, replaced, trusted, derivations, *edges = row
-    present = frozenset(each for each, there in zip(EdgeType, edges, strict=True) if there)
+    present = frozenset(
+        edge_type for edge_type, there in zip(EdgeType, edges, strict=True) if there
+    )
     return StoreState(
         int(seq),
         None if model is None else str(model),

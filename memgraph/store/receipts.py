@@ -1,4 +1,4 @@
-"""Receipts of what was handed out: written after the answer was given, never while it is read."""
+"""Receipts of deliveries, written after the answer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
+from memgraph.store.conditions import ENDS, memories_listed
 from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -39,39 +40,12 @@ MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"
 """What a receipt of a bulletin is for."""
 
-_NAMES = (
-    "recall_id",
-    "created_at",
-    "query",
-    "request",
-    "purpose",
-    "actor",
-    "conversation_id",
-    "workflow_run_id",
-    "step_id",
-    "query_sha256",
-    "change_seq",
-    "viewer",
-    "settings_sha256",
-    "left_out",
-    "sha256",
-    "same_as",
-    "bulletin_id",
-)
-# Those that a receipt has under the same name and as they are.
+# Columns that a receipt has under the same name and as they are.
 _PLAIN = (
-    "purpose",
-    "actor",
-    "conversation_id",
-    "workflow_run_id",
-    "step_id",
-    "query_sha256",
-    "change_seq",
-    "settings_sha256",
-    "sha256",
-    "same_as",
-    "bulletin_id",
+    *("purpose", "actor", "conversation_id", "workflow_run_id", "step_id", "query_sha256"),
+    *("change_seq", "settings_sha256", "sha256", "same_as", "bulletin_id"),
 )
+_NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", *_PLAIN)
 
 
 class ShownBulletin(NamedTuple):
@@ -88,7 +62,7 @@ class ShownBulletin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewReceipt:
-    """A receipt that is to be written, and what is written beside it.
+    """A receipt to write, with its bulletin.
 
     Attributes:
         hidden: memories that the asker might not see, by reason, as far as they were looked for.
@@ -110,9 +84,9 @@ class StoredReceipt(NamedTuple):
 
 
 def write(
-    transaction: Transaction, given: Sequence[NewReceipt], *, with_queries: bool = True
+    transaction: Transaction, receipts: Sequence[NewReceipt], *, with_queries: bool = True
 ) -> None:
-    """Store receipts and note the uses. One that is stored already is passed over.
+    """Store receipts and count the uses, without receipts that are stored already.
 
     A memory that was erased since leaves the receipt without it.
 
@@ -120,22 +94,22 @@ def write(
         with_queries: what was asked is kept, not its digest alone.
     """
     new = []
-    for one in given:
-        receipt = _with_bulletin(transaction, one)
-        if _write_head(transaction, receipt, one.hidden, with_queries=with_queries):
+    for entry in receipts:
+        receipt = _with_bulletin(transaction, entry)
+        if _write_head(transaction, receipt, entry.hidden, with_queries=with_queries):
             new.append(receipt)
     _add_item().write_all(transaction, [row for receipt in new for row in _items(receipt)])
     used = ((memory_id, *use) for memory_id, use in uses(new).items())
     _count_use().write_all(
-        transaction, [{"memory": one, "asked": asked, "at": at} for one, asked, at in used]
+        transaction, [{"memory": entry, "asked": asked, "at": at} for entry, asked, at in used]
     )
 
 
 @prepared
 def _add_item() -> sa.Insert:
     m = tables.memories
-    given = (value("receipt"), value("place"), m.c.memory_id, value("points"), value("why"))
-    item = sa.select(*given).where(m.c.memory_id == value("memory"))
+    columns = (value("receipt"), value("place"), m.c.memory_id, value("points"), value("why"))
+    item = sa.select(*columns).where(m.c.memory_id == value("memory"))
     names = ["recall_id", "rank", "memory_id", "score", "explanation"]
     return sa.insert(tables.recall_items).from_select(names, item)
 
@@ -162,14 +136,14 @@ def uses(receipts: Iterable[Receipt]) -> dict[str, MemoryUse]:
 
     A bulletin is a use of what stands in it, and goes with every message: nobody asked for it.
     """
-    found: dict[str, MemoryUse] = {}
+    result: dict[str, MemoryUse] = {}
     for receipt in receipts:
         if not receipt.counts and receipt.purpose != BULLETIN:
             continue
         for item in receipt.items:
-            asked, last_at = found.get(item.memory_id, MemoryUse(0, receipt.at))
-            found[item.memory_id] = MemoryUse(asked + receipt.counts, max(last_at, receipt.at))
-    return found
+            count, last_at = result.get(item.memory_id, MemoryUse(0, receipt.at))
+            result[item.memory_id] = MemoryUse(count + receipt.counts, max(last_at, receipt.at))
+    return result
 
 
 @prepared
@@ -186,7 +160,7 @@ def _read_items() -> sa.Select[Any]:
 
 
 def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
-    """Return a stored receipt; None: there is none. ``counts`` is not kept and is True.
+    """Return a stored receipt; None: unknown. ``counts`` is not stored and is True.
 
     Raises:
         DatabaseCorrupt: its rows are damaged.
@@ -195,25 +169,25 @@ def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
     if row is None:
         return None
     head = dict(zip(_NAMES, row, strict=True))
-    found = _read_items().rows(snapshot, receipt=head["same_as"] or receipt_id)
+    items = _read_items().rows(snapshot, receipt=head["same_as"] or receipt_id)
     try:
-        return _stored(head, found)
+        return _stored(head, items)
     except (AttributeError, InvalidInput, KeyError, TypeError, ValueError) as error:
         raise unreadable("receipt", receipt_id) from error
 
 
-def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) -> StoredReceipt:
+def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) -> StoredReceipt:
     left_out = None if head["left_out"] is None else json.loads(head["left_out"])
     viewer = None if head["viewer"] is None else json.loads(head["viewer"])
     if viewer is not None:
-        # Whoever reads it compares what it saw with what the reader sees.
+        # It is valid for a comparison with the view of the reader.
         viewer_of(viewer)
     receipt = Receipt(
         head["recall_id"],
         head["created_at"],
         head["query"],
         json.loads(head["request"]),
-        tuple(_item(one, score, json.loads(why)) for one, score, why in found),
+        tuple(_item(memory_id, score, json.loads(why)) for memory_id, score, why in items),
         viewer=viewer,
         left_out=None if left_out is None else _numbers(left_out),
         **{name: head[name] for name in _PLAIN},
@@ -221,8 +195,8 @@ def _stored(head: Mapping[str, Any], found: Sequence[tuple[str, float, str]]) ->
     return StoredReceipt(receipt, {} if left_out is None else _lists(left_out))
 
 
-def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
-    """Return whether a reader sees all that could be seen by whom a bulletin was made for.
+def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
+    """Return whether a reader sees everything that the first reader of a bulletin saw.
 
     A bulletin tells of some of what its reader sees without citing it.
 
@@ -240,28 +214,14 @@ def covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> 
 
 
 @prepared
-def _first_hidden(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return sa.select(m.c.pk).where(among(m.c.memory_id, "ids"), is_untrue(view.where(m))).limit(1)
+def _hidden_ids(view: View) -> sa.Select[Any]:
+    m, joined = memories_listed()
+    return sa.select(m.c.memory_id).select_from(joined).where(is_untrue(view.where(m)))
 
 
-def all_visible(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> bool:
-    """Return whether the view shows every one of these memories that is still there."""
-    ids = json.dumps(list(memory_ids))
-    return _first_hidden(view.shape).row(snapshot, view.params, ids=ids) is None
-
-
-@prepared
-def _visible_ids(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    found = sa.select(m.c.memory_id).select_from(ordered(f, (m, m.c.memory_id == f.c.value)))
-    return found.where(view.where(m))
-
-
-def visible_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
-    """Return those of the memories that the view shows."""
-    ids = json.dumps(list(memory_ids))
-    return _visible_ids(view.shape).column(snapshot, view.params, ids=ids)
+def hidden_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
+    """Return the memories that are stored and that the view does not show."""
+    return _hidden_ids(view.shape).column(snapshot, view.params, ids=memory_ids)
 
 
 @prepared
@@ -291,21 +251,21 @@ def _add_bulletin() -> sa.Insert:
     return new.on_conflict_do_nothing()
 
 
-def _with_bulletin(transaction: Transaction, given: NewReceipt) -> Receipt:
+def _with_bulletin(transaction: Transaction, new: NewReceipt) -> Receipt:
     """Return the receipt, with the bulletin that it is of; a new one is stored."""
-    receipt, shown = given.receipt, given.bulletin
-    if shown is None:
-        if given.beside is None:
+    receipt, bulletin = new.receipt, new.bulletin
+    if bulletin is None:
+        if new.beside is None:
             return receipt
-        found = _bulletin_of().row(transaction, receipt=given.beside)
-        return receipt if found is None else replace(receipt, bulletin_id=found[0])
-    last = _last_bulletin().row(transaction, key=shown.view_key)
-    if last is not None and last[1] == shown.sha256:
+        row = _bulletin_of().row(transaction, receipt=new.beside)
+        return receipt if row is None else replace(receipt, bulletin_id=row[0])
+    last = _last_bulletin().row(transaction, key=bulletin.view_key)
+    if last is not None and last[1] == bulletin.sha256:
         first = _first_of_bulletin().scalar(transaction, bulletin=last[0])
         same_as = first if first != receipt.receipt_id else None
         return replace(receipt, bulletin_id=last[0], same_as=same_as)
     bulletin_id = "bul_" + receipt.receipt_id.partition("_")[2]
-    columns = shown._asdict() | {"memory_ids": json_text(shown.memory_ids)}
+    columns = bulletin._asdict() | {"memory_ids": json_text(bulletin.memory_ids)}
     _add_bulletin().write(transaction, columns, bulletin_id=bulletin_id, created_at=receipt.at)
     return replace(receipt, bulletin_id=bulletin_id)
 
@@ -318,38 +278,38 @@ def _add_head() -> sa.Insert:
 
 def _write_head(
     transaction: Transaction,
-    given: Receipt,
+    receipt: Receipt,
     hidden: Mapping[str, Sequence[str]],
     *,
     with_queries: bool,
 ) -> bool:
-    query, digest = given.query, given.query_sha256
+    query, digest = receipt.query, receipt.query_sha256
     if query and digest is None:
         digest = hashlib.sha256(query.encode()).hexdigest()
-    left_out = {**(given.left_out or {}), **{name: list(one) for name, one in hidden.items()}}
+    left_out = {**(receipt.left_out or {}), **{name: list(ids) for name, ids in hidden.items()}}
     values = {
-        "recall_id": given.receipt_id,
-        "created_at": given.at,
+        "recall_id": receipt.receipt_id,
+        "created_at": receipt.at,
         "query": query[:MAX_KEPT_QUERY_CHARS] if with_queries else "",
-        "request": json_text(given.asked),
-        "viewer": None if given.viewer is None else json_text(given.viewer),
-        "left_out": None if given.left_out is None else json_text(left_out),
-        **{name: getattr(given, name) for name in _PLAIN},
+        "request": json_text(receipt.asked),
+        "viewer": None if receipt.viewer is None else json_text(receipt.viewer),
+        "left_out": None if receipt.left_out is None else json_text(left_out),
+        **{name: getattr(receipt, name) for name in _PLAIN},
         "query_sha256": digest,
     }
     return bool(_add_head().write(transaction, values))
 
 
-def _items(given: Receipt) -> Iterator[dict[str, Any]]:
+def _items(receipt: Receipt) -> Iterator[dict[str, Any]]:
     # What is handed out once more has its items already.
-    for rank, item in enumerate(() if given.same_as else given.items, start=1):
+    for rank, item in enumerate(() if receipt.same_as else receipt.items, start=1):
         why: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
         if item.reasons:
             why["reasons"] = list(item.reasons)
         if item.access_count is not None:
             why["accesses"] = [item.access_count, item.last_accessed_at]
         yield {
-            "receipt": given.receipt_id,
+            "receipt": receipt.receipt_id,
             "place": rank,
             "memory": item.memory_id,
             "points": item.score,
@@ -364,14 +324,14 @@ def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
 
 
 def _numbers(left_out: Mapping[str, Any]) -> dict[str, int]:
-    return {name: one for name, one in left_out.items() if isinstance(one, int)}
+    return {name: number for name, number in left_out.items() if isinstance(number, int)}
 
 
 def _lists(left_out: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {name: one for name, one in left_out.items() if isinstance(one, list)}
+    return {name: ids for name, ids in left_out.items() if isinstance(ids, list)}
 
 
-# Which receipts and bulletins there are, what became too old of them, and what no asker saw.
+# Lists of receipts and bulletins, their removal, and hidden matches.
 
 
 # Of the newest memories with the words of a query, and of those that its asker might not see.
@@ -400,21 +360,21 @@ class BulletinText(NamedTuple):
 
 
 def newest(
-    snapshot: Snapshot, asked: Mapping[str, str], *, most: int, before: str | None = None
+    snapshot: Snapshot, criteria: Mapping[str, str], *, limit: int, before: str | None = None
 ) -> Iterator[str]:
-    """Return ids of the ``most`` newest receipts that were asked for just that.
+    """Return ids of the ``limit`` newest receipts that were asked for just that.
 
     Args:
-        asked: texts by keys of ``Receipt.asked``; empty: every receipt.
+        criteria: texts by keys of ``Receipt.asked``; empty: every receipt.
         before: only receipts older than this one, which may have been removed since.
     """
-    columns = tuple(sorted(_RECEIPT_COLUMNS & asked.keys()))
-    others = sorted(asked.keys() - _RECEIPT_COLUMNS)
-    values = {name: asked[name] for name in columns}
+    columns = tuple(sorted(_RECEIPT_COLUMNS & criteria.keys()))
+    others = sorted(criteria.keys() - _RECEIPT_COLUMNS)
+    values = {name: criteria[name] for name in columns}
     for at, key in enumerate(others):
-        values |= {f"path{at}": f"$.{key}", f"text{at}": asked[key]}
+        values |= {f"path{at}": f"$.{key}", f"text{at}": criteria[key]}
     statement = _newest(columns, len(others), is_next=before is not None)
-    return iter(statement.column(snapshot, values, most=most, before=before))
+    return iter(statement.column(snapshot, values, most=limit, before=before))
 
 
 @prepared
@@ -432,7 +392,7 @@ def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Selec
         )
         place = sa.tuple_(r.c.created_at, r.c.recall_id)
         within.append(place < sa.tuple_(last, value("before")))
-    looked = (
+    newest_rows = (
         sa.select(r.c.recall_id, r.c.created_at, r.c.request)
         .where(*within)
         .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
@@ -441,11 +401,11 @@ def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Selec
     )
     # No index knows the other keys, so only so many are looked at.
     terms = (
-        sa.func.json_extract(looked.c.request, value(f"path{at}")) == value(f"text{at}")
+        sa.func.json_extract(newest_rows.c.request, value(f"path{at}")) == value(f"text{at}")
         for at in range(others)
     )
-    found = sa.select(looked.c.recall_id).where(*terms)
-    return found.order_by(looked.c.created_at.desc(), looked.c.recall_id.desc())
+    query = sa.select(newest_rows.c.recall_id).where(*terms)
+    return query.order_by(newest_rows.c.created_at.desc(), newest_rows.c.recall_id.desc())
 
 
 @prepared
@@ -453,16 +413,16 @@ def _any_after() -> sa.Select[Any]:
     return sa.select(tables.recalls.c.recall_id).limit(1).offset(value("number"))
 
 
-def are_more_than(snapshot: Snapshot, number: int) -> bool:
-    """Return whether there are more receipts than so many."""
+def is_count_above(snapshot: Snapshot, number: int) -> bool:
+    """Return whether there are more receipts than a number."""
     return _any_after().row(snapshot, number=number) is not None
 
 
 @prepared
 def _old() -> sa.Select[Any]:
-    r, kept, k = tables.recalls.alias("r"), tables.recalls, tables.recalls.alias("k")
-    newest_first = (kept.c.created_at.desc(), kept.c.recall_id.desc())
-    last = sa.select(kept.c.created_at, kept.c.recall_id).order_by(*newest_first)
+    r, newer, k = tables.recalls.alias("r"), tables.recalls, tables.recalls.alias("k")
+    newest_first = (newer.c.created_at.desc(), newer.c.recall_id.desc())
+    last = sa.select(newer.c.created_at, newer.c.recall_id).order_by(*newest_first)
     last = last.limit(1).offset(value("keep"))
     place = sa.tuple_(r.c.created_at, r.c.recall_id)
     # What a kept one repeats has the items of both.
@@ -475,8 +435,8 @@ def _old() -> sa.Select[Any]:
     )
 
 
-def any_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
-    """Return whether ``remove_old`` would remove any."""
+def has_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
+    """Return whether ``remove_old`` would remove any receipt."""
     return _old().row(snapshot, keep=keep, since=since, limit=1) is not None
 
 
@@ -494,18 +454,18 @@ def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -
     Args:
         keep: so many of the newest stay, unless they are older than ``since``, milliseconds.
     """
-    found = _old().column(transaction, keep=keep, since=since, limit=limit)
-    if found:
+    ids = _old().column(transaction, keep=keep, since=since, limit=limit)
+    if ids:
         for table in ("recall_items", "recalls"):
-            _delete(table).write(transaction, ids=json.dumps(found))
-    return len(found)
+            _delete(table).write(transaction, ids=ids)
+    return len(ids)
 
 
 @prepared
 def _remove_bulletins() -> sa.Delete:
     b, r = tables.bulletins.alias("b"), tables.recalls.alias("r")
-    named = sa.exists().where(r.c.bulletin_id == b.c.bulletin_id).correlate(b)
-    unnamed = sa.select(b.c.bulletin_id).where(~named).limit(value("limit"))
+    is_referenced = sa.exists().where(r.c.bulletin_id == b.c.bulletin_id).correlate(b)
+    unnamed = sa.select(b.c.bulletin_id).where(~is_referenced).limit(value("limit"))
     return sa.delete(tables.bulletins).where(tables.bulletins.c.bulletin_id.in_(unnamed))
 
 
@@ -522,14 +482,14 @@ def _issued(b: sa.FromClause) -> list[Column]:
     return [b.c.bulletin_id, b.c.created_at, b.c.change_seq, b.c.sha256, count, b.c.viewer]
 
 
-def _shows(view: View, b: sa.FromClause) -> Column:
-    """Return whether a view shows all that a bulletin cites and that is still there."""
+def _shows_cited(view: View, b: sa.FromClause) -> Column:
+    """Return whether a view shows every stored memory that a bulletin cites."""
     j, m = each(b.c.memory_ids, "j"), tables.memories.alias("m")
     cited = ordered(j, (m, m.c.memory_id == j.c.value))
     return ~sa.exists().select_from(cited).where(is_untrue(view.where(m)))
 
 
-def _lower(b: sa.FromClause) -> Column:
+def _is_earlier(b: sa.FromClause) -> Column:
     before: Column = b.c.bulletin_id < sa.func.coalesce(value("before"), _NO_ID_IS_HIGHER)
     return before
 
@@ -537,58 +497,60 @@ def _lower(b: sa.FromClause) -> Column:
 @prepared
 def _bulletins(view: View) -> sa.Select[Any]:
     b = tables.bulletins
-    looked = sa.select(b).where(_lower(b)).order_by(b.c.bulletin_id.desc())
-    found = looked.limit(value("most")).subquery("b")
+    newest_rows = sa.select(b).where(_is_earlier(b)).order_by(b.c.bulletin_id.desc())
+    bulletins_read = newest_rows.limit(value("most")).subquery("b")
     return (
-        sa.select(*_issued(found)).where(_shows(view, found)).order_by(found.c.bulletin_id.desc())
+        sa.select(*_issued(bulletins_read))
+        .where(_shows_cited(view, bulletins_read))
+        .order_by(bulletins_read.c.bulletin_id.desc())
     )
 
 
 def bulletins(
-    snapshot: Snapshot, view: View, *, limit: int, before: str | None, most: int
+    snapshot: Snapshot, view: View, *, limit: int, before: str | None, scanned: int
 ) -> list[IssuedBulletin]:
     """Return bulletins for readers who saw no more than the view shows, newest first.
 
     Args:
         before: only those with a lower id: ids grow with time.
-        most: so many of the newest are looked at.
+        scanned: so many of the newest are looked at.
     """
-    rows = _bulletins(view.shape).rows(snapshot, view.params, before=before, most=most)
-    shown = (
+    rows = _bulletins(view.shape).rows(snapshot, view.params, before=before, most=scanned)
+    visible = (
         IssuedBulletin._make(head)
         for *head, viewer in rows
-        if covered(view.viewer, head[0], viewer)
+        if is_covered(view.viewer, head[0], viewer)
     )
-    return list(islice(shown, limit))
+    return list(islice(visible, limit))
 
 
 @prepared
 def _lower_bulletin() -> sa.Select[Any]:
     b = tables.bulletins
-    return sa.select(b.c.bulletin_id).where(_lower(b)).limit(1).offset(value("most"))
+    return sa.select(b.c.bulletin_id).where(_is_earlier(b)).limit(1).offset(value("most"))
 
 
-def are_more_bulletins(snapshot: Snapshot, before: str | None, most: int) -> bool:
-    """Return whether there are more than so many with a lower id than ``before``."""
-    return _lower_bulletin().row(snapshot, before=before, most=most) is not None
+def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bool:
+    """Return whether there are more bulletins than ``count`` with a lower id than ``before``."""
+    return _lower_bulletin().row(snapshot, before=before, most=count) is not None
 
 
 @prepared
 def _get_bulletin(view: View) -> sa.Select[Any]:
     b = tables.bulletins.alias("b")
     columns = sa.select(*_issued(b), b.c.memory_ids, b.c.body)
-    return columns.where(b.c.bulletin_id == value("bulletin"), _shows(view, b))
+    return columns.where(b.c.bulletin_id == value("bulletin"), _shows_cited(view, b))
 
 
 def bulletin(
     snapshot: Snapshot, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:
-    """Return a bulletin for a reader who saw no more than the view shows; None: there is none."""
+    """Return a bulletin, if the view shows everything in it; None: there is none."""
     row = _get_bulletin(view.shape).row(snapshot, view.params, bulletin=bulletin_id)
     if row is None:
         return None
     *head, viewer, memory_ids, body = row
-    if not covered(view.viewer, bulletin_id, viewer):
+    if not is_covered(view.viewer, bulletin_id, viewer):
         return None
     return IssuedBulletin._make(head), BulletinText(tuple(json.loads(memory_ids)), body)
 
@@ -603,22 +565,22 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> d
     Returns:
         Ids by reason, ``scope`` and ``clearance``, newest first, ``MOST_HIDDEN`` together at most.
     """
-    anyones = RecallFilter(_Anyones(narrowing.view.viewer), narrowing.request, narrowing.at)
+    anyones = RecallFilter(_AllActive(narrowing.view.viewer), narrowing.request, narrowing.at)
     statement = _hidden_matches(anyones.shape)
-    asked = snapshot.engine.phrases.expression(match)
-    values = anyones.params | {"match": asked, "met_at": narrowing.at}
+    expression = snapshot.engine.phrases.expression(match)
+    values = anyones.params | {"match": expression, "met_at": narrowing.at}
     values |= {"most_met": MOST_MET, "most_hidden": MOST_HIDDEN}
-    found: dict[str, list[str]] = {"scope": [], "clearance": []}
+    result: dict[str, list[str]] = {"scope": [], "clearance": []}
     for memory_id, *facts in statement.rows(snapshot, values):
-        found[_reason(narrowing.view.viewer, ScopeFacts(*facts))].append(memory_id)
-    return found
+        result[_reason(narrowing.view.viewer, ScopeFacts(*facts))].append(memory_id)
+    return result
 
 
 @prepared
 def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
-    m, said = tables.memories.alias("m"), matching("match")
-    pk = said.selected_columns[0]
-    newest = said.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(value("most_met"))
+    m, matches = tables.memories.alias("m"), matching("match")
+    pk = matches.selected_columns[0]
+    newest = matches.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(value("most_met"))
     f = newest.subquery("f")
     return (
         sa.select(m.c.memory_id, m.c.scope, m.c.scope_id, m.c.sensitivity, m.c.agent_id)
@@ -630,8 +592,8 @@ def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
     )
 
 
-class _Anyones(View):
-    """Whoever looks."""
+class _AllActive(View):
+    """A view of all active memories."""
 
     def where(self, m: Table) -> Column:
         active: Column = m.c.status == MemoryStatus.ACTIVE
@@ -639,8 +601,11 @@ class _Anyones(View):
 
 
 def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
-    told = (VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE, VisibilityReason.SENSITIVITY_UNKNOWN)
-    return "clearance" if visible(viewer, facts).reason in told else "scope"
+    by_clearance = (
+        VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE,
+        VisibilityReason.SENSITIVITY_UNKNOWN,
+    )
+    return "clearance" if visible(viewer, facts).reason in by_clearance else "scope"
 
 
 # What changed since a receipt was written, about some memories.
@@ -667,7 +632,7 @@ def _times() -> sa.Select[Any]:
 
 
 def known_until(snapshot: Snapshot, seq: int, at: int) -> int:
-    """Return as of when an answer knew what it did: the entry ``seq``, and not the next one.
+    """Return the time of an answer's knowledge: after the entry ``seq``, before the next one.
 
     A change is dated when it begins to be written and seen when it is done, so that the next one
     may bear an earlier time than the answer that did not know it. Two of the same millisecond, or
@@ -681,13 +646,10 @@ def known_until(snapshot: Snapshot, seq: int, at: int) -> int:
 def _changes_since(view: View) -> sa.CompoundSelect[Any]:
     f, a = listed("ids", "f"), tables.audit_log.alias("a")
     e, o = tables.edges.alias("e"), tables.memories.alias("o")
-    told = (f.c.value, a.c.seq, a.c.at, a.c.actor, a.c.action, a.c.subject)
+    entry = (f.c.value, a.c.seq, a.c.at, a.c.actor, a.c.action, a.c.subject)
     later = a.c.seq > value("seq")
-    ways = [sa.select(*told).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
-    for end, other in (
-        ("from_memory_id", "to_memory_id"),
-        ("to_memory_id", "from_memory_id"),
-    ):
+    ways = [sa.select(*entry).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
+    for end, other in ENDS:
         of_edge = ordered(
             f,
             (e, e.c[end] == f.c.value),
@@ -695,10 +657,10 @@ def _changes_since(view: View) -> sa.CompoundSelect[Any]:
             (a, a.c.subject == o.c.memory_id),
         )
         about = (later, member(a.c.details, "edge_id") == e.c.edge_id, view.where(o))
-        ways.append(sa.select(*told).select_from(of_edge).where(*about))
-    found = sa.union(*ways)
-    columns = found.selected_columns
-    return found.order_by(columns.seq, columns.value).limit(value("limit"))
+        ways.append(sa.select(*entry).select_from(of_edge).where(*about))
+    changes = sa.union(*ways)
+    columns = changes.selected_columns
+    return changes.order_by(columns.seq, columns.value).limit(value("limit"))
 
 
 def changes_since(
@@ -707,6 +669,7 @@ def changes_since(
     """Return entries after ``seq`` about these memories, or about edges of theirs between memories
     that the view shows: the first ``MOST_ENTRIES`` and one more, by seq.
     """
-    values = {"seq": seq, "ids": json.dumps(sorted(memory_ids)), "limit": MOST_ENTRIES + 1}
-    rows = _changes_since(view.shape).rows(snapshot, view.params, **values)
-    return [JournalledChange._make(row) for row in rows]
+    values = {"seq": seq, "ids": sorted(memory_ids), "limit": MOST_ENTRIES + 1}
+    return _changes_since(view.shape).mapped(
+        JournalledChange._make, snapshot, view.params, **values
+    )

@@ -6,7 +6,6 @@ Text of one agent alone stays out of what is read here: a reflection is of no ag
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -17,8 +16,8 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.model.values import Memory
 from memgraph.rules.reflection import WEEKLY, ReflectionPeriod
 from memgraph.store import tables
-from memgraph.store.items import is_no_item
-from memgraph.store.rows import MEMORY_FIELDS, memory_from_row
+from memgraph.store.conditions import is_no_item, memory_fields
+from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, prepared, value
 from memgraph.store.visibility import View
@@ -51,7 +50,7 @@ def _latest(view: View) -> sa.Select[Any]:
 
 
 def latest(snapshot: Snapshot, view: View) -> Memory | None:
-    """Return the reflection that was stored last, holds, and may be seen; None: there is none."""
+    """Return the newest active and visible reflection; None: there is none."""
     row = _latest(view.shape).row(snapshot, view.params)
     return None if row is None else memory_from_row(row)
 
@@ -65,7 +64,7 @@ def _times() -> sa.Select[Any]:
 
 
 def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[str, int]]:
-    """Return ids and times of the reflections on one scope, but those that were taken back."""
+    """Return ids and times of the reflections on one scope that are not retracted."""
     return _times().rows(snapshot, scope=scope, scope_id=scope_id)
 
 
@@ -90,17 +89,16 @@ def projects(
     at_least: int,
     limit: int,
 ) -> list[str]:
-    """Return projects with so many new facts, those with the most first."""
-    values = {"sensitivities": json.dumps(list(sensitivities)), "at_least": at_least}
-    found = _projects().column(snapshot, asdict(during), limit=limit, **values)
-    return [str(scope_id) for scope_id in found]
+    """Return projects with at least so many new facts, those with the most first."""
+    values = {"sensitivities": sensitivities, "at_least": at_least}
+    scope_ids = _projects().column(snapshot, asdict(during), limit=limit, **values)
+    return [str(scope_id) for scope_id in scope_ids]
 
 
 def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
     """Return visible active memories of no agent, as ``memory_from_row`` takes them."""
-    columns = sa.select(*(m.c[name] for name in MEMORY_FIELDS))
     shared = (m.c.status == MemoryStatus.ACTIVE, m.c.agent_id.is_(None))
-    return columns.where(*shared, view.where(m)).limit(value("limit"))
+    return memory_fields(m).where(*shared, view.where(m)).limit(value("limit"))
 
 
 @prepared
@@ -136,19 +134,6 @@ def count_facts(snapshot: Snapshot, view: View, during: ReflectionPeriod) -> int
 
 
 @prepared
-def _still_there(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    there = (among(m.c.memory_id, "ids"), m.c.status != MemoryStatus.RETRACTED, view.where(m))
-    return sa.select(m.c.memory_id).where(*there)
-
-
-def still_there(snapshot: Snapshot, view: View, memory_ids: Collection[str]) -> set[str]:
-    """Return those of ``memory_ids`` that were not taken back and that the reader may see."""
-    ids = json.dumps(list(memory_ids))
-    return set(_still_there(view.shape).column(snapshot, view.params, ids=ids))
-
-
-@prepared
 def _tasks(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     is_task = m.c.type.in_([MemoryType.GOAL, MemoryType.TODO])
@@ -158,8 +143,7 @@ def _tasks(view: View) -> sa.Select[Any]:
 
 def tasks(snapshot: Snapshot, view: View, limit: int) -> list[Memory]:
     """Return active goals and todos that are no raw turns, the most important first."""
-    rows = _tasks(view.shape).rows(snapshot, view.params, limit=limit)
-    return [memory_from_row(row) for row in rows]
+    return _tasks(view.shape).mapped(memory_from_row, snapshot, view.params, limit=limit)
 
 
 @prepared
@@ -173,9 +157,9 @@ def _edges_among() -> sa.Select[Any]:
 def edges_among(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, str, EdgeType, float]]:
-    """Return (from, to, type, weight) of every edge that joins two of them."""
-    found = _edges_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
-    return [(one, other, EdgeType(kind), weight) for one, other, kind, weight in found]
+    """Return (from, to, type, weight) of every edge between two of these memories."""
+    rows = _edges_among().rows(snapshot, ids=memory_ids)
+    return [(from_id, to_id, EdgeType(kind), weight) for from_id, to_id, kind, weight in rows]
 
 
 @prepared
@@ -187,21 +171,21 @@ def _derivations_among() -> sa.Select[Any]:
 
 
 def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return (memory, what it was derived from), both among them."""
-    return _derivations_among().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    """Return (memory, evidence) pairs between these memories."""
+    return _derivations_among().rows(snapshot, ids=memory_ids)
 
 
 @prepared
 def _entities_of() -> sa.Select[Any]:
     m, link, n = tables.memories, tables.links, tables.entities
-    named = m.join(link, link.c.memory_pk == m.c.pk).join(n, n.c.pk == link.c.entity_pk)
+    mentions = m.join(link, link.c.memory_pk == m.c.pk).join(n, n.c.pk == link.c.entity_pk)
     pair = (n.c.entity_id, m.c.memory_id)
-    return sa.select(*pair).select_from(named).where(among(m.c.memory_id, "ids")).order_by(*pair)
+    return sa.select(*pair).select_from(mentions).where(among(m.c.memory_id, "ids")).order_by(*pair)
 
 
 def entities_of(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
     """Return (entity id, memory id) of every entity that they name."""
-    return _entities_of().rows(snapshot, ids=json.dumps(list(memory_ids)))
+    return _entities_of().rows(snapshot, ids=memory_ids)
 
 
 @prepared
@@ -210,15 +194,15 @@ def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
     e = tables.edges.alias("e")
     a, b = tables.memories.alias("a"), tables.memories.alias("b")
     if edge_type is EdgeType.CONTRADICTS:
-        stands: Column = e.c.resolved_at.is_(None) & (b.c.status == MemoryStatus.ACTIVE)
+        is_current: Column = e.c.resolved_at.is_(None) & (b.c.status == MemoryStatus.ACTIVE)
     else:
-        stands = b.c.status != MemoryStatus.RETRACTED
+        is_current = b.c.status != MemoryStatus.RETRACTED
     ends = e.join(a, a.c.memory_id == e.c.from_memory_id)
     return (
         sa.select(a.c.memory_id, b.c.memory_id)
         .select_from(ends.join(b, b.c.memory_id == e.c.to_memory_id))
         .where(e.c.edge_type == edge_type, _is_of_period(e))
-        .where(a.c.status == MemoryStatus.ACTIVE, stands)
+        .where(a.c.status == MemoryStatus.ACTIVE, is_current)
         .where(*(view.where(end) & _is_shared_fact(end) for end in (a, b)))
         .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
         .limit(value("limit"))
@@ -236,6 +220,6 @@ def contradictions(
 def replacements(
     snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (what holds now, what it replaced) in a period; amendments of a part too."""
+    """Return (newer, replaced) pairs of a period, including partial updates."""
     statement = _joined(view.shape, EdgeType.UPDATES)
     return statement.rows(snapshot, view.params | asdict(during), limit=limit)

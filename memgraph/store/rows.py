@@ -1,4 +1,4 @@
-"""Rows of the tables as the values that are handed out: the one place that knows the columns.
+"""Turn rows of the tables into values: the one place that knows the columns.
 
 A row is any sequence in the order of the fields beside its function, which is that of the table.
 Values are built without validation, which the tables' constraints have done: a recall maps hundreds
@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     EdgeType,
     MemoryKind,
-    MemoryStatus,
     MemoryType,
     Scope,
     Sensitivity,
@@ -35,27 +35,13 @@ MEMORY_FIELDS = tuple(Memory.model_fields)
 SOURCE_FIELDS = ("source_id", *Source.model_fields)
 STATUS_FIELDS = tuple(StatusPeriod.model_fields)
 EDGE_FIELDS = (
-    "edge_id",
-    "from_memory_id",
-    "to_memory_id",
-    "edge_type",
-    "weight",
-    "reason",
-    "partial",
-    "created_at",
-    "resolved_at",
-    "resolution",
+    *("edge_id", "from_memory_id", "to_memory_id", "edge_type", "weight"),
+    *("reason", "partial", "created_at", "resolved_at", "resolution"),
 )
-MEMORY_COLUMNS = ", ".join(MEMORY_FIELDS)
-
-
-def columns(names: Sequence[str], alias: str) -> str:
-    """A select list: ``columns(MEMORY_FIELDS, "m")`` is ``m.memory_id, m.orchestrator_id, …``."""
-    return ", ".join(f"{alias}.{name}" for name in names)
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
-    """A row of ``MEMORY_FIELDS``.
+    """Return the memory of a row of ``MEMORY_FIELDS``.
 
     Raises:
         DatabaseCorrupt: a stored value cannot be what the constraints let in.
@@ -76,43 +62,25 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
 
 
 def edge_from_row(row: Sequence[Any]) -> Edge:
-    """A row of ``EDGE_FIELDS``.
+    """Return the edge of a row of ``EDGE_FIELDS``.
 
     Raises:
         DatabaseCorrupt: see ``memory_from_row``.
     """
-    (
-        edge_id,
-        from_id,
-        to_id,
-        edge_type,
-        weight,
-        reason,
-        partial,
-        created_at,
-        resolved_at,
-        resolution,
-    ) = row
+    # In the order of the columns.
+    fields = dict(zip(Edge.model_fields, row, strict=True))
     try:
-        fields = {
-            "edge_id": edge_id,
-            "from_id": from_id,
-            "to_id": to_id,
-            "edge_type": _EDGE_TYPES[edge_type],
-            "weight": weight,
-            "reason": reason,
-            "partial": bool(partial),
-            "created_at": created_at,
-            "resolved_at": resolved_at,
-            "resolution": None if resolution is None else json.loads(resolution),
-        }
+        fields["edge_type"] = _EDGE_TYPES[fields["edge_type"]]
+        fields["partial"] = bool(fields["partial"])
+        if fields["resolution"] is not None:
+            fields["resolution"] = json.loads(fields["resolution"])
     except (KeyError, ValueError, TypeError) as error:
-        raise unreadable("edge", edge_id) from error
+        raise unreadable("edge", row[0]) from error
     return built(Edge, fields)
 
 
 def source_from_row(row: Sequence[Any]) -> StoredSource:
-    """A row of ``SOURCE_FIELDS``.
+    """Return the source of a row of ``SOURCE_FIELDS``.
 
     Raises:
         DatabaseCorrupt: see ``memory_from_row``.
@@ -127,7 +95,7 @@ def source_from_row(row: Sequence[Any]) -> StoredSource:
 
 
 def status_from_row(row: Sequence[Any]) -> StatusPeriod:
-    """A row of ``STATUS_FIELDS``.
+    """Return the period of a row of ``STATUS_FIELDS``.
 
     Raises:
         DatabaseCorrupt: see ``memory_from_row``.
@@ -147,7 +115,7 @@ def _by_value(enum: type[EnumT]) -> Mapping[str, EnumT]:
 
 _KINDS = _by_value(MemoryKind)
 _TYPES = _by_value(MemoryType)
-_STATUSES = _by_value(MemoryStatus)
+_STATUSES = {status.value: status for status in STORED_STATUSES}
 _SENSITIVITIES = _by_value(Sensitivity)
 _SCOPES = _by_value(Scope)
 _EDGE_TYPES = _by_value(EdgeType)
@@ -162,7 +130,7 @@ def _fields_set(kind: type[Value]) -> set[str]:
 
 
 def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
-    """Return what ``model_construct`` makes of the complete fields, without its walk over them.
+    """Build a value from complete fields, as ``model_construct`` does but faster.
 
     Args:
         fields: every field of the class, valid; the value keeps this very dictionary.
@@ -177,7 +145,7 @@ def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
 
 
 def unreadable(what: str, which: Any) -> DatabaseCorrupt:
-    """The error of a row whose values cannot be what the constraints let in."""
+    """Return the error of a row that no constraint would let in."""
     return DatabaseCorrupt(
         f"a stored {what} cannot be read; run: memgraph verify", what=what, id=which
     )
@@ -194,7 +162,7 @@ compact_json = json.JSONEncoder(
 
 
 def compact_array(values: Iterable[Any]) -> str:
-    """``compact_json`` of a list; of texts, numbers and None in a third of its time."""
+    """Encode a list as ``compact_json`` does; texts, numbers and None in a third of its time."""
     parts = [
         encode_basestring(value) if type(value) is str else _compact(value) for value in values
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,25 +13,20 @@ from memgraph.model.conversation import SessionInfo, SessionPlace
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivity
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
-from memgraph.store.items import is_no_item
+from memgraph.store.conditions import happened_at, is_no_item, is_unexpired, up_to
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, greatest, member, prepared, value
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shape_of
 
 _INFO_FIELDS = (
-    "session_id",
-    "first_seen_at",
-    "last_seen_at",
-    "completed_at",
-    "consolidated_at",
-    "turns",
-    "pending",
+    *("session_id", "first_seen_at", "last_seen_at", "completed_at", "consolidated_at"),
+    *("turns", "pending"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSession:
-    """A session that is registered: the place of its next turn, and where it stands."""
+    """A registered session: the number of its next turn, and its state."""
 
     next_sequence: int
     completed_at: int | None
@@ -61,12 +55,12 @@ def _known() -> sa.Select[Any]:
     return places.where(among(s.c.session_id, "ids"))
 
 
-def known(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, RegisteredSession]:
-    """Return those of the sessions that are registered, by id."""
+def registered(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, RegisteredSession]:
+    """Return the registered sessions, by id."""
     if not session_ids:
         return {}
-    found = _known().rows(snapshot, ids=json.dumps(list(session_ids)))
-    return {session_id: RegisteredSession(*rest) for session_id, *rest in found}
+    rows = _known().rows(snapshot, ids=session_ids)
+    return {session_id: RegisteredSession(*rest) for session_id, *rest in rows}
 
 
 @prepared
@@ -84,9 +78,7 @@ def open_ids(snapshot: Snapshot, view: View | None = None) -> list[str]:
     Args:
         view: only those of which it shows a turn; None: all.
     """
-    if view is None:
-        return _open_ids(None).column(snapshot)
-    return _open_ids(view.shape).column(snapshot, view.params)
+    return _open_ids(shape_of(view)).column(snapshot, params_of(view))
 
 
 @prepared
@@ -105,19 +97,19 @@ def _seen() -> sa.Insert:
     )
 
 
-def seen(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
-    """Note that turns of these sessions were stored: what was consolidated is so no longer."""
+def note_turns(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
+    """Record that turns of these sessions were stored; consolidated sessions are open again."""
     if rows:
         _seen().write_all(
             transaction,
             [
                 {
-                    "session_id": one.session_id,
-                    "next_sequence": one.next_sequence,
-                    "completed_at": one.completed_at,
+                    "session_id": session.session_id,
+                    "next_sequence": session.next_sequence,
+                    "completed_at": session.completed_at,
                     "at": transaction.at,
                 }
-                for one in rows
+                for session in rows
             ],
         )
 
@@ -132,7 +124,8 @@ def complete(transaction: JournalledTransaction, session_ids: Collection[str]) -
     """Note that sessions are over."""
     if session_ids:
         _complete().write_all(
-            transaction, [{"session": one, "at": transaction.at} for one in sorted(session_ids)]
+            transaction,
+            [{"session": session_id, "at": transaction.at} for session_id in sorted(session_ids)],
         )
 
 
@@ -142,10 +135,10 @@ def _is_visible(view: View) -> sa.Select[Any]:
 
 
 def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSession | None:
-    """Return a session of which the viewer may see a turn; None: there is none, or not for them."""
+    """Return a session with a visible turn; None: there is none, or it is hidden."""
     if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
         return None
-    return known(snapshot, [session_id]).get(session_id)
+    return registered(snapshot, [session_id]).get(session_id)
 
 
 @prepared
@@ -157,11 +150,11 @@ def _last_seen_at(view: View) -> sa.Select[Any]:
 
 
 def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
-    """Return where a session stands now, by the turns that the viewer may see; None: no turns."""
-    found = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
-    if found is None:
+    """Return the place of a session by its visible turns; None: no turns."""
+    last_seen_at = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
+    if last_seen_at is None:
         return None
-    return SessionPlace.model_construct(session_id=session_id, last_seen_at=found)
+    return SessionPlace.model_construct(session_id=session_id, last_seen_at=last_seen_at)
 
 
 def select(
@@ -292,7 +285,7 @@ class FactRow(NamedTuple):
 
 
 class ComparisonPlace(NamedTuple):
-    """Whose memories may be compared: one scope, one agent, up to a sensitivity."""
+    """The place in which memories are compared: one scope, one agent, up to a sensitivity."""
 
     scope: str
     scope_id: str | None
@@ -336,7 +329,7 @@ def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     told_then = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
     columns = sa.select(
         *(m.c[name] for name in ("pk", "memory_id", "content", "status", "source_role")),
-        _time(m),
+        happened_at(m),
         *(m.c[name] for name in ("sequence", "scope", "scope_id", "agent_id", "sensitivity")),
         *(s.c[name] for name in ("source_path", "workflow_run_id", "step_id", "content_sha256")),
         m.c.created_at,
@@ -347,10 +340,6 @@ def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     return joined.where(*_is_turn_of(m, value("session_id"))), m
 
 
-def _time(m: sa.FromClause) -> Column:
-    return sa.func.coalesce(m.c.event_time, m.c.created_at)
-
-
 @prepared
 def _turns_after() -> sa.Select[Any]:
     turns, m = _turns()
@@ -359,8 +348,7 @@ def _turns_after() -> sa.Select[Any]:
 
 def turns_after(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the next turns of a session in the order of storing, of any status."""
-    found = _turns_after().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
-    return [TurnRow._make(row) for row in found]
+    return _turns_after().mapped(TurnRow._make, snapshot, session_id=session_id, pk=pk, limit=limit)
 
 
 @prepared
@@ -372,8 +360,8 @@ def _turns_before() -> sa.Select[Any]:
 
 def turns_before(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the last active turns up to a key, in order."""
-    found = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
-    return [TurnRow._make(row) for row in found][::-1]
+    rows = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
+    return [TurnRow._make(row) for row in rows][::-1]
 
 
 @prepared
@@ -395,23 +383,11 @@ def _move_on() -> sa.Update:
     return sa.update(s).where(s.c.session_id == value("session")).values(read)
 
 
-def move_on(
+def note_consolidated(
     transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
 ) -> None:
-    """Note that a session was read up to a turn, and whether that was the last one."""
+    """Record that a session was read up to a turn, and whether that was the last one."""
     _move_on().write(transaction, session=session_id, through=through, at=consolidated_at)
-
-
-@prepared
-def _active_ids() -> sa.Select[Any]:
-    m = tables.memories
-    ids = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"))
-    return ids.where(m.c.status == MemoryStatus.ACTIVE)
-
-
-def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
-    """Return those of ``ids`` that are stored and active."""
-    return set(_active_ids().column(snapshot, ids=json.dumps(sorted(ids))))
 
 
 def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
@@ -422,7 +398,7 @@ def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
     twin = own & (m.c.sensitivity == value("sensitivity"))
-    columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, _time(m))
+    columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, happened_at(m))
     columns = columns.add_columns(s.c.captured_by, s.c.source_type, twin.label("twin"))
     return columns.select_from(m.join(s, s.c.source_id == m.c.source_id)).where(
         *_is_fact_of_scope(m), m.c.agent_id.is_(None) | own, among(m.c.sensitivity, "sensitivities")
@@ -437,7 +413,7 @@ def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
         m.c.status == MemoryStatus.ACTIVE,
         m.c.scope == value("scope"),
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
-        m.c.valid_until.is_(None) | (m.c.valid_until > value("at")),
+        is_unexpired(m),
     )
 
 
@@ -450,9 +426,9 @@ def _facts_by_id() -> sa.Select[Any]:
 def facts_by_id(
     snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, FactRow]:
-    """Return those of ``ids`` that are facts beside a place, by id."""
-    found = _facts_by_id().rows(snapshot, _beside(place, at), ids=json.dumps(list(ids)))
-    return {row[0]: FactRow._make(row) for row in found}
+    """Return the facts of ``ids`` that belong to a place, by id."""
+    rows = _facts_by_id().rows(snapshot, _beside(place, at), ids=ids)
+    return {row[0]: FactRow._make(row) for row in rows}
 
 
 @prepared
@@ -480,7 +456,7 @@ def same_facts(
     Active ones, that are valid ``at`` that time.
     """
     values = place._asdict() | {"at": at}
-    return dict(_same_facts().rows(snapshot, values, hashes=json.dumps(sorted(hashes))))
+    return dict(_same_facts().rows(snapshot, values, hashes=sorted(hashes)))
 
 
 @prepared
@@ -493,8 +469,7 @@ def facts_since(
     snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
 ) -> list[FactRow]:
     """Return facts beside a place that were stored after a key, the first one first."""
-    found = _facts_since().rows(snapshot, _beside(place, at), pk=pk, limit=limit)
-    return [FactRow._make(row) for row in found]
+    return _facts_since().mapped(FactRow._make, snapshot, _beside(place, at), pk=pk, limit=limit)
 
 
 @prepared
@@ -538,14 +513,13 @@ def _speakers() -> sa.Select[Any]:
 def speakers(
     snapshot: Snapshot, ids: Collection[str]
 ) -> dict[str, list[tuple[str | None, str | None]]]:
-    """Return by id of a memory whom the turns that it rests on name: (role, told to be what)."""
-    found: dict[str, list[tuple[str | None, str | None]]] = {}
-    for memory_id, role, told_as in _speakers().rows(snapshot, ids=json.dumps(sorted(ids))):
-        found.setdefault(memory_id, []).append((role, told_as))
-    return found
+    """Return the speakers of the turns behind each memory, as (role, declared role)."""
+    result: dict[str, list[tuple[str | None, str | None]]] = {}
+    for memory_id, role, told_as in _speakers().rows(snapshot, ids=sorted(ids)):
+        result.setdefault(memory_id, []).append((role, told_as))
+    return result
 
 
 def _beside(place: ComparisonPlace, at: int) -> dict[str, Any]:
-    most = Sensitivity(place.sensitivity).level
-    seen = [each.value for each in Sensitivity if each.level <= most]
-    return place._asdict() | {"sensitivities": json.dumps(seen), "at": at}
+    sensitivities = up_to(Sensitivity(place.sensitivity))
+    return place._asdict() | {"sensitivities": sensitivities, "at": at}

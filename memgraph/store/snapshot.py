@@ -61,13 +61,13 @@ class Transaction(Snapshot):
     __slots__ = ()
 
     def begin_nested(self) -> sa.NestedTransaction:
-        """Begin a savepoint: what is done until it ends can be undone alone."""
+        """Begin a savepoint, which can be rolled back alone."""
         return self.connection.begin_nested()
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """An entry of the journal to come.
+    """A journal entry to append at commit.
 
     Attributes:
         action: such as ``remember`` or ``resolve``.
@@ -80,7 +80,7 @@ class NewEntry:
 
 
 class JournalledTransaction(Transaction):
-    """A change: who makes it, when, and what the journal will tell of it.
+    """A change with its actor, its time and its journal entries.
 
     Attributes:
         at: when it began, milliseconds since 1970; the time of all that it writes.
@@ -101,24 +101,15 @@ class JournalledTransaction(Transaction):
         self.entries.extend(entries)
 
 
-# Constant SQL for what is written often, handed to the driver itself.
-
-
 _MOST_VALUES = 16_000
 _MOST_ROWS = 500
 _SOME_ROWS = 16
 
 
-def driver(snapshot: Snapshot) -> Any:
-    """Return the driver's connection, inside the snapshot's transaction. Its rows are tuples.
-
-    It binds plain values: an enum's member takes it 10 µs more than the member's value.
-    """
-    return snapshot.driver
-
-
 class InsertRows:
-    """``INSERT INTO table (columns)``; called with rows of values in the order of the columns.
+    """``INSERT INTO table (columns)`` as constant SQL; called with rows of values.
+
+    The values are plain and in the order of the columns: an enum's member takes 10 µs more to bind.
 
     Args:
         or_ignore: a row that is there already stays as it is.
@@ -142,9 +133,9 @@ class InsertRows:
     def __call__(self, snapshot: Snapshot, rows: Sequence[Sequence[Any]]) -> None:
         if not rows:
             return
-        execute = driver(snapshot).execute
+        execute = snapshot.driver.execute
         placeholder = snapshot.engine.placeholder
-        statements = self._by_placeholder.get(placeholder) or self._made(placeholder)
+        statements = self._by_placeholder.get(placeholder) or self._statements(placeholder)
         done = 0
         for size, statement in statements:
             while len(rows) - done >= size:
@@ -152,12 +143,10 @@ class InsertRows:
                 execute(statement, tuple(values))
                 done += size
 
-    def _made(self, placeholder: str) -> list[tuple[int, str]]:
+    def _statements(self, placeholder: str) -> list[tuple[int, str]]:
         # Three statements at most: the driver keeps them prepared.
         row = self._row.replace("?", placeholder)
-        found = [
-            (size, self._head + ", ".join([row] * size) + self._tail)
-            for size in sorted({self._most, min(_SOME_ROWS, self._most), 1}, reverse=True)
-        ]
-        self._by_placeholder[placeholder] = found
-        return found
+        sizes = sorted({self._most, min(_SOME_ROWS, self._most), 1}, reverse=True)
+        statements = [(size, self._head + ", ".join([row] * size) + self._tail) for size in sizes]
+        self._by_placeholder[placeholder] = statements
+        return statements

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
 from memgraph.rules.trust import CaptureFacts, NamedSource
 from memgraph.store import tables
+from memgraph.store.conditions import ENDS, memories_listed, replaces_whole
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
 from memgraph.store.trust import captured_columns, captured_from_row
@@ -23,10 +24,6 @@ from memgraph.store.visibility import View
 
 _SEVERAL: Final = 100
 _NAME: Final = value("name")
-_BOTH_WAYS: Final = (
-    ("from_memory_id", "to_memory_id"),
-    ("to_memory_id", "from_memory_id"),
-)
 _COLUMN: Final = {
     SourceName.PATH: "source_path",
     SourceName.CONVERSATION: "conversation_id",
@@ -36,11 +33,11 @@ _COLUMN: Final = {
 
 
 def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
-    """Return whether a source has a name, or, for a path, lies below it."""
+    """Return whether a source has a name or, for a path, lies below it."""
     own = s.c[_COLUMN[kind]]
     if kind is not SourceName.PATH:
         return own == name
-    # "/" is followed by "0": below a folder is what must be between the two.
+    # "0" is the character after "/": paths below a folder are between the two.
     folder = sa.func.rtrim(name, "/", type_=sa.Text)
     below = (own >= folder.concat("/")) & (own < folder.concat("0"))
     return (own == name) | below
@@ -57,7 +54,7 @@ def _of_session(name: Column) -> sa.Select[Any]:
     return sa.select(o.c.pk).where(o.c.session_id == name)
 
 
-def _given(
+def _memories_joined(
     kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
 ) -> tuple[sa.FromClause, Any]:
     """Return the memories of a source, and the join in which they are found.
@@ -75,7 +72,7 @@ def _given(
 
 
 @prepared
-def _bound(kind: SourceName) -> sa.Select[Any]:
+def _upper_bound(kind: SourceName) -> sa.Select[Any]:
     # Some are of both: no less than there are is enough.
     ways = [_of_sources(kind, _NAME)]
     if kind is SourceName.CONVERSATION:
@@ -84,39 +81,39 @@ def _bound(kind: SourceName) -> sa.Select[Any]:
     return sa.select(sa.func.count()).select_from(some.subquery())
 
 
-def bound(snapshot: Snapshot, named: NamedSource, most: int) -> int:
-    """Return no less than how many memories a source has, counted up to ``most``.
+def upper_bound(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
+    """Return no less than how many memories a source has, counted up to ``maximum``.
 
     It reads indexes alone.
     """
-    return int(_bound(named.kind).scalar(snapshot, name=named.name, most=most))
+    return int(_upper_bound(source.kind).scalar(snapshot, name=source.name, most=maximum))
 
 
 @prepared
 def _count(kind: SourceName) -> sa.Select[Any]:
-    m, given = _given(kind)
-    some = sa.select(m.c.pk).select_from(given).where(m.c.status != MemoryStatus.RETRACTED)
+    m, joined = _memories_joined(kind)
+    some = sa.select(m.c.pk).select_from(joined).where(m.c.status != MemoryStatus.RETRACTED)
     some = some.limit(value("most"))
     return sa.select(sa.func.count()).select_from(some.subquery())
 
 
-def count(snapshot: Snapshot, named: NamedSource, most: int) -> int:
-    """Return how many memories of a source are not retracted, counted up to ``most``."""
-    return int(_count(named.kind).scalar(snapshot, name=named.name, most=most))
+def count(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
+    """Return how many memories of a source are not retracted, counted up to ``maximum``."""
+    return int(_count(source.kind).scalar(snapshot, name=source.name, most=maximum))
 
 
 @prepared
-def _given_by(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, given = _given(kind)
-    standing = m.c.status != MemoryStatus.RETRACTED
-    found = sa.select(m.c.memory_id).select_from(given).where(standing, view.where(m))
-    return found.order_by(m.c.pk)
+def _memories_of(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, joined = _memories_joined(kind)
+    is_kept = m.c.status != MemoryStatus.RETRACTED
+    query = sa.select(m.c.memory_id).select_from(joined).where(is_kept, view.where(m))
+    return query.order_by(m.c.pk)
 
 
-def given_by(snapshot: Snapshot, named: NamedSource, view: View) -> list[str]:
+def memories_of(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
     """Return the visible memories of a source that are not retracted, the oldest first."""
-    statement = _given_by(view.shape, named.kind)
-    return statement.column(snapshot, view.params, name=named.name)
+    statement = _memories_of(view.shape, source.kind)
+    return statement.column(snapshot, view.params, name=source.name)
 
 
 @prepared
@@ -128,9 +125,9 @@ def _derived_from(view: View) -> sa.Select[Any]:
         (d, (d.c.derived_from_id == f.c.value) & d.c.added_at.is_(None)),
         (m, m.c.memory_id == d.c.memory_id),
     )
-    found = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(joined)
-    found = found.where(m.c.status != MemoryStatus.RETRACTED, view.where(m))
-    return found.order_by(m.c.pk)
+    query = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(joined)
+    query = query.where(m.c.status != MemoryStatus.RETRACTED, view.where(m))
+    return query.order_by(m.c.pk)
 
 
 @prepared
@@ -139,8 +136,8 @@ def _grounds() -> sa.Select[Any]:
     d = tables.derivations.alias("d")
     joined = ordered(f, (d, d.c.memory_id == f.c.value), (g, g.c.memory_id == d.c.derived_from_id))
     pair = (d.c.memory_id, d.c.derived_from_id)
-    found = sa.select(*pair).select_from(joined).where(g.c.status != MemoryStatus.RETRACTED)
-    return found.order_by(*pair)
+    query = sa.select(*pair).select_from(joined).where(g.c.status != MemoryStatus.RETRACTED)
+    return query.order_by(*pair)
 
 
 def derived_from(
@@ -151,11 +148,10 @@ def derived_from(
     Each with all of its grounds that are not retracted, whoever sees those. A ground that came
     along when a memory was said again is none that it was derived from.
     """
-    ids = json.dumps(list(memory_ids))
-    found = _derived_from(view.shape).column(snapshot, view.params, ids=ids)
-    grounds: dict[str, list[str]] = {one: [] for one in found}
-    for one, ground in _grounds().rows(snapshot, ids=json.dumps(list(grounds))):
-        grounds[one].append(ground)
+    memory_list = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
+    grounds: dict[str, list[str]] = {memory_id: [] for memory_id in memory_list}
+    for memory_id, ground in _grounds().rows(snapshot, ids=grounds):
+        grounds[memory_id].append(ground)
     return grounds
 
 
@@ -167,31 +163,31 @@ def _supported() -> sa.Select[Any]:
 
 
 def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return those of some memories that further sources say, too."""
-    return set(_supported().column(snapshot, ids=json.dumps(list(memory_ids))))
+    """Return the memories that have further sources."""
+    return set(_supported().column(snapshot, ids=memory_ids))
 
 
 @prepared
-def _said_by(view: View, kind: SourceName) -> sa.Select[Any]:
+def _supported_by(view: View, kind: SourceName) -> sa.Select[Any]:
     s, p = tables.sources.alias("s"), tables.supports.alias("p")
     m = tables.memories.alias("m")
     counts = (p.c.source_id == s.c.source_id) & p.c.ended_at.is_(None)
     joined = s.join(p, counts).join(m, m.c.memory_id == p.c.memory_id)
-    found = sa.select(m.c.memory_id, p.c.source_id).select_from(joined)
-    found = found.where(_is_named(s, kind, _NAME), m.c.status != MemoryStatus.RETRACTED)
-    return found.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
+    query = sa.select(m.c.memory_id, p.c.source_id).select_from(joined)
+    query = query.where(_is_named(s, kind, _NAME), m.c.status != MemoryStatus.RETRACTED)
+    return query.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
 
 
-def said_by(snapshot: Snapshot, named: NamedSource, view: View) -> dict[str, list[str]]:
+def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[str, list[str]]:
     """Return visible memories of which the source is a further one, the oldest first.
 
     Each with the ids of the source's rows.
     """
-    found: dict[str, list[str]] = {}
-    rows = _said_by(view.shape, named.kind).rows(snapshot, view.params, name=named.name)
+    result: dict[str, list[str]] = {}
+    rows = _supported_by(view.shape, source.kind).rows(snapshot, view.params, name=source.name)
     for memory_id, source_id in rows:
-        found.setdefault(memory_id, []).append(source_id)
-    return found
+        result.setdefault(memory_id, []).append(source_id)
+    return result
 
 
 class SourceTotals(NamedTuple):
@@ -212,21 +208,21 @@ def _names(view: View, kind: SourceName, by_sender: bool) -> sa.Select[Any]:
         session_id = tables.sessions.c.session_id
         ways.append(sa.select(session_id).where(session_id > after))
     n = sa.union(*ways).subquery("n")
-    m, given = _given(kind, n.c.name, n)
-    seen = sa.exists().select_from(given).where(view.where(m))
+    m, joined = _memories_joined(kind, n.c.name, n)
+    is_visible = sa.exists().select_from(joined).where(view.where(m))
     if by_sender:
-        seen = seen.where(_is_sent(m))
-    return sa.select(n.c.name).where(seen).order_by(n.c.name).limit(value("limit"))
+        is_visible = is_visible.where(_is_sent(m))
+    return sa.select(n.c.name).where(is_visible).order_by(n.c.name).limit(value("limit"))
 
 
 def _is_sent(m: sa.FromClause) -> Column:
-    """Return whether somebody said a memory, or stored it."""
+    """Return whether a memory was said or stored by ``sender``."""
     a, sender = tables.audit_log.alias("a"), value("sender")
     stored = sa.exists().where(
         a.c.subject == m.c.memory_id, a.c.action == "remember", a.c.actor == sender
     )
-    said = m.c.source_role == sa.collate(sender, "NOCASE")
-    return said | stored.correlate(m)
+    spoken = m.c.source_role == sa.collate(sender, "NOCASE")
+    return spoken | stored.correlate(m)
 
 
 def names(
@@ -238,7 +234,7 @@ def names(
     limit: int,
     sender: str | None = None,
 ) -> list[str]:
-    """Return names of sources of a kind of which something is visible, in order, those after one.
+    """Return names of sources with a visible memory, in order, after one.
 
     Args:
         sender: only those of which something visible was said by somebody of this name, in any
@@ -249,68 +245,67 @@ def names(
 
 
 @prepared
-def _is_seen(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, given = _given(kind)
-    return sa.select(sa.exists().select_from(given).where(view.where(m)))
+def _is_visible(view: View, kind: SourceName) -> sa.Select[Any]:
+    m, joined = _memories_joined(kind)
+    return sa.select(sa.exists().select_from(joined).where(view.where(m)))
 
 
-def is_seen(snapshot: Snapshot, named: NamedSource, view: View) -> bool:
+def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
     """Return whether a memory that came from a source is visible."""
-    statement = _is_seen(view.shape, named.kind)
-    return bool(statement.scalar(snapshot, view.params, name=named.name))
+    statement = _is_visible(view.shape, source.kind)
+    return bool(statement.scalar(snapshot, view.params, name=source.name))
 
 
 @prepared
 def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, given = _given(kind)
+    m, joined = _memories_joined(kind)
     number, status, at = sa.func.count(), m.c.status, m.c.created_at
     of_status = (
         sa.func.sum(status == MemoryStatus.ACTIVE),
         sa.func.sum(status == MemoryStatus.RETRACTED),
     )
     columns: tuple[Column, ...] = (number, *of_status, sa.func.min(at), sa.func.max(at))
-    return sa.select(*columns).select_from(given).where(view.where(m))
+    return sa.select(*columns).select_from(joined).where(view.where(m))
 
 
-def totals(snapshot: Snapshot, named: NamedSource, view: View) -> SourceTotals | None:
-    """Return what of a source is visible, in numbers; None: nothing."""
-    row = _totals(view.shape, named.kind).row(snapshot, view.params, name=named.name)
+def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
+    """Return the numbers of a source's visible memories; None: none."""
+    row = _totals(view.shape, source.kind).row(snapshot, view.params, name=source.name)
     return SourceTotals(*row) if row[0] else None
 
 
 @prepared
 def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, given = _given(kind)
+    m, joined = _memories_joined(kind)
     s = tables.sources.alias("s")
-    found = sa.select(*captured_columns(s), m.c.session_id).distinct()
-    found = found.select_from(given.join(s, s.c.source_id == m.c.source_id))
-    return found.where(view.where(m)).limit(_SEVERAL)
+    query = sa.select(*captured_columns(s), m.c.session_id).distinct()
+    query = query.select_from(joined.join(s, s.c.source_id == m.c.source_id))
+    return query.where(view.where(m)).limit(_SEVERAL)
 
 
-def captured(snapshot: Snapshot, named: NamedSource, view: View) -> list[CaptureFacts]:
-    """Return what tells how far visible memories of a source are trusted, each once, a few."""
-    rows = _captured(view.shape, named.kind).rows(snapshot, view.params, name=named.name)
-    return [captured_from_row(row) for row in rows]
+def captured(snapshot: Snapshot, source: NamedSource, view: View) -> list[CaptureFacts]:
+    """Return the trust facts of a source's visible memories, each once, a few."""
+    return _captured(view.shape, source.kind).mapped(
+        captured_from_row, snapshot, view.params, name=source.name
+    )
 
 
 @prepared
 def _summaries() -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    joined = ordered(f, (m, m.c.memory_id == f.c.value))
+    m, joined = memories_listed()
     return sa.select(m.c.memory_id, m.c.summary).select_from(joined)
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
     """Return the summary of each of some memories."""
-    return dict(_summaries().rows(snapshot, ids=json.dumps(list(memory_ids))))
+    return dict(_summaries().rows(snapshot, ids=memory_ids))
 
 
 def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
     """Yield the memories that others replaced or won against, the join, and its condition."""
     e, m = tables.edges.alias("e"), tables.memories.alias("m")
-    replaced = (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
     won = (e.c.edge_type == EdgeType.CONTRADICTS) & (member(e.c.resolution, "winner_id") == w.c.id)
-    for (near, far), condition in ((_BOTH_WAYS[0], replaced), *((way, won) for way in _BOTH_WAYS)):
+    for (near, far), condition in ((ENDS[0], replaces_whole(e)), *((way, won) for way in ENDS)):
         yield m, ordered(w, (e, e.c[near] == w.c.id), (m, m.c.memory_id == e.c[far])), condition
 
 
@@ -319,13 +314,13 @@ def _replaced_by(view: View) -> sa.Select[Any]:
     # Some memories, and those that they had replaced or won against and that were retracted before
     # them: what was below one of those is held by nobody else.
     went = sa.select(listed("ids", "f").c.value.label("id")).cte("went", recursive=True)
-    fallen = [
+    retracted = [
         sa.select(m.c.memory_id)
         .select_from(joined)
         .where(condition, m.c.status == MemoryStatus.RETRACTED)
         for m, joined, condition in _lost_to(went)
     ]
-    went = went.union(*fallen)
+    went = went.union(*retracted)
     replaced = [
         sa.select(m.c.memory_id.label("old"), went.c.id.label("new"))
         .select_from(joined)
@@ -334,20 +329,19 @@ def _replaced_by(view: View) -> sa.Select[Any]:
     ]
     r = sa.union(*replaced).subquery("r")
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    seen = ordered(r, (m, m.c.memory_id == r.c.old), (n, n.c.memory_id == r.c.new))
-    found = sa.select(r.c.old, r.c.new).select_from(seen).where(view.where(m), view.where(n))
-    return found.order_by(m.c.pk, r.c.new)
+    joined_ends = ordered(r, (m, m.c.memory_id == r.c.old), (n, n.c.memory_id == r.c.new))
+    query = sa.select(r.c.old, r.c.new).select_from(joined_ends).where(view.where(m), view.where(n))
+    return query.order_by(m.c.pk, r.c.new)
 
 
 def replaced_by(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> list[tuple[str, str]]:
-    """Return pairs of (what is superseded, which of these replaced it or won), if visible.
+    """Return visible (superseded, successor) pairs with a successor among these memories.
 
     As one of these counts what is retracted and was replaced, or lost, by one of them.
     """
-    ids = json.dumps(list(memory_ids))
-    return _replaced_by(view.shape).rows(snapshot, view.params, ids=ids)
+    return _replaced_by(view.shape).rows(snapshot, view.params, ids=memory_ids)
 
 
 class JoinedContradiction(NamedTuple):
@@ -381,7 +375,7 @@ def _decided_for() -> sa.CompoundSelect[Any]:
             _joined(e).select_from(
                 ordered(p, (e, (e.c[lost] == old) & (e.c[won] == new) & decided))
             )
-            for lost, won in _BOTH_WAYS
+            for lost, won in ENDS
         ]
     )
 
@@ -389,9 +383,9 @@ def _decided_for() -> sa.CompoundSelect[Any]:
 def decided_for(
     snapshot: Snapshot, replaced: Mapping[str, Collection[str]]
 ) -> list[JoinedContradiction]:
-    """Return the contradictions that some memories lost to those named with each, by age."""
+    """Return the contradictions that memories lost to the ones named with each, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
-    rows = _decided_for().rows(snapshot, pairs=json.dumps(pairs))
+    rows = _decided_for().rows(snapshot, pairs=pairs)
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
@@ -408,15 +402,15 @@ def _open_since(view: View) -> sa.CompoundSelect[Any]:
         .scalar_subquery()
     )
     is_open = (e.c.edge_type == EdgeType.CONTRADICTS) & e.c.resolution.is_(None)
-    stands = (m.c.status == MemoryStatus.ACTIVE) | among(m.c.memory_id, "ids")
+    is_active = (m.c.status == MemoryStatus.ACTIVE) | among(m.c.memory_id, "ids")
     return _by_age(
         [
             _joined(e)
             .select_from(
                 ordered(f, (e, (e.c[near] == f.c.value) & is_open), (m, m.c.memory_id == e.c[far]))
             )
-            .where(view.where(m), stands, last_winner == f.c.value)
-            for near, far in _BOTH_WAYS
+            .where(view.where(m), is_active, last_winner == f.c.value)
+            for near, far in ENDS
         ]
     )
 
@@ -426,12 +420,12 @@ def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[Joi
 
     Told are those whose other side is visible, and active or one of these.
     """
-    rows = _open_since(view.shape).rows(snapshot, view.params, ids=json.dumps(list(won)))
+    rows = _open_since(view.shape).rows(snapshot, view.params, ids=won)
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
 class SupportLoss(NamedTuple):
-    """A memory, the rows of a source that count for it no longer, its confidence before and after.
+    """A memory that loses support of a source, with its confidence before and after.
 
     ``own``: it is where the memory came from.
     """
@@ -443,8 +437,8 @@ class SupportLoss(NamedTuple):
     own: bool
 
 
-def _is_of_act(a: sa.FromClause) -> Column:
-    """Return whether an entry of the journal is of the act that took this source back."""
+def _is_of_retraction(a: sa.FromClause) -> Column:
+    """Return whether a journal entry belongs to the retraction of this source."""
     return (member(a.c.details, "source") == value("kind")) & (member(a.c.details, "name") == _NAME)
 
 
@@ -453,32 +447,32 @@ def _about(a: sa.FromClause, m: sa.FromClause) -> tuple[sa.FromClause, Column]:
 
 
 @prepared
-def _taken_back(view: View) -> sa.Select[Any]:
+def _retracted_with(view: View) -> sa.Select[Any]:
     a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
     m = tables.memories.alias("m")
     later = sa.exists().where(
         b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action.in_(["retract", "restore"])
     )
-    found = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(ordered(a, _about(a, m)))
-    found = found.where(a.c.action == "retract", _is_of_act(a), *_is_kept_retracted(m))
-    return found.where(~later.correlate(a), view.where(m)).order_by(m.c.pk)
+    query = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(ordered(a, _about(a, m)))
+    query = query.where(a.c.action == "retract", _is_of_retraction(a), *_is_kept_retracted(m))
+    return query.where(~later.correlate(a), view.where(m)).order_by(m.c.pk)
 
 
 def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
     return (m.c.status == MemoryStatus.RETRACTED, m.c.content != "")
 
 
-def taken_back(snapshot: Snapshot, named: NamedSource, view: View) -> list[str]:
-    """Return visible memories that are retracted because this source was taken back, by key.
+def retracted_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
+    """Return visible memories that were retracted with this source, by key.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    statement = _taken_back(view.shape)
-    return statement.column(snapshot, view.params, kind=named.kind.value, name=named.name)
+    statement = _retracted_with(view.shape)
+    return statement.column(snapshot, view.params, kind=source.kind.value, name=source.name)
 
 
 @prepared
-def _taken_with_others() -> sa.Select[Any]:
+def _retracting_sources() -> sa.Select[Any]:
     f, m = listed("ids", "f"), tables.memories.alias("m")
     a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
     last = (
@@ -487,24 +481,24 @@ def _taken_with_others() -> sa.Select[Any]:
         .correlate(m)
         .scalar_subquery()
     )
-    kept = sa.and_(m.c.memory_id == f.c.value, *_is_kept_retracted(m))
+    is_retracted = sa.and_(m.c.memory_id == f.c.value, *_is_kept_retracted(m))
     source = member(a.c.details, "source")
-    found = sa.select(m.c.memory_id, source, member(a.c.details, "name"))
-    found = found.select_from(ordered(f, (m, kept), (a, a.c.seq == last)))
-    return found.where(a.c.action == "retract", source.is_not(None)).order_by(m.c.pk)
+    query = sa.select(m.c.memory_id, source, member(a.c.details, "name"))
+    query = query.select_from(ordered(f, (m, is_retracted), (a, a.c.seq == last)))
+    return query.where(a.c.action == "retract", source.is_not(None)).order_by(m.c.pk)
 
 
-def taken_with_others(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
-    """Return those of some memories that are retracted because a source was taken back, with that.
+def retracting_sources(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
+    """Return the memories that were retracted with a source, with that source.
 
     What was retracted for another reason since is none, nor is what was erased.
     """
-    rows = _taken_with_others().rows(snapshot, ids=json.dumps(list(memory_ids)))
-    return {one: NamedSource(SourceName(kind), name) for one, kind, name in rows}
+    rows = _retracting_sources().rows(snapshot, ids=memory_ids)
+    return {memory_id: NamedSource(SourceName(kind), name) for memory_id, kind, name in rows}
 
 
 @prepared
-def _lost_with(view: View) -> sa.Select[Any]:
+def _support_losses(view: View) -> sa.Select[Any]:
     a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
     f, g = each(a.c.details, "f", "source_ids"), each(b.c.details, "g", "source_ids")
     m, p = tables.memories.alias("m"), tables.supports.alias("p")
@@ -516,38 +510,42 @@ def _lost_with(view: View) -> sa.Select[Any]:
         .correlate(a, f)
     )
     its = (p.c.memory_id == m.c.memory_id) & (p.c.source_id == f.c.value)
-    found = sa.select(
+    query = sa.select(
         sa.func.min(m.c.memory_id),
         a.c.details,
         sa.func.json_group_array(p.c.source_id),
         sa.func.max(p.c.source_id == m.c.source_id),
     )
-    found = found.select_from(ordered(a, _about(a, m), (f, sa.true()), (p, its)))
-    found = found.where(a.c.action == "weaken", _is_of_act(a), p.c.ended_at.is_not(None), ~later)
-    return found.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
+    query = query.select_from(ordered(a, _about(a, m), (f, sa.true()), (p, its)))
+    query = query.where(
+        a.c.action == "weaken", _is_of_retraction(a), p.c.ended_at.is_not(None), ~later
+    )
+    return query.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
 
 
-def lost_with(snapshot: Snapshot, named: NamedSource, view: View) -> list[SupportLoss]:
-    """Return what visible memories lost with a source and have not got back, last loss first."""
-    statement = _lost_with(view.shape)
-    found = statement.rows(snapshot, view.params, kind=named.kind.value, name=named.name)
+def support_losses(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
+    """Return the support that visible memories lost with a source, latest loss first."""
+    statement = _support_losses(view.shape)
+    results = statement.rows(snapshot, view.params, kind=source.kind.value, name=source.name)
     losses = []
-    for memory_id, details, rows, own in found:
-        told = json.loads(details)["confidence"]
+    for memory_id, details, rows, own in results:
+        confidence = json.loads(details)["confidence"]
         source_ids = tuple(json.loads(rows))
-        losses.append(SupportLoss(memory_id, source_ids, told["before"], told["after"], bool(own)))
+        losses.append(
+            SupportLoss(memory_id, source_ids, confidence["before"], confidence["after"], bool(own))
+        )
     return losses
 
 
 @prepared
 def _of_run(view: View) -> sa.Select[Any]:
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
-    found = sa.select(m.c.memory_id).select_from(s.join(m, m.c.source_id == s.c.source_id))
-    found = found.where(s.c.workflow_run_id == _NAME, view.where(m))
-    return found.order_by(m.c.created_at.desc(), m.c.memory_id.desc()).limit(value("limit"))
+    query = sa.select(m.c.memory_id).select_from(s.join(m, m.c.source_id == s.c.source_id))
+    query = query.where(s.c.workflow_run_id == _NAME, view.where(m))
+    return query.order_by(m.c.created_at.desc(), m.c.memory_id.desc()).limit(value("limit"))
 
 
 def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) -> list[str]:
-    """Return what a run left in the memory, the newest first, as far as the reader may see it."""
+    """Return the visible memories of a run, the newest first."""
     statement = _of_run(view.shape)
     return statement.column(snapshot, view.params, name=workflow_run_id, limit=limit)

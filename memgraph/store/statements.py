@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ParamSpec
+from json import JSONEncoder
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -25,9 +26,25 @@ if TYPE_CHECKING:
     from memgraph.store.engine import Engine
 
 P = ParamSpec("P")
+T = TypeVar("T")
 Column = sa.ColumnElement[Any]
 SHAPES = 256
-"""So many shapes of one statement are kept."""
+"""The number of shapes of one statement that are kept."""
+_json = JSONEncoder().encode
+
+
+class _JsonParameter(sa.BindParameter[Any]):
+    """A value that is bound as a JSON array: any collection, or a text that is JSON already."""
+
+    inherit_cache = True
+    plain: Callable[[Any], Any] = list
+
+
+class _JsonObject(_JsonParameter):
+    """A value that is bound as a JSON object."""
+
+    inherit_cache = True
+    plain = dict
 
 
 def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
@@ -38,20 +55,29 @@ def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
 class CompiledStatement:
     """A statement, compiled once for an engine.
 
-    Values are plain: an enum's member takes the driver 10 µs more.
+    Values are plain: an enum's member takes the driver 10 µs more. Lists are bound as JSON.
     """
 
-    __slots__ = ("_expression", "_texts")
+    __slots__ = ("_expression", "_json", "_texts")
 
     def __init__(self, expression: sa.ClauseElement) -> None:
         self._expression = expression
         self._texts: dict[Engine, str] = {}
+        # The names of the values that are bound as JSON, and what makes them plain.
+        self._json: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
 
     def text(self, engine: Engine) -> str:
-        """Return what an engine's driver executes."""
+        """Return the SQL that an engine's driver executes."""
         text = self._texts.get(engine)
         if text is None:
-            text = self._texts[engine] = rendered(self._expression, engine)
+            compiled = self._expression.compile(dialect=engine.dialect)
+            binds: Mapping[str, Any] = getattr(compiled, "binds", {})
+            self._json = tuple(
+                (name, type(bind).plain)
+                for name, bind in binds.items()
+                if isinstance(bind, _JsonParameter)
+            )
+            text = self._texts[engine] = str(compiled)
         return text
 
     def rows(
@@ -60,6 +86,16 @@ class CompiledStatement:
         """Return all rows, which are tuples."""
         rows: list[Any] = self._execute(snapshot, values, more).fetchall()
         return rows
+
+    def mapped(
+        self,
+        make: Callable[[Any], T],
+        snapshot: Snapshot,
+        values: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> list[T]:
+        """Return ``make(row)`` for each row."""
+        return [make(row) for row in self._execute(snapshot, values, more).fetchall()]
 
     def row(self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Return the first row; None: there is none."""
@@ -99,27 +135,33 @@ class CompiledStatement:
         self, snapshot: Snapshot, values: Mapping[str, Any] | None, more: dict[str, Any]
     ) -> Any:
         text = self._texts.get(snapshot.engine) or self.text(snapshot.engine)
-        return snapshot.driver.execute(text, {**values, **more} if values else more)
+        bound = {**values, **more} if values else more
+        for name, plain in self._json:
+            items = bound[name]
+            if items is not None and type(items) is not str:
+                bound[name] = _json(plain(items))
+        return snapshot.driver.execute(text, bound)
 
 
 def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatement]:
-    """Keep what a function builds, once for each of its arguments.
+    """Compile the statement that a function builds once for each combination of its arguments.
 
-    The arguments are hashable and few: a view's shape, a flag. What they leave open is a ``value``.
+    The arguments are its shape: hashable and few, such as a view's shape or a flag. Everything else
+    is bound as a ``value``.
     """
 
     @lru_cache(maxsize=SHAPES)
-    def kept(*shape: Any, **named: Any) -> CompiledStatement:
-        return CompiledStatement(build(*shape, **named))
+    def kept(*shape: Any, **options: Any) -> CompiledStatement:
+        return CompiledStatement(build(*shape, **options))
 
     return kept  # type: ignore[return-value]  # a cache has no parameters of its own
 
 
 def value(name: str, type_: Any = None) -> Column:
-    """Return the place of a value that is given when the statement is executed.
+    """Return the parameter for a value that is bound when the statement is executed.
 
     Args:
-        type_: what it is, where the statement asks whether it is NULL; None: that shows.
+        type_: needed only where the statement compares it with NULL.
     """
     return sa.bindparam(name, type_=type_)
 
@@ -145,8 +187,15 @@ class JsonMembers(JsonEach):
     inherit_cache = True
 
 
+class ChangedSince(GenericFunction[Any]):
+    """The memories that have changed since a time, as rows: ``memory_id``; see ``bulletins``."""
+
+    name = "changed_since"
+    inherit_cache = True
+
+
 def listed(name: str, alias: str, *, numbers: bool = False) -> Any:
-    """Return a table of the elements of a JSON array that is given as ``name``.
+    """Return a table of the elements of a list that is bound as ``name``.
 
     Its columns are ``value`` and ``key``, which counts from 0.
 
@@ -154,12 +203,12 @@ def listed(name: str, alias: str, *, numbers: bool = False) -> Any:
         numbers: whether the elements are whole numbers; else they are texts or arrays.
     """
     kind = JsonNumbers if numbers else JsonEach
-    return kind(value(name)).table_valued("value", "key", name=alias)
+    return kind(_JsonParameter(name)).table_valued("value", "key", name=alias)
 
 
 def members(name: str, alias: str) -> Any:
-    """Return a table of the members of a JSON object of whole numbers that is given as ``name``."""
-    return JsonMembers(value(name)).table_valued("value", "key", name=alias)
+    """Return a table of the members of a mapping to whole numbers that is bound as ``name``."""
+    return JsonMembers(_JsonObject(name)).table_valued("value", "key", name=alias)
 
 
 def each(array: Column, alias: str, key: str | None = None) -> Any:
@@ -173,9 +222,9 @@ def each(array: Column, alias: str, key: str | None = None) -> Any:
 
 
 def among(column: Column, name: str) -> Column:
-    """Return whether a column's value is in a JSON array that is given as ``name``."""
+    """Return whether a column's value is in a list that is bound as ``name``."""
     kind = JsonNumbers if isinstance(column.type, sa.Integer) else JsonEach
-    return column.in_(sa.select(sa.column("value")).select_from(kind(value(name))))
+    return column.in_(sa.select(sa.column("value")).select_from(kind(_JsonParameter(name))))
 
 
 def is_untrue(condition: Column) -> Column:
@@ -184,9 +233,9 @@ def is_untrue(condition: Column) -> Column:
 
 
 def holds_all(array: Column, name: str) -> Column:
-    """Return whether a JSON array holds all that a JSON array has that is given as ``name``."""
-    wanted, held = listed(name, "wanted"), each(array, "held")
-    return ~sa.exists().where(wanted.c.value.not_in(sa.select(held.c.value)))
+    """Return whether a JSON array has every element of a list that is bound as ``name``."""
+    required, stored = listed(name, "wanted"), each(array, "held")
+    return ~sa.exists().where(required.c.value.not_in(sa.select(stored.c.value)))
 
 
 class OrderedJoin(Join):
@@ -196,7 +245,7 @@ class OrderedJoin(Join):
 
 
 def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
-    """Join tables so that each row is looked up from those before it.
+    """Join tables in this order: each row is looked up from those before it.
 
     Args:
         first: the table that is read first.
@@ -209,8 +258,9 @@ def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
 
 
 class Construct(FunctionElement[Any]):
-    """A construct that each dialect renders its own way, see ``compiles`` in the engine's
-    ``dialect``.
+    """A construct that each engine's ``dialect`` renders its own way.
+
+    Its type is that of its first column, unless another one is named.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -219,19 +269,24 @@ class Construct(FunctionElement[Any]):
 
     def __init__(self, *columns: Column, type_: Any = None) -> None:
         super().__init__(*columns)
-        if type_ is not None:
-            self.type = type_
+        self.type = columns[0].type if type_ is None else type_
 
 
 class Unindexed(Construct):
+    """A column whose index the planner leaves alone."""
+
     name = "unindexed"
 
 
 class GreatestOf(Construct):
+    """The greatest of some values; NULL where one of them is."""
+
     name = "greatest"
 
 
 class LeastOf(Construct):
+    """The least of some values; NULL where one of them is."""
+
     name = "least"
 
 
@@ -244,64 +299,54 @@ class JsonElement(Construct):
 
 
 class FirstValue(Construct):
+    """The value of a column in that row of a group where another column is least.
+
+    Select that least value, too, and no other extreme.
+    """
+
     name = "of_first"
 
 
 class LastValue(Construct):
+    """The value of a column in that row of a group where another is greatest."""
+
     name = "of_last"
 
 
 class StoredText(Construct):
+    """A column to order by, for an engine that does not read in the order of a join."""
+
     name = "as_read"
 
 
 class RawText(Construct):
+    """A text as it is stored: as bytes where the engine may hold bytes that are no text."""
+
     name = "raw_text"
 
 
 class WholeNumber(Construct):
+    """The whole number that a value of JSON is."""
+
     name = "whole_number"
+
+    def __init__(self, text: Column) -> None:
+        super().__init__(text, type_=sa.Integer())
 
 
 class LastNumber(Construct):
     name = "last_number"
 
 
+unindexed, greatest, least = Unindexed, GreatestOf, LeastOf
+of_first, of_last = FirstValue, LastValue
+as_read, raw_text, whole_number = StoredText, RawText, WholeNumber
+
+
 class RowPlace(sa.ColumnClause[int]):
     """The place of a row in its table."""
 
     inherit_cache = True
-
-
-def unindexed(column: Column) -> Column:
-    """Return a column whose index the planner leaves alone."""
-    return Unindexed(column, type_=column.type)
-
-
-def greatest(*columns: Column) -> Column:
-    """Return the greatest of some values; NULL where one of them is."""
-    return GreatestOf(*columns, type_=columns[0].type)
-
-
-def least(*columns: Column) -> Column:
-    """Return the least of some values; NULL where one of them is."""
-    return LeastOf(*columns, type_=columns[0].type)
-
-
-def of_first(column: Column, by: Column) -> Column:
-    """Return the value in the row of a group where ``by`` is least; select that least value, too,
-    and no other extreme."""
-    return FirstValue(column, by, type_=column.type)
-
-
-def of_last(column: Column, by: Column) -> Column:
-    """Return the value in the row of a group where ``by`` is greatest; see ``of_first``."""
-    return LastValue(column, by, type_=column.type)
-
-
-def as_read(column: Column) -> Column:
-    """Return what to order by, for an engine that does not read in the order of a join."""
-    return StoredText(column, type_=column.type)
 
 
 def place_of(table: sa.FromClause) -> Column:
@@ -316,32 +361,34 @@ def member(column: Column, key: str, type_: Any = None) -> Column:
         key: its name; ``one.two`` is a member of a member.
         type_: what it is; None: a text.
     """
-    return JsonMember(column, sa.literal(key), type_=column.type if type_ is None else type_)
+    return JsonMember(column, sa.literal(key), type_=type_)
 
 
 def element(array: Column, index: int) -> Column:
     """Return an element of a JSON array, counted from 0; see ``member``."""
-    return JsonElement(array, sa.literal(index), type_=array.type)
-
-
-def raw_text(column: Column) -> Column:
-    """Return a text as it is stored, as bytes where the engine may hold bytes that are none."""
-    return RawText(column, type_=column.type)
-
-
-def whole_number(text: Column) -> Column:
-    """Return the whole number that a value of JSON is."""
-    return WholeNumber(text, type_=sa.Integer())
+    return JsonElement(array, sa.literal(index))
 
 
 def replacing(table: sa.Table) -> sa.Insert:
-    """Insert a row, given by the names of all columns; it takes the place of one of its key."""
-    row = insert(table).values({each.name: value(each.name) for each in table.columns})
-    rest = {each.name: row.excluded[each.name] for each in table.columns if not each.primary_key}
+    """Insert a row by the names of all columns, or replace the row of the same key."""
+    row = insert(table).values({column.name: value(column.name) for column in table.columns})
+    rest = {
+        column.name: row.excluded[column.name] for column in table.columns if not column.primary_key
+    }
     return row.on_conflict_do_update(index_elements=list(table.primary_key), set_=rest)
 
 
 def last_number(table: sa.Table) -> sa.Select[Any]:
-    """Select the highest key that a table's rows ever had, also removed ones; NULL: it had none."""
-    names = (sa.literal(each.name, sa.Text()) for each in (table, *table.primary_key))
+    """Select the highest key that a table's rows ever had; NULL: none."""
+    names = (sa.literal(item.name, sa.Text()) for item in (table, *table.primary_key))
     return sa.select(LastNumber(*names, type_=sa.Integer()))
+
+
+@prepared
+def _row_count(table: str) -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(sa.table(table))
+
+
+def row_count(snapshot: Snapshot, table: str) -> int:
+    """Return how many rows a table has, by its name in the database."""
+    return int(_row_count(table).scalar(snapshot))

@@ -1,4 +1,4 @@
-"""Digests of tables: what their rows came to when a transaction of ours wrote last.
+"""Digests of tables, as of the last transaction of memgraph.
 
 The digest of a table is the sum, modulo 2^256, of BLAKE2b over each row: it does not depend on the
 order, and a transaction brings it up to date by what it changed alone (an incremental multiset
@@ -95,7 +95,7 @@ class TableDigest(NamedTuple):
         return TableDigest(self.rows + rows, (self.total + total) % _MODULUS)
 
 
-def keep(transaction: Transaction) -> str | None:
+def update(transaction: Transaction) -> str | None:
     """Bring the digests up to date with what this transaction changed.
 
     Returns:
@@ -109,59 +109,59 @@ def keep(transaction: Transaction) -> str | None:
     for name, sign, digest in changes:
         rows[name] += sign
         totals[name] += sign * int.from_bytes(digest, "big")
-    known = _known(transaction)
-    if not known and journal.sealed_state(transaction) is None:
+    stored = _known(transaction)
+    if not stored and journal.sealed_state(transaction) is None:
         # Nothing was ever counted: the rows may be of an earlier schema.
         return renew(transaction)
     changed = {
-        name: known.get(name, TableDigest()).plus(rows[name], total)
+        name: stored.get(name, TableDigest()).plus(rows[name], total)
         for name, total in totals.items()
         if rows[name] or total
     }
     _write(transaction, changed)
-    return _state(known | changed) if changed.keys() & SEALED.keys() else None
+    return _state(stored | changed) if changed.keys() & SEALED.keys() else None
 
 
 def renew(transaction: Transaction) -> str:
-    """Make all digests anew from the rows, for whoever wrote them without triggers.
+    """Recompute all digests from the rows, after writes without triggers.
 
     Returns:
         The state for the journal.
     """
     transaction.engine.row_changes(transaction)
-    found = dict(_found(transaction))
+    digests = dict(_found(transaction))
     _forget().write(transaction)
-    _write(transaction, found)
-    return _state(found)
+    _write(transaction, digests)
+    return _state(digests)
 
 
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
     """Yield the tables that are not as they were written last: name, then and now."""
-    known = _known(snapshot)
-    if not known and journal.sealed_state(snapshot) is None:
+    stored = _known(snapshot)
+    if not stored and journal.sealed_state(snapshot) is None:
         return
-    for name, found in _found(snapshot):
-        if found != known.get(name, TableDigest()):
-            yield name, known.get(name, TableDigest()), found
+    for name, current in _found(snapshot):
+        if current != stored.get(name, TableDigest()):
+            yield name, stored.get(name, TableDigest()), current
 
 
 def state(snapshot: Snapshot) -> str:
-    """Return the state that the stored digests of the tables in ``SEALED`` come to."""
+    """Return the combined state of the stored digests of the tables in ``SEALED``."""
     return _state(_known(snapshot))
 
 
-def watched(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
-    """Return what is counted.
+def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
+    """Return the columns that are digested.
 
     Args:
         columns: a table to the names of its columns in the order in which they were made.
     """
     tables = {**SEALED, **COUNTED}
-    found = [
-        DigestedColumns(name, name, tuple(each for each in columns(name) if each not in out))
+    digested = [
+        DigestedColumns(name, name, tuple(column for column in columns(name) if column not in out))
         for name, out in tables.items()
     ]
-    return [*found, DigestedColumns(*USES)]
+    return [*digested, DigestedColumns(*USES)]
 
 
 @prepared
@@ -172,14 +172,16 @@ def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
 
 
 def _found(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
-    for name, table, columns in watched(lambda table: snapshot.engine.columns(snapshot, table)):
+    for name, table, columns in digested_columns(
+        lambda table: snapshot.engine.columns(snapshot, table)
+    ):
         rows = _rows_of(table, columns).cursor(snapshot)
         yield name, _sum(row_digest(name, *row) for row in rows)
 
 
 def _sum(digests: Iterable[bytes]) -> TableDigest:
-    found = [int.from_bytes(digest, "big") for digest in digests]
-    return TableDigest(len(found), sum(found) % _MODULUS)
+    numbers = [int.from_bytes(digest, "big") for digest in digests]
+    return TableDigest(len(numbers), sum(numbers) % _MODULUS)
 
 
 def row_digest(name: str, *values: Any) -> bytes:
@@ -194,8 +196,8 @@ def row_digest(name: str, *values: Any) -> bytes:
 
 @prepared
 def _digests() -> sa.Select[Any]:
-    held = tables.table_digests.c
-    return sa.select(held.name, held.rows, held.digest)
+    digests = tables.table_digests.c
+    return sa.select(digests.name, digests.rows, digests.digest)
 
 
 @prepared
@@ -222,17 +224,17 @@ def _number(digest: Any) -> int:
 
 def _write(transaction: Transaction, digests: Mapping[str, TableDigest]) -> None:
     rows = (
-        {"name": name, "rows": each.rows, "digest": f"{each.total:064x}"}
-        for name, each in digests.items()
+        {"name": name, "rows": digest.rows, "digest": f"{digest.total:064x}"}
+        for name, digest in digests.items()
     )
     _put().write_all(transaction, rows)
 
 
 def _state(digests: Mapping[str, TableDigest]) -> str:
     parts = [
-        each
+        part
         for name in sorted(SEALED)
-        for each in (
+        for part in (
             name,
             digests.get(name, TableDigest()).rows,
             f"{digests.get(name, TableDigest()).total:064x}",

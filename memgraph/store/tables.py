@@ -7,84 +7,68 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    aliases: sa.Table
-    audit_log: sa.Table
-    bulletins: sa.Table
-    comparisons: sa.Table
-    derivations: sa.Table
-    document_keys: sa.Table
-    echo_lines: sa.Table
-    echo_pending: sa.Table
-    edge_revisions: sa.Table
-    edges: sa.Table
-    embeddings: sa.Table
-    entities: sa.Table
-    event_cursors: sa.Table
-    event_failures: sa.Table
-    events: sa.Table
-    file_parts: sa.Table
-    files: sa.Table
-    idempotency_keys: sa.Table
-    job_runs: sa.Table
-    leases: sa.Table
-    links: sa.Table
-    memories: sa.Table
-    metadata: sa.Table
-    pending_links: sa.Table
-    recall_items: sa.Table
-    recalls: sa.Table
-    revisions: sa.Table
-    sessions: sa.Table
-    source_trust: sa.Table
-    sources: sa.Table
-    statuses: sa.Table
-    supports: sa.Table
-    table_digests: sa.Table
-    vector_changes: sa.Table
+aliases: sa.Table
+audit_log: sa.Table
+bulletins: sa.Table
+comparisons: sa.Table
+derivations: sa.Table
+document_keys: sa.Table
+echo_lines: sa.Table
+echo_pending: sa.Table
+edge_revisions: sa.Table
+edges: sa.Table
+embeddings: sa.Table
+entities: sa.Table
+event_cursors: sa.Table
+event_failures: sa.Table
+events: sa.Table
+file_parts: sa.Table
+files: sa.Table
+idempotency_keys: sa.Table
+job_runs: sa.Table
+leases: sa.Table
+links: sa.Table
+memories: sa.Table
+metadata: sa.Table
+pending_links: sa.Table
+recall_items: sa.Table
+recalls: sa.Table
+revisions: sa.Table
+sessions: sa.Table
+source_trust: sa.Table
+sources: sa.Table
+statuses: sa.Table
+supports: sa.Table
+table_digests: sa.Table
+vector_changes: sa.Table
 
+# The tables that have another name here than in the database.
 _NAMES = {
     "aliases": "entity_aliases",
-    "audit_log": "audit_log",
-    "bulletins": "bulletins",
     "comparisons": "memory_comparisons",
     "derivations": "memory_derivations",
     "document_keys": "ingest_document_keys",
-    "echo_lines": "echo_lines",
-    "echo_pending": "echo_pending",
     "edge_revisions": "memory_edge_revisions",
     "edges": "memory_edges",
     "embeddings": "memory_embeddings",
-    "entities": "entities",
-    "event_cursors": "event_cursors",
-    "event_failures": "event_failures",
-    "events": "events",
     "file_parts": "ingest_parts",
     "files": "ingest_files",
-    "idempotency_keys": "idempotency_keys",
-    "job_runs": "job_runs",
-    "leases": "leases",
     "links": "memory_entities",
-    "memories": "memories",
     "metadata": "memory_metadata",
     "pending_links": "ingest_pending_links",
-    "recall_items": "recall_items",
-    "recalls": "recalls",
     "revisions": "memory_revisions",
-    "sessions": "sessions",
-    "source_trust": "source_trust",
     "sources": "memory_sources",
     "statuses": "memory_status",
     "supports": "memory_supports",
-    "table_digests": "table_digests",
     "vector_changes": "memory_vector_changes",
 }
 
 
 def __getattr__(name: str) -> sa.Table:
-    if name not in _NAMES:
+    if name not in __annotations__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from memgraph.model.tables import metadata as schema
 
-    table = schema.tables[_NAMES[name]]
+    table = schema.tables[_NAMES.get(name, name)]
     globals()[name] = table
     return table

@@ -28,7 +28,7 @@ _CJK = re.compile(
 
 
 def cjk_bigrams(text: str) -> list[str]:
-    """Return every two neighbouring CJK characters, in order; a lone one stands for itself."""
+    """Return all pairs of neighbouring CJK characters in order; a lone one by itself."""
     grams: list[str] = []
     for run in _CJK.findall(text):
         grams.extend(run[at : at + 2] for at in range(max(len(run) - 1, 1)))
@@ -36,20 +36,20 @@ def cjk_bigrams(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> str | None:
-    """Return what to store in ``memories.search_terms``; None where the tokenizer needs no help."""
+    """Return the value of ``memories.search_terms``; None: the tokenizer needs no help."""
     grams = cjk_bigrams(unicodedata.normalize("NFKC", text).casefold())
     return " ".join(grams) if grams else None
 
 
 def saying(names: Collection[str]) -> str:
-    """Return a query for the texts that say one of some names, all of its words in a row."""
-    found = []
+    """Return a query for texts that contain one of some names as a phrase."""
+    terms = []
     for name in names:
-        found.append(f"content : {_quoted(name)}")
+        terms.append(f"content : {_quoted(name)}")
         grams = search_terms(name)
         if grams is not None:
-            found.append(f"search_terms : {_quoted(grams)}")
-    return " OR ".join(found)
+            terms.append(f"search_terms : {_quoted(grams)}")
+    return " OR ".join(terms)
 
 
 class PhraseMatches(GenericFunction[Any]):
@@ -60,7 +60,7 @@ class PhraseMatches(GenericFunction[Any]):
 
 
 def matching(name: str, *more: str) -> sa.Select[Any]:
-    """Select the keys of memories that fulfil an expression, given as ``name``.
+    """Select the keys of memories that match an expression, bound as ``name``.
 
     Words and phrases in double quotes are joined by ``AND``, ``OR`` and parentheses; ``content :``,
     ``search_terms :`` or ``{content search_terms} :`` names the columns that what follows is in.
@@ -69,7 +69,7 @@ def matching(name: str, *more: str) -> sa.Select[Any]:
         more: further columns; ``rank`` is bm25, the best is the least.
     """
     f = PhraseMatches(value(name)).table_valued("pk", *more, name="phrases")
-    return sa.select(f.c.pk, *(f.c[each] for each in more))
+    return sa.select(f.c.pk, *(f.c[column] for column in more))
 
 
 def _quoted(text: str) -> str:
@@ -80,39 +80,14 @@ def _quoted(text: str) -> str:
 
 
 @prepared
-def _count(table: str) -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(getattr(tables, table))
-
-
-def memory_count(snapshot: Snapshot) -> int:
-    """Return how many memories there are, erased ones too."""
-    return int(_count("memories").scalar(snapshot))
-
-
-def entity_count(snapshot: Snapshot) -> int:
-    """Return how many entities there are, merged ones too."""
-    return int(_count("entities").scalar(snapshot))
-
-
-@prepared
-def _newest_pk() -> sa.Select[Any]:
-    return sa.select(sa.func.max(tables.memories.c.pk))
-
-
-def newest_pk(snapshot: Snapshot) -> int:
-    """Return the highest key of a memory; 0: there is none."""
-    return _newest_pk().scalar(snapshot) or 0
-
-
-@prepared
 def _contents(*, of_these: bool) -> sa.Select[Any]:
     m = tables.memories
     kind = sa.func.json_type(m.c.attributes, f"$.{ENRICHED_NAMES}")
     names = sa.case((kind == "array", member(m.c.attributes, ENRICHED_NAMES)))
-    found = sa.select(m.c.pk, m.c.content, names).order_by(m.c.pk)
+    query = sa.select(m.c.pk, m.c.content, names).order_by(m.c.pk)
     if of_these:
-        return found.where(among(m.c.pk, "pks"))
-    return found.where(m.c.pk > value("after")).limit(value("limit"))
+        return query.where(among(m.c.pk, "pks"))
+    return query.where(m.c.pk > value("after")).limit(value("limit"))
 
 
 def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str, Any]]:
@@ -125,7 +100,7 @@ def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str,
 
 def contents_of(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, Any]]:
     """Return the same of the memories with these keys."""
-    return _with_names(_contents(of_these=True).rows(snapshot, pks=json.dumps(list(pks))))
+    return _with_names(_contents(of_these=True).rows(snapshot, pks=pks))
 
 
 def _with_names(rows: list[Any]) -> list[tuple[int, str, Any]]:
@@ -141,7 +116,7 @@ def _set_terms() -> sa.Update:
 
 
 def rewrite_search_terms(transaction: Transaction) -> int:
-    """Make ``search_terms`` anew where they do not fit the content; gives how many did not."""
+    """Rewrite ``search_terms`` that do not match the content; return how many."""
     after, changed = 0, 0
     while batch := _terms().rows(transaction, after=after):
         fresh = (
@@ -157,8 +132,8 @@ def rewrite_search_terms(transaction: Transaction) -> int:
 @prepared
 def _terms() -> sa.Select[Any]:
     m = tables.memories
-    found = sa.select(m.c.pk, m.c.search_terms, m.c.content).where(m.c.pk > value("after"))
-    return found.order_by(m.c.pk).limit(5_000)
+    query = sa.select(m.c.pk, m.c.search_terms, m.c.content).where(m.c.pk > value("after"))
+    return query.order_by(m.c.pk).limit(5_000)
 
 
 @prepared
@@ -173,10 +148,9 @@ def _unlink() -> sa.Delete:
 
 
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
-    """Take the entity links of memories away; gives the keys of the entities they named."""
-    listed = json.dumps(list(pks))
-    touched: list[int] = _named_by().column(transaction, pks=listed)
-    _unlink().write(transaction, pks=listed)
+    """Remove the entity links of memories; return the keys of the entities."""
+    touched: list[int] = _named_by().column(transaction, pks=pks)
+    _unlink().write(transaction, pks=pks)
     return touched
 
 
@@ -187,23 +161,22 @@ def _recount(*, some: bool) -> sa.Update:
     counted = sa.update(e).values(mention_count=mentions.scalar_subquery())
     if not some:
         return counted
-    named = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "memories"))
-    return counted.where(among(e.c.pk, "entities") | e.c.pk.in_(named))
+    mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "memories"))
+    return counted.where(among(e.c.pk, "entities") | e.c.pk.in_(mentioned))
 
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
-    """Count the mentions of these entities, and of those that these memories name."""
-    lists = {"entities": json.dumps(list(entities)), "memories": json.dumps(list(memories))}
-    _recount(some=True).write(transaction, lists)
+    """Recount the mentions of these entities and of those that these memories name."""
+    _recount(some=True).write(transaction, entities=entities, memories=memories)
 
 
 def recount_all(transaction: Transaction) -> None:
-    """Count the mentions of every entity."""
+    """Recount the mentions of every entity."""
     _recount(some=False).write(transaction)
 
 
 def _is_unnamed(e: sa.FromClause) -> Column:
-    """Return whether nothing names an entity, and nobody decided anything about it."""
+    """Return whether no memory names an entity and no decision concerns it."""
     o, a = tables.entities.alias("o"), tables.aliases.alias("a")
     means_others = sa.exists().where(o.c.merged_into == e.c.entity_id).correlate(e)
     has_names = sa.exists().where(a.c.entity_pk == e.c.pk, a.c.alias_key != e.c.name_key)
@@ -231,7 +204,7 @@ def _remove_unnamed() -> sa.Delete:
 
 
 def remove_unnamed(transaction: Transaction) -> int:
-    """Remove entities that nothing names and nobody wrote anything about; gives how many."""
+    """Remove entities without mentions and decisions; return how many."""
     # Another spelling of the own name is no more than that name.
     _remove_own_names().write(transaction)
     return _remove_unnamed().write(transaction)

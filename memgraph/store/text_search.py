@@ -10,7 +10,6 @@ H. Turtle, J. Flood, "Query evaluation: strategies and optimizations", 1995.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from array import array
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 K1, B = 1.2, 0.75
-# What FTS5 takes where a word stands in half of all texts or more.
+# FTS5's value for a word that occurs in half of all texts or more.
 LEAST_IDF = 1e-6
-# Postings that are left from which it pays to look for what they cannot lift.
+# The number of remaining postings from which pruning pays.
 _WORTH_PRUNING = 2_000
 # A bound holds while the mean length grows by no more.
 _LEEWAY = 1.1
@@ -54,7 +53,7 @@ def _state() -> sa.CompoundSelect[Any]:
         sa.select(sa.func.coalesce(sa.func.max(c.seq), 0)),
         sa.select(sa.func.coalesce(sa.func.max(m.c.pk), 0)),
     )
-    numbers = [each.scalar_subquery() for each in counted]
+    numbers = [query.scalar_subquery() for query in counted]
     span = sa.func.length(h.lengths).op("/")(2)
     columns = (h.segment, h.stamp, h.first_pk, span, h.documents, h.tokens)
     return sa.union_all(sa.select(none, *numbers, none, none), sa.select(*columns))
@@ -63,8 +62,8 @@ def _state() -> sa.CompoundSelect[Any]:
 @prepared
 def _heads_among() -> sa.Select[Any]:
     f, s = listed("segments", "f", numbers=True), heads.alias("s")
-    found = sa.select(s.c.segment, s.c.lengths, s.c.marks)
-    return found.select_from(ordered(f, (s, s.c.segment == f.c.value)))
+    query = sa.select(s.c.segment, s.c.lengths, s.c.marks)
+    return query.select_from(ordered(f, (s, s.c.segment == f.c.value)))
 
 
 @prepared
@@ -76,7 +75,7 @@ def _rows_among() -> sa.Select[Any]:
 
 
 class Postings:
-    """The memories of a segment that hold a word.
+    """The memories of a segment that contain a word.
 
     Attributes:
         offsets: shape (n,), ascending.
@@ -92,7 +91,7 @@ class Postings:
         self._bound = 0.0
 
     def bound(self, lengths: NDArray[np.float32], mean: float) -> float:
-        """Return what tf / (tf + norm) is at most, for a mean length of ``mean``."""
+        """Return the maximum of tf / (tf + norm) for a mean length of ``mean``."""
         if not self._mean / _LEEWAY <= mean <= self._mean:
             top = mean * _LEEWAY
             norm = K1 * (1 - B) + (K1 * B / top) * lengths[self.offsets]
@@ -131,7 +130,7 @@ class _Part:
         return offsets + self.first if self.pks is None else self.pks[offsets]
 
     def leave_out(self, pks: NDArray[np.int64]) -> None:
-        """Count and find those with some keys no more."""
+        """Leave documents with some keys out of counts and results."""
         if self.pks is None:
             offsets = pks - self.first
             self.stale = offsets[(offsets >= 0) & (offsets < len(self.lengths))]
@@ -141,12 +140,12 @@ class _Part:
         self.tokens -= int(self.lengths[self.stale].sum(dtype=np.float64))
 
     def frequency(self, term: str) -> int:
-        """Return in how many of them a term stands."""
-        held = self.found[term].offsets
-        if not len(self.stale) or not len(held):
-            return len(held)
-        places = np.minimum(np.searchsorted(held, self.stale), len(held) - 1)
-        return len(held) - int((held[places] == self.stale).sum())
+        """Return the number of documents with a term."""
+        offsets = self.found[term].offsets
+        if not len(self.stale) or not len(offsets):
+            return len(offsets)
+        places = np.minimum(np.searchsorted(offsets, self.stale), len(offsets) - 1)
+        return len(offsets) - int((offsets[places] == self.stale).sum())
 
 
 class _Facts(NamedTuple):
@@ -172,15 +171,15 @@ class RowCache:
         self._bytes = 0
 
     def get(self, keys: Iterable[_Key]) -> dict[_Key, Any]:
-        """Return the rows that are kept under some keys."""
-        found = {}
+        """Return the cached rows of some keys."""
+        result = {}
         with self._lock:
             for key in keys:
-                known = self._rows.get(key)
-                if known is not None:
+                entry = self._rows.get(key)
+                if entry is not None:
                     self._rows.move_to_end(key)
-                    found[key] = known[0]
-        return found
+                    result[key] = entry[0]
+        return result
 
     def put(self, rows: Mapping[_Key, tuple[Any, int]]) -> None:
         """Keep rows, each with the bytes it takes."""
@@ -246,7 +245,7 @@ class SegmentTail:
         self._postings: dict[str, tuple[array[int], array[int]]] = {}
 
     def part(self, snapshot: Snapshot, through: int, terms: Collection[str]) -> _Part:
-        """Return those up to a key, with the postings of some terms."""
+        """Return the documents up to a key, with the postings of some terms."""
         with self._lock:
             if through > self._through:
                 since = {"first": self._through + 1, "last": through}
@@ -265,27 +264,27 @@ class SegmentTail:
                 int(lengths.sum(dtype=np.float64)),
             )
             for term in terms:
-                known = self._postings.get(term)
-                if known is None:
+                entry = self._postings.get(term)
+                if entry is None:
                     part.found[term] = _NONE
                     continue
-                offsets = np.array(known[0], dtype=np.int64)
+                offsets = np.array(entry[0], dtype=np.int64)
                 here = int(np.searchsorted(offsets, count))
-                counts = np.array(known[1][:here], dtype=np.uint16)
+                counts = np.array(entry[1][:here], dtype=np.uint16)
                 part.found[term] = Postings(offsets[:here], counts)
         return part
 
-    def _add(self, each: IndexedText) -> None:
+    def _add(self, text: IndexedText) -> None:
         place = len(self._pks)
-        self._pks.append(each.pk)
-        self._lengths.append(each.length)
-        self._marks.append(each.mark)
-        for term, count in each.terms.items():
-            known = self._postings.get(term)
-            if known is None:
-                known = self._postings[term] = (array("I"), array("B"))
-            known[0].append(place)
-            known[1].append(min(count, 255))
+        self._pks.append(text.pk)
+        self._lengths.append(text.length)
+        self._marks.append(text.mark)
+        for term, count in text.terms.items():
+            entry = self._postings.get(term)
+            if entry is None:
+                entry = self._postings[term] = (array("I"), array("B"))
+            entry[0].append(place)
+            entry[1].append(min(count, 255))
 
 
 class SnapshotMatches:
@@ -316,16 +315,16 @@ class SnapshotMatches:
         """
         weights = self._weights(terms)
         scores, keys = np.empty(0, np.float64), np.empty(0, np.int64)
-        least = 0.0
+        threshold = 0.0
         for part in self._parts:
-            found, offsets = self._scored(part, weights, limit, marks, least)
+            part_scores, offsets = self._scored(part, weights, limit, marks, threshold)
             if not len(offsets):
                 continue
-            scores = np.concatenate([scores, found])
+            scores = np.concatenate([scores, part_scores])
             keys = np.concatenate([keys, part.keys(offsets)])
             if len(scores) > limit:
-                least = float(np.partition(scores, -limit)[-limit])
-                stay = scores >= least
+                threshold = float(np.partition(scores, -limit)[-limit])
+                stay = scores >= threshold
                 scores, keys = scores[stay], keys[stay]
         order = np.lexsort((keys, -scores))[:limit]
         best: list[int] = keys[order].tolist()
@@ -333,9 +332,11 @@ class SnapshotMatches:
 
     def _weights(self, terms: Collection[str]) -> list[tuple[str, float]]:
         """Return each term that occurs with (k1 + 1) times its idf, the rarest first."""
-        known = sorted((self.frequencies[term], term) for term in terms if term in self.frequencies)
+        by_frequency = sorted(
+            (self.frequencies[term], term) for term in terms if term in self.frequencies
+        )
         weights = []
-        for count, term in known:
+        for count, term in by_frequency:
             odds = (self.documents - count + 0.5) / (count + 0.5)
             idf = math.log(odds) if odds > 1.0 else 0.0
             weights.append((term, (K1 + 1) * max(idf, LEAST_IDF)))
@@ -347,66 +348,66 @@ class SnapshotMatches:
         weights: Sequence[tuple[str, float]],
         limit: int,
         marks: frozenset[int] | None,
-        least: float,
+        threshold: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return scores and offsets of the best of a part, ``limit`` of them and their equals.
+        """Return scores and offsets of the best documents of a part, ``limit`` and equal ones.
 
         Args:
-            least: what scores less is not wanted.
+            threshold: what scores less is not wanted.
         """
-        held = [(part.found[term], weight) for term, weight in weights]
-        held = [each for each in held if len(each[0].offsets)]
-        if not held:
+        lists = [(part.found[term], weight) for term, weight in weights]
+        lists = [postings_of for postings_of in lists if len(postings_of[0].offsets)]
+        if not lists:
             return np.empty(0, np.float64), np.empty(0, np.int64)
         norm = (K1 * B / self._mean) * part.lengths + np.float32(K1 * (1 - B))
         hidden = _hidden(part, marks)
         if hidden is not None:
             norm[hidden] = np.inf
-        left = sum(len(each.offsets) for each, _ in held)
-        bounds = self._bounds(part, held) if left > _WORTH_PRUNING else None
+        remaining = sum(len(postings_of.offsets) for postings_of, _ in lists)
+        bounds = self._bounds(part, lists) if remaining > _WORTH_PRUNING else None
         scores = np.zeros(len(part.lengths), np.float64)
-        for place, (each, weight) in enumerate(held):
-            if bounds is not None and place and left > _WORTH_PRUNING:
+        for place, (postings_of, weight) in enumerate(lists):
+            if bounds is not None and place and remaining > _WORTH_PRUNING:
                 touched = np.flatnonzero(scores > 0.0)
                 reached = scores[touched]
-                floor = least
+                floor = threshold
                 if len(reached) >= limit:
                     floor = max(floor, float(np.partition(reached, -limit)[-limit]))
                 if bounds[place] < floor:
                     few = touched[reached + bounds[place] >= floor]
-                    return self._looked_up(few, scores[few], held[place:], norm, limit, least)
-            offsets = each.offsets
-            counts = each.counts.astype(np.float32)
+                    return self._looked_up(few, scores[few], lists[place:], norm, limit, threshold)
+            offsets = postings_of.offsets
+            counts = postings_of.counts.astype(np.float32)
             scores[offsets] += weight * (counts / (counts + norm[offsets]))
-            left -= len(offsets)
-        # numpy finds what is true ten times as fast as what is not zero.
-        wanted = np.flatnonzero(scores >= least if least else scores > 0.0)
-        return _top(scores[wanted], wanted, limit, least)
+            remaining -= len(offsets)
+        # numpy finds true values ten times as fast as nonzero ones.
+        selected = np.flatnonzero(scores >= threshold if threshold else scores > 0.0)
+        return _top(scores[selected], selected, limit, threshold)
 
     def _looked_up(
         self,
         few: NDArray[np.int64],
         reached: NDArray[np.float64],
-        held: Sequence[tuple[Postings, float]],
+        lists: Sequence[tuple[Postings, float]],
         norm: NDArray[np.float32],
         limit: int,
-        least: float,
+        threshold: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         norms = norm[few]
-        for each, weight in held:
-            places = np.searchsorted(each.offsets, few.astype(each.offsets.dtype))
-            np.minimum(places, len(each.offsets) - 1, out=places)
-            counts = np.where(each.offsets[places] == few, each.counts[places], 0)
+        for postings_of, weight in lists:
+            places = np.searchsorted(postings_of.offsets, few.astype(postings_of.offsets.dtype))
+            np.minimum(places, len(postings_of.offsets) - 1, out=places)
+            counts = np.where(postings_of.offsets[places] == few, postings_of.counts[places], 0)
             counts = counts.astype(np.float32)
             reached += weight * (counts / (counts + norms))
-        return _top(reached, few, limit, least)
+        return _top(reached, few, limit, threshold)
 
-    def _bounds(self, part: _Part, held: Sequence[tuple[Postings, float]]) -> list[float]:
-        """Return for each term what it and those after it add at most."""
+    def _bounds(self, part: _Part, lists: Sequence[tuple[Postings, float]]) -> list[float]:
+        """Return for each term the maximum that it and the following terms add."""
         bounds: list[float] = []
         total = 0.0
-        for each, weight in reversed(held):
-            total += weight * each.bound(part.lengths, self._mean)
+        for postings_of, weight in reversed(lists):
+            total += weight * postings_of.bound(part.lengths, self._mean)
             bounds.append(total * (1 + 1e-6))
         return bounds[::-1]
 
@@ -419,7 +420,7 @@ def _kinds(marks: NDArray[np.uint32]) -> tuple[tuple[int, ...], NDArray[np.uint1
 
 
 def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | None:
-    """Return which documents are not to be found; None: all may be."""
+    """Return which documents are left out; None: none."""
     hidden = None
     if marks is not None and not marks.issuperset(part.marks):
         others = np.array([mark not in marks for mark in part.marks], dtype=np.bool_)
@@ -432,64 +433,64 @@ def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | No
 
 
 def _top(
-    scores: NDArray[np.float64], offsets: NDArray[np.int64], limit: int, least: float
+    scores: NDArray[np.float64], offsets: NDArray[np.int64], limit: int, threshold: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     if len(scores) > limit:
-        least = max(least, float(np.partition(scores, -limit)[-limit]))
-    stay = scores >= least
+        threshold = max(threshold, float(np.partition(scores, -limit)[-limit]))
+    stay = scores >= threshold
     return scores[stay], offsets[stay]
 
 
 def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
-    """Return what the snapshot of a connection holds of some stems."""
-    kept = _kept(snapshot)
-    [state, *known] = _state().rows(snapshot)
+    """Return the matches of some stems in a snapshot."""
+    cache = _cache_of(snapshot)
+    [state, *segment_rows] = _state().rows(snapshot)
     _, changes, seq, newest, _, _ = state
-    covered = max((first + span - 1 for _, _, first, span, _, _ in known), default=0)
-    parts = _segments(snapshot, known, terms, kept)
-    parts.append(_tail(snapshot, covered, newest, terms, kept))
+    covered = max((first + span - 1 for _, _, first, span, _, _ in segment_rows), default=0)
+    parts = _segments(snapshot, segment_rows, terms, cache)
+    parts.append(_tail(snapshot, covered, newest, terms, cache))
     if changes:
-        parts.append(_changed(snapshot, (changes, seq), parts, terms, kept))
+        parts.append(_changed(snapshot, (changes, seq), parts, terms, cache))
     return SnapshotMatches(parts, terms)
 
 
-def _kept(snapshot: Snapshot) -> SearchCache | None:
-    """Return what is kept for the database of a connection that reads; None: it may write."""
+def _cache_of(snapshot: Snapshot) -> SearchCache | None:
+    """Return the search cache of a connection that reads; None: it may write."""
     shared: dict[str, Any] | None = snapshot.driver.shared
     if shared is None:
         return None
     if "text" not in shared:
         shared.setdefault("text", SearchCache(_ROWS))
-    kept: SearchCache = shared["text"]
-    return kept
+    cache: SearchCache = shared["text"]
+    return cache
 
 
 def _segments(
     snapshot: Snapshot,
-    known: Sequence[tuple[int, ...]],
+    segment_rows: Sequence[tuple[int, ...]],
     terms: Collection[str],
-    kept: SearchCache | None,
+    cache: SearchCache | None,
 ) -> list[_Part]:
-    """Return the segments with the postings of some terms: what is not kept is read."""
-    owner = None if kept is None else kept.owner
-    stamps = {segment: stamp for segment, stamp, *_ in known}
+    """Return the segments with the postings of some terms, read where not cached."""
+    owner = None if cache is None else cache.owner
+    stamps = {segment: stamp for segment, stamp, *_ in segment_rows}
     keys: dict[_Key, tuple[int, str | None]] = {
         (owner, segment, stamp, term): (segment, term)
         for segment, stamp in stamps.items()
         for term in (None, *terms)
     }
-    found = {} if kept is None else kept.rows.get(keys)
-    lacking = [each for key, each in keys.items() if key not in found]
+    rows_by_key = {} if cache is None else cache.rows.get(keys)
+    lacking = [place for key, place in keys.items() if key not in rows_by_key]
     if lacking:
         read = _read(snapshot, lacking)
-        fresh = {(owner, each[0], stamps[each[0]], each[1]): row for each, row in read.items()}
-        found |= {key: row for key, (row, _) in fresh.items()}
-        if kept is not None:
-            kept.rows.put(fresh)
+        fresh = {(owner, place[0], stamps[place[0]], place[1]): row for place, row in read.items()}
+        rows_by_key |= {key: row for key, (row, _) in fresh.items()}
+        if cache is not None:
+            cache.rows.put(fresh)
     parts = []
-    for segment, stamp, first, _, documents, tokens in known:
-        facts: _Facts = found[(owner, segment, stamp, None)]
-        its = {term: found[(owner, segment, stamp, term)] for term in terms}
+    for segment, stamp, first, _, documents, tokens in segment_rows:
+        facts: _Facts = rows_by_key[(owner, segment, stamp, None)]
+        its = {term: rows_by_key[(owner, segment, stamp, term)] for term in terms}
         parts.append(_Part(first, None, *facts, documents, tokens, its))
     return parts
 
@@ -498,23 +499,23 @@ def _read(
     snapshot: Snapshot, lacking: Sequence[tuple[int, str | None]]
 ) -> dict[tuple[int, str | None], tuple[Any, int]]:
     """Return postings by segment and term, lengths and marks by segment alone; with their sizes."""
-    found: dict[tuple[int, str | None], tuple[Any, int]] = dict.fromkeys(lacking, (_NONE, 0))
+    result: dict[tuple[int, str | None], tuple[Any, int]] = dict.fromkeys(lacking, (_NONE, 0))
     segments = [segment for segment, term in lacking if term is None]
     if segments:
-        for segment, lengths, marks in _heads_among().rows(snapshot, segments=json.dumps(segments)):
+        for segment, lengths, marks in _heads_among().rows(snapshot, segments=segments):
             facts = _Facts(
                 np.frombuffer(lengths, dtype="<u2").astype(np.float32),
                 *_kinds(np.frombuffer(marks, dtype="<u4")),
             )
-            found[segment, None] = (facts, 3 * len(lengths))
-    pairs = [each for each in lacking if each[1] is not None]
+            result[segment, None] = (facts, 3 * len(lengths))
+    pairs = [place for place in lacking if place[1] is not None]
     if pairs:
-        for segment, term, row in _rows_among().rows(snapshot, pairs=json.dumps(pairs)):
+        for segment, term, row in _rows_among().rows(snapshot, pairs=pairs):
             count = len(row) // BYTES_A_POSTING
             offsets = np.frombuffer(row, dtype="<u2", count=count)
             counts = np.frombuffer(row, dtype=np.uint8, offset=2 * count)
-            found[segment, term] = (Postings(offsets, counts), len(row))
-    return found
+            result[segment, term] = (Postings(offsets, counts), len(row))
+    return result
 
 
 def _tail(
@@ -522,14 +523,14 @@ def _tail(
     covered: int,
     newest: int,
     terms: Collection[str],
-    kept: SearchCache | None,
+    cache: SearchCache | None,
 ) -> _Part:
-    tail = None if kept is None else kept.tail
+    tail = None if cache is None else cache.tail
     if tail is None or tail.after != covered:
         tail = SegmentTail(covered)
-        # A reader of an earlier snapshot leaves what is kept for the later ones.
-        if kept is not None and (kept.tail is None or kept.tail.after < covered):
-            kept.tail = tail
+        # A reader of an earlier snapshot does not replace the cache of later ones.
+        if cache is not None and (cache.tail is None or cache.tail.after < covered):
+            cache.tail = tail
     return tail.part(snapshot, newest, terms)
 
 
@@ -538,35 +539,35 @@ def _changed(
     state: tuple[int, int],
     parts: Sequence[_Part],
     terms: Collection[str],
-    kept: SearchCache | None,
+    cache: SearchCache | None,
 ) -> _Part:
     """Return the changed memories as a part of their own, and take them from the other parts."""
-    changed = None if kept is None else kept.changed
+    changed = None if cache is None else cache.changed
     if changed is None or changed.state != state:
-        known = {} if changed is None else changed.documents
+        documents_before = {} if changed is None else changed.documents
         texts = postings.changed_texts().rows(snapshot)
         documents = {
-            (row[0], row[1]): known.get((row[0], row[1])) or postings.document(row[2:])
+            (row[0], row[1]): documents_before.get((row[0], row[1])) or postings.document(row[2:])
             for row in texts
             if row[2] is not None
         }
         pks = np.array([row[0] for row in texts], dtype=np.int64)
         changed = ChangedMemories(state, pks, documents)
-        if kept is not None:
-            kept.changed = changed
+        if cache is not None:
+            cache.changed = changed
     for part in parts:
         part.leave_out(changed.pks)
-    found = list(changed.documents.values())
+    texts_changed = list(changed.documents.values())
     part = _Part(
         0,
-        np.array([each.pk for each in found], dtype=np.int64),
-        np.array([each.length for each in found], dtype=np.float32),
-        *_kinds(np.array([each.mark for each in found], dtype=np.uint32)),
-        len(found),
-        sum(each.length for each in found),
+        np.array([text.pk for text in texts_changed], dtype=np.int64),
+        np.array([text.length for text in texts_changed], dtype=np.float32),
+        *_kinds(np.array([text.mark for text in texts_changed], dtype=np.uint32)),
+        len(texts_changed),
+        sum(text.length for text in texts_changed),
     )
     for term in terms:
-        counts = np.array([min(each.terms[term], 255) for each in found], dtype=np.uint8)
+        counts = np.array([min(text.terms[term], 255) for text in texts_changed], dtype=np.uint8)
         offsets = np.flatnonzero(counts)
         part.found[term] = Postings(offsets, counts[offsets])
     return part

@@ -22,7 +22,7 @@ RANKED, RANKED_SHARE = 16_000, 0.015
 _PART = 65_536
 _ROWS_AT_ONCE = 512
 _WORD_BITS = 64
-# A reader's snapshot may be older than what another reader has made the cache follow.
+# A reader's snapshot may be older than the state that another reader has loaded.
 _STATES_KEPT = 8
 _VIEWS_KEPT = 8
 # The visibility of a vector that was removed, as a place in ``_Arrays.visibilities``.
@@ -63,18 +63,18 @@ class LocalVectorCache:
         self._lock = threading.Lock()
         self._used: OrderedDict[LocalHeldVectors, int] = OrderedDict()
 
-    def make_room(self, held: LocalHeldVectors, size: int) -> bool:
+    def make_room(self, vectors: LocalHeldVectors, size: int) -> bool:
         """Record how many bytes one orchestrator's vectors take; False: too many to keep."""
         with self._lock:
-            self._used.pop(held, None)
+            self._used.pop(vectors, None)
             if size > self.max_bytes:
                 return False
-            self._used[held] = size
+            self._used[vectors] = size
             idle = []
             while sum(self._used.values()) > self.max_bytes:
                 idle.append(self._used.popitem(last=False)[0])
-        for each in idle:
-            each.clear()
+        for entry in idle:
+            entry.clear()
         return True
 
     @property
@@ -87,9 +87,9 @@ class LocalVectorCache:
         """Return an empty place for one orchestrator's vectors."""
         return LocalHeldVectors(self)
 
-    def forget(self, held: LocalHeldVectors) -> None:
+    def forget(self, vectors: LocalHeldVectors) -> None:
         with self._lock:
-            self._used.pop(held, None)
+            self._used.pop(vectors, None)
 
 
 class LocalHeldVectors:
@@ -116,7 +116,7 @@ class LocalHeldVectors:
         read: Callable[[int], tuple[VectorRows, int]],
         changed: Callable[[int], Iterable[tuple[int, int, VectorRows]] | None],
     ) -> VectorState | None:
-        """Return the vectors of a snapshot, brought up to date by what changed.
+        """Return the vectors of a snapshot, updated by changes.
 
         What an interrupted call has read is kept for the next.
 
@@ -130,23 +130,23 @@ class LocalHeldVectors:
             None: they are too many to keep, or the snapshot is older than what is kept.
         """
         with self._lock:
-            found = self._states.get(stamp)
-            if found is None:
+            state_found = self._states.get(stamp)
+            if state_found is None:
                 newest = next(reversed(self._states.values()), None)
                 if newest is not None and newest.stamp[1:] == stamp[1:]:
                     if newest.stamp.version > stamp.version:
                         return None
-                    found = newest.followed(stamp, changed(newest.stamp.version))
-                if found is None:
-                    found = self._loaded(stamp, last_key, read, changed)
-                if found is None:
+                    state_found = newest.followed(stamp, changed(newest.stamp.version))
+                if state_found is None:
+                    state_found = self._loaded(stamp, last_key, read, changed)
+                if state_found is None:
                     return None
-                self._states[stamp] = found
+                self._states[stamp] = state_found
                 while len(self._states) > _STATES_KEPT:
                     self._states.popitem(last=False)
-        if not self._cache.make_room(self, found.size):
+        if not self._cache.make_room(self, state_found.size):
             self.clear()
-        return found
+        return state_found
 
     def _loaded(
         self,
@@ -171,13 +171,13 @@ class LocalHeldVectors:
             loading.rows = loading.arrays.append(loading.rows, rows)
             loading.through = through
         self._loading = None
-        found = VectorState(
+        loaded = VectorState(
             loading.stamp, loading.arrays, loading.arrays.marks[: loading.rows].copy(), None
         )
         if loading.stamp == stamp:
-            return found
+            return loaded
         # Its parts are of several snapshots; all that changed since the first is read once more.
-        return found.followed(stamp, changed(loading.stamp.version))
+        return loaded.followed(stamp, changed(loading.stamp.version))
 
 
 class _Arrays:
@@ -205,7 +205,7 @@ class _Arrays:
 
     @staticmethod
     def row_bytes(dimensions: int) -> int:
-        """Return what a row takes."""
+        """Return the bytes of a row."""
         return dimensions + -(-dimensions // _WORD_BITS) * 8 + 16
 
     def append(self, count: int, rows: VectorRows) -> int:
@@ -227,8 +227,11 @@ class _Arrays:
 
     def marks_of(self, visibilities: NDArray[np.int64]) -> NDArray[np.int32]:
         different, places = np.unique(visibilities, return_inverse=True)
-        known = self.visibilities
-        marks = [known.setdefault(each, len(known)) for each in different.tolist()]
+        places_by_visibility = self.visibilities
+        marks = [
+            places_by_visibility.setdefault(visibility, len(places_by_visibility))
+            for visibility in different.tolist()
+        ]
         return np.array(marks, np.int32)[places]
 
     def _grow(self, count: int, room: int) -> None:
@@ -260,7 +263,7 @@ class _Order(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """For each row whether it is hidden from a reader; and the others' places, if they are few."""
+    """Which rows are hidden from a reader, and the places of visible rows if they are few."""
 
     hidden: NDArray[np.bool_]
     places: NDArray[np.intp] | None
@@ -304,8 +307,8 @@ class VectorState:
         """Return keys by descending cosine, equal ones by key. Args: as of the port's search."""
         hidden, places = self._seen(visibilities) or (None, None)
         if among is not None:
-            wanted, there = self._places(np.fromiter(among, np.int64, count=len(among)))
-            places = wanted[there]
+            candidates, there = self._places(np.fromiter(among, np.int64, count=len(among)))
+            places = candidates[there]
             if hidden is not None:
                 places = places[~hidden[places]]
         elif places is None and len(self.keys) > self._ranked:
@@ -313,13 +316,13 @@ class VectorState:
         scores = self._cosines(query, places)
         keys = self.keys if places is None else self.keys[places]
         best = smallest(keys, -scores, limit)
-        found: list[int] = keys[best].tolist()
-        return found
+        nearest_keys: list[int] = keys[best].tolist()
+        return nearest_keys
 
     def visible(self, visibilities: Collection[int]) -> NDArray[np.int64]:
         """Return the keys of all vectors of some visibilities."""
-        seen = self._seen(visibilities)
-        return self.keys if seen is None else self.keys[~seen.hidden]
+        visible = self._seen(visibilities)
+        return self.keys if visible is None else self.keys[~visible.hidden]
 
     @property
     def _ranked(self) -> int:
@@ -329,10 +332,10 @@ class VectorState:
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
         """Return a unit vector for each key, zeros where there is none."""
         places, there = self._places(np.fromiter(pks, np.int64, count=len(pks)))
-        found = np.zeros((len(pks), self._codes.shape[1]), np.float32)
+        result = np.zeros((len(pks), self._codes.shape[1]), np.float32)
         places = places[there]
-        found[there] = self._codes.take(places, axis=0) * self._scales[places, None]
-        return found
+        result[there] = self._codes.take(places, axis=0) * self._scales[places, None]
+        return result
 
     def followed(
         self, stamp: VectorStamp, changes: Iterable[tuple[int, int, VectorRows]] | None
@@ -347,15 +350,15 @@ class VectorState:
         state = self
         marks = self._marks
         for first, last, rows in changes:
-            known, there = state._places(rows.keys)
-            known = known[there]
-            if not np.array_equal(state._codes[known], rows.codes[there]):
+            known_places, there = state._places(rows.keys)
+            known_places = known_places[there]
+            if not np.array_equal(state._codes[known_places], rows.codes[there]):
                 # Another vector for a known key: rows that states share never change.
                 return None
             if marks is self._marks:
                 marks = marks.copy()
             marks[state._between(first, last)] = _REMOVED
-            marks[known] = state._arrays.marks_of(rows.visibilities[there])
+            marks[known_places] = state._arrays.marks_of(rows.visibilities[there])
             new = VectorRows(rows.keys[~there], rows.visibilities[~there], rows.codes[~there])
             state = state._with(marks, new)
             marks = state._marks
@@ -381,7 +384,7 @@ class VectorState:
         return VectorState(self.stamp, self._arrays, marks, order)
 
     def _places(self, pks: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the place of each key, and which of them are there."""
+        """Return the place of each key, and which keys exist."""
         keys, places = (self.keys, None) if self._order is None else self._order
         if not len(keys):
             return np.zeros(len(pks), np.intp), np.zeros(len(pks), np.bool_)
@@ -397,38 +400,44 @@ class VectorState:
         return slice(start, end) if places is None else places[start:end]
 
     def _seen(self, visibilities: Collection[int]) -> _Seen | None:
-        """Return what a reader may see; None: all rows."""
+        """Return the rows visible to a reader; None: all rows."""
         key = tuple(visibilities)
         views = self._views
         if key in views:
             return views[key]
-        known = self._arrays.visibilities
-        hides = np.ones(len(known), np.bool_)
-        hides[[known[each] for each in key if each in known]] = False
+        places_by_visibility = self._arrays.visibilities
+        hides = np.ones(len(places_by_visibility), np.bool_)
+        hides[
+            [
+                places_by_visibility[visibility]
+                for visibility in key
+                if visibility in places_by_visibility
+            ]
+        ] = False
         hidden = hides[self._marks]
-        shown = len(hidden) - int(np.count_nonzero(hidden))
-        few = np.flatnonzero(~hidden) if shown <= self._ranked else None
-        seen = None if shown == len(hidden) else _Seen(hidden, few)
+        visible_count = len(hidden) - int(np.count_nonzero(hidden))
+        few = np.flatnonzero(~hidden) if visible_count <= self._ranked else None
+        visible = None if visible_count == len(hidden) else _Seen(hidden, few)
         # Replaced, not changed: another thread may be reading it.
-        self._views = {**dict(list(views.items())[1 - _VIEWS_KEPT :]), key: seen}
-        return seen
+        self._views = {**dict(list(views.items())[1 - _VIEWS_KEPT :]), key: visible}
+        return visible
 
     def _nominated(
-        self, query: NDArray[np.float32], wanted: int, hidden: NDArray[np.bool_] | None
+        self, query: NDArray[np.float32], count: int, hidden: NDArray[np.bool_] | None
     ) -> NDArray[np.intp]:
-        """Return the places of about ``wanted`` rows that differ from a query in few bits."""
+        """Return the places of about ``count`` rows that differ from a query in few bits."""
         distances = self._distances(query)
         if hidden is not None:
             np.putmask(distances, hidden, np.iinfo(distances.dtype).max)
-        # Every n-th row tells nearly as well as all how many are how near.
+        # Every n-th row approximates the distribution of all distances.
         step = max(len(distances) // _PART, 1)
         counts = np.bincount(distances[::step]).cumsum()
-        bound = np.searchsorted(counts, min(wanted / step, counts[-1]))
+        bound = np.searchsorted(counts, min(count / step, counts[-1]))
         near = np.flatnonzero(distances <= bound)
-        if len(near) > 2 * wanted:
+        if len(near) > 2 * count:
             # Very many are equally near: those with the lowest keys count.
             nearer = near[distances[near] < bound]
-            near = np.union1d(nearer, near[distances[near] == bound][:wanted])
+            near = np.union1d(nearer, near[distances[near] == bound][:count])
         return near if hidden is None else near[~hidden[near]]
 
     def _distances(self, query: NDArray[np.float32]) -> NDArray[np.unsignedinteger[Any]]:
@@ -438,28 +447,28 @@ class VectorState:
         """
         words = sign_words(query[None, :], len(self._bits))[0]
         width = np.uint8 if len(words) <= 4 else np.uint16
-        found: NDArray[np.unsignedinteger[Any]] = np.zeros(self._bits.shape[1], width)
-        for start in range(0, len(found), _PART):
+        distances: NDArray[np.unsignedinteger[Any]] = np.zeros(self._bits.shape[1], width)
+        for start in range(0, len(distances), _PART):
             part = slice(start, start + _PART)
             for row, word in zip(self._bits[:, part], words, strict=True):
-                found[part] += np.bitwise_count(row ^ word)
-        return found
+                distances[part] += np.bitwise_count(row ^ word)
+        return distances
 
     def _cosines(
         self, query: NDArray[np.float32], places: NDArray[np.intp] | None
     ) -> NDArray[np.float32]:
         """Return the cosine of each row, or of those at some places, with a unit vector."""
         count = len(self.keys) if places is None else len(places)
-        found = np.empty(count, np.float32)
+        cosines = np.empty(count, np.float32)
         # Parts that fit a processor's cache.
         for start in range(0, count, _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             codes = self._codes[part]
             if places is not None:
                 codes = self._codes.take(places[part], axis=0)
-            found[part] = np.vecdot(codes.astype(np.float32), query)
-        found *= self._scales if places is None else self._scales[places]
-        return found
+            cosines[part] = np.vecdot(codes.astype(np.float32), query)
+        cosines *= self._scales if places is None else self._scales[places]
+        return cosines
 
 
 def sign_words(rows: NDArray[np.int8] | NDArray[np.float32], words: int) -> NDArray[np.uint64]:

@@ -6,7 +6,6 @@ A process that recalls keeps a copy in memory (``vector_cache``) and follows wha
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
@@ -39,10 +38,10 @@ _BYTES_AT_ONCE: Final = 4_096 * 256
 
 @prepared
 def _stamp() -> sa.Select[Any]:
-    known, v, e = tables.metadata, tables.vector_changes, tables.embeddings
+    facts, v, e = tables.metadata, tables.vector_changes, tables.embeddings
 
     def kept(key: str) -> sa.ScalarSelect[Any]:
-        return sa.select(known.c.value).where(known.c.key == key).scalar_subquery()
+        return sa.select(facts.c.value).where(facts.c.key == key).scalar_subquery()
 
     return sa.select(
         sa.select(sa.func.coalesce(sa.func.max(v.c.version), 0)).scalar_subquery(),
@@ -55,10 +54,10 @@ def _stamp() -> sa.Select[Any]:
 @prepared
 def _add() -> sa.Insert:
     names = ("vector", "model", "dimensions", "visibility")
-    made = {name: value(name) for name in ("memory_pk", *names)}
-    row = insert(tables.embeddings).values(made | {"state": EmbeddingState.READY})
-    again = {name: row.excluded[name] for name in (*names, "state")} | {"error_code": sa.null()}
-    return row.on_conflict_do_update(index_elements=["memory_pk"], set_=again)
+    columns = {name: value(name) for name in ("memory_pk", *names)}
+    row = insert(tables.embeddings).values(columns | {"state": EmbeddingState.READY})
+    changed = {name: row.excluded[name] for name in (*names, "state")} | {"error_code": sa.null()}
+    return row.on_conflict_do_update(index_elements=["memory_pk"], set_=changed)
 
 
 @prepared
@@ -80,22 +79,22 @@ def _facts_of(key: str) -> sa.Select[Any]:
 
 
 def _ready(e: sa.FromClause, m: sa.FromClause, *columns: Column) -> sa.Select[Any]:
-    found = sa.select(*columns).select_from(e.join(m, m.c.pk == e.c.memory_pk))
-    return found.where(e.c.state == EmbeddingState.READY).order_by(e.c.memory_pk)
+    query = sa.select(*columns).select_from(e.join(m, m.c.pk == e.c.memory_pk))
+    return query.where(e.c.state == EmbeddingState.READY).order_by(e.c.memory_pk)
 
 
 @prepared
 def _visibilities() -> sa.Select[Any]:
     e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
-    found = _ready(e, m, e.c.memory_pk, e.c.visibility, *_facts(m))
-    return found.where(e.c.memory_pk > value("after")).limit(value("limit"))
+    query = _ready(e, m, e.c.memory_pk, e.c.visibility, *_facts(m))
+    return query.where(e.c.memory_pk > value("after")).limit(value("limit"))
 
 
 @prepared
 def _checked() -> sa.Select[Any]:
     e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
-    told = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
-    return _ready(e, m, *told, *_facts(m))
+    columns = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
+    return _ready(e, m, *columns, *_facts(m))
 
 
 @prepared
@@ -121,8 +120,8 @@ def _forget_changes() -> sa.Delete:
 @prepared
 def _changes() -> sa.Select[Any]:
     v = tables.vector_changes.c
-    found = sa.select(v.first_pk, v.last_pk, v.version).where(v.version > value("version"))
-    return found.order_by(v.version)
+    query = sa.select(v.first_pk, v.last_pk, v.version).where(v.version > value("version"))
+    return query.order_by(v.version)
 
 
 def is_searched(e: sa.FromClause) -> Column:
@@ -139,9 +138,9 @@ def is_searched(e: sa.FromClause) -> Column:
 @prepared
 def _vectors() -> sa.Select[Any]:
     f, e = listed("pks", "f", numbers=True), tables.embeddings.alias("e")
-    found = sa.select(f.c.key, e.c.vector)
+    query = sa.select(f.c.key, e.c.vector)
     its = e.c.memory_pk == f.c.value
-    return found.select_from(ordered(f, (e, its))).where(is_searched(e))
+    return query.select_from(ordered(f, (e, its))).where(is_searched(e))
 
 
 @prepared
@@ -157,9 +156,9 @@ class RowVectorIndex(ABC):
         held: what the process keeps of this database; None: nothing.
     """
 
-    def __init__(self, snapshot: Snapshot, held: LocalHeldVectors | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, cache: LocalHeldVectors | None = None) -> None:
         self._snapshot = snapshot
-        self._held = held
+        self._held = cache
 
     @property
     def _transaction(self) -> Transaction:
@@ -189,12 +188,12 @@ class RowVectorIndex(ABC):
         self._note(pks)
 
     def remove(self, pks: Sequence[int]) -> int:
-        changed = _remove().write(self._transaction, pks=json.dumps(list(pks)))
+        changed = _remove().write(self._transaction, pks=pks)
         self._note(pks)
         return changed
 
     def refresh(self, memory_ids: Sequence[str]) -> None:
-        rows = _facts_of("memory_id").rows(self._snapshot, keys=json.dumps(list(memory_ids)))
+        rows = _facts_of("memory_id").rows(self._snapshot, keys=memory_ids)
         self._place([(visibility(*facts), pk) for pk, *facts in rows])
 
     def search(
@@ -219,22 +218,22 @@ class RowVectorIndex(ABC):
         state: VectorState | None = self.__dict__.get("_state")
         if state is not None:
             return state.vectors(pks)
-        found = np.zeros((len(pks), self.dimensions), np.float32)
-        rows = _vectors().rows(self._snapshot, self._searched, pks=json.dumps(list(pks)))
+        result = np.zeros((len(pks), self.dimensions), np.float32)
+        rows = _vectors().rows(self._snapshot, self._searched, pks=pks)
         if rows:
             codes = np.frombuffer(b"".join(vector for _, vector in rows), np.int8)
             numbers = codes.reshape(len(rows), -1).astype(np.float32)
             norms = np.sqrt(np.vecdot(numbers, numbers))
-            found[[place for place, _ in rows]] = numbers / np.maximum(norms, 1.0)[:, None]
-        return found
+            result[[place for place, _ in rows]] = numbers / np.maximum(norms, 1.0)[:, None]
+        return result
 
     def rebuild(self, dimensions: int | None = None) -> int:
         if dimensions is not None:
             metadata.put(self._transaction, "embedding_dimensions", str(dimensions))
         after = -1
         while rows := _visibilities().rows(self._snapshot, after=after, limit=_BATCH):
-            right = [(visibility(*facts), pk, known) for pk, known, *facts in rows]
-            self._place([(mark, pk) for mark, pk, known in right if mark != known])
+            right = [(visibility(*facts), pk, stored) for pk, stored, *facts in rows]
+            self._place([(mark, pk) for mark, pk, stored in right if mark != stored])
             after = rows[-1][0]
         # Whoever keeps a copy reads it anew, whatever was wrong with the rows.
         self._note_ranges([(0, _LAST_KEY)])
@@ -244,10 +243,10 @@ class RowVectorIndex(ABC):
         source = _checked().cursor(self._snapshot)
         while rows := source.fetchmany(_BATCH):
             bad = set(damaged([(row[2], row[3]) for row in rows]))
-            for place, (pk, memory_id, _, _, known, *facts) in enumerate(rows):
+            for place, (pk, memory_id, _, _, stored, *facts) in enumerate(rows):
                 if place in bad:
                     yield FaultyVector(pk, memory_id, VectorFault.DAMAGED)
-                elif not _fits(facts, known):
+                elif not _fits(facts, stored):
                     yield FaultyVector(pk, memory_id, VectorFault.VISIBILITY)
 
     @cached_property
@@ -311,7 +310,7 @@ class RowVectorIndex(ABC):
         """Search without a copy; see ``search``."""
 
     def _visibilities(self, pks: Sequence[int]) -> dict[int, int]:
-        rows = _facts_of("pk").rows(self._snapshot, keys=json.dumps(list(pks)))
+        rows = _facts_of("pk").rows(self._snapshot, keys=pks)
         return {pk: visibility(*facts) for pk, *facts in rows}
 
     def _place(self, rows: Sequence[tuple[int, int]]) -> None:
@@ -344,8 +343,8 @@ def _runs(pks: Sequence[int]) -> list[tuple[int, int]]:
     return [(ordered[at], ordered[end - 1]) for at, end in zip(starts, ends, strict=True)]
 
 
-def _fits(facts: Sequence[Any], known: Any) -> bool:
+def _fits(facts: Sequence[Any], stored: Any) -> bool:
     try:
-        return bool(visibility(*facts) == known)
+        return bool(visibility(*facts) == stored)
     except KeyError:  # a status or a sensitivity that there is not
         return False

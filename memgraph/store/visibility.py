@@ -29,6 +29,7 @@ _RECEIPTS = "rcl_"
 # So many receipts of one memory are looked at for its last access before a time.
 _MOST_RECEIPTS = 20
 _RETRACTED = MemoryStatus.RETRACTED
+ACTIVE = frozenset({MemoryStatus.ACTIVE})
 STANDING = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 _USE = ("access_count", "last_accessed_at")
 """What a viewer is told of use that it may not have seen."""
@@ -51,7 +52,7 @@ class View:
 
     @property
     def shape(self) -> View:
-        """The view without its ids and its time: what statements are prepared for.
+        """The view without its ids and its time, which statements are compiled for.
 
         Equal shapes are one object.
         """
@@ -67,11 +68,11 @@ class View:
         elif self.as_of is not None:
             terms.append(self.status(m).is_not(None))
         if self.as_of is not None or self.statuses is None or _RETRACTED in self.statuses:
-            terms.append(_unburied(m))
+            terms.append(_is_not_buried(m))
         return sa.and_(*terms)
 
     def unerased(self, m: Table) -> Column:
-        """Return whether a memory says anything still: an erased one has no text at any time."""
+        """Return whether a memory has a text: an erased one has none at any time."""
         if self.as_of is None:
             return sa.true()
         # Erased ones are retracted: of most rows no text is read.
@@ -108,15 +109,15 @@ class View:
         return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=was)
 
     def value(self, column: str, m: Table) -> Column:
-        """Return what one of ``REVISED`` columns holds, or held."""
+        """Return the present or former value of one of the ``REVISED`` columns."""
         now = m.c[column]
         if self.as_of is None:
             return now
         r = tables.revisions.alias("r")
-        kept = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
+        is_later = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
         first = (
             sa.select(r.c[column])
-            .where(*kept)
+            .where(*is_later)
             .order_by(r.c.until, r.c.revision_id)
             .limit(1)
             .correlate(m)
@@ -128,7 +129,7 @@ class View:
             return sa.func.coalesce(first, now)
         if column == "valid_until":
             # None is a value: whether there is a revision has to be asked.
-            changed = sa.exists().where(*kept).correlate(m)
+            changed = sa.exists().where(*is_later).correlate(m)
             return sa.case((sa.or_(unchanged, ~changed), now), else_=first)
         return sa.case((unchanged, now), else_=sa.func.coalesce(first, now))
 
@@ -137,7 +138,7 @@ class View:
         return self.value("confidence", m)
 
     def last_accessed(self, m: Table) -> Column:
-        """Return when a memory was last used, in milliseconds, as far as receipts tell it.
+        """Return the last use of a memory in milliseconds, as far as receipts show it.
 
         Of a use after the view's time the last one before it is looked for in the newest
         receipts before that, and in what counts as one: that it was restored, or said again.
@@ -192,23 +193,23 @@ class View:
             return now
 
         def last(column: Column, rows: Table) -> Column:
-            found = (
+            query = (
                 sa.select(sa.func.max(column))
                 .where(rows.c.memory_id == m.c.memory_id, column <= AS_OF)
                 .correlate(m)
                 .scalar_subquery()
             )
-            return sa.func.coalesce(found, 0)
+            return sa.func.coalesce(query, 0)
 
         h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
         changes = (last(h.c.since, h), last(r.c.until, r))
         return sa.case((now <= AS_OF, now), else_=greatest(m.c.created_at, *changes))
 
     def attributes(self, m: Table) -> Column:
-        """Return the attributes of a memory; of those that it won against, the visible ones."""
-        held = self._attributes_then(m)
+        """Return the attributes of a memory; ``supersedes`` has visible memories alone."""
+        stored = self._attributes_then(m)
         w = tables.memories.alias("w")
-        s = sa.func.json_each(held, sa.literal_column("'$.supersedes'")).table_valued(
+        s = sa.func.json_each(stored, sa.literal_column("'$.supersedes'")).table_valued(
             "value", name="s"
         )
         none = sa.func.count() == 0
@@ -222,18 +223,18 @@ class View:
         supersedes = sa.func.json_object("supersedes", sa.func.json(won))
         # A null in the patch takes the key away.
         return sa.case(
-            (sa.func.instr(held, '"supersedes"') == 0, held),
-            else_=sa.func.json_patch(held, supersedes),
+            (sa.func.instr(stored, '"supersedes"') == 0, stored),
+            else_=sa.func.json_patch(stored, supersedes),
         )
 
     def _attributes_then(self, m: Table) -> Column:
-        held = self.value("attributes", m)
+        stored = self.value("attributes", m)
         if self.as_of is None:
-            return held
+            return stored
         # The stamp of enriching is no change of a memory, and leaves no revision.
-        stamps = sa.func.json_remove(held, "$.enriched_at", "$.enriched_names")
+        stamps = sa.func.json_remove(stored, "$.enriched_at", "$.enriched_names")
         return sa.case(
-            (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=held
+            (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=stored
         )
 
     def memory_columns(self, m: Table) -> list[Column]:
@@ -258,7 +259,7 @@ class View:
         return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
 
     def partial(self, e: Table) -> Column:
-        """Return whether an Updates edge replaces, or replaced, only a part."""
+        """Return whether an Updates edge is, or was, partial."""
         return self._edge_value("partial", e)
 
     def resolved_at(self, e: Table) -> Column:
@@ -266,8 +267,8 @@ class View:
         if self.as_of is None:
             return e.c.resolved_at
         # An edge that was decided before anything was kept has its last decision alone.
-        held = self._edge_value("resolved_at", e)
-        return sa.case((held <= AS_OF, held))
+        stored = self._edge_value("resolved_at", e)
+        return sa.case((stored <= AS_OF, stored))
 
     def resolution(self, e: Table) -> Column:
         """Return how a contradiction was decided; see ``resolved_at``."""
@@ -279,16 +280,16 @@ class View:
         if self.as_of is None:
             return e.c[column]
         r = tables.edge_revisions.alias("r")
-        kept = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
+        is_later = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
         first = (
             sa.select(r.c[column])
-            .where(*kept)
+            .where(*is_later)
             .order_by(r.c.until, r.c.revision_id)
             .limit(1)
             .correlate(e)
             .scalar_subquery()
         )
-        return sa.case((sa.exists().where(*kept).correlate(e), first), else_=e.c[column])
+        return sa.case((sa.exists().where(*is_later).correlate(e), first), else_=e.c[column])
 
     @property
     def params(self) -> dict[str, Any]:
@@ -297,6 +298,21 @@ class View:
         if self.as_of is not None:
             values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
         return values
+
+
+def shape_of(view: View | None) -> View | None:
+    """Return the shape of a view; None: everything is visible."""
+    return None if view is None else view.shape
+
+
+def params_of(view: View | None) -> dict[str, Any]:
+    """Return the values that the condition of a view binds."""
+    return {} if view is None else view.params
+
+
+def shown_by(view: View | None, m: Table) -> Column:
+    """Return the condition that a view shows a row of ``memories``; None: it shows all."""
+    return sa.true() if view is None else view.where(m)
 
 
 @lru_cache(maxsize=256)
@@ -327,8 +343,8 @@ def _is_use(r: Table) -> tuple[Column, ...]:
     )
 
 
-def _unburied(m: Table) -> Column:
-    """A memory that has its tombstone and its text still is not there until the text is gone."""
+def _is_not_buried(m: Table) -> Column:
+    """Hide a memory with a tombstone until its text is removed."""
     # An erased one is retracted: of most rows neither the text nor the journal is read.
     buried = tables.audit_log.alias("buried")
     tombstone = (buried.c.subject == m.c.memory_id, buried.c.action == "erase")

@@ -140,7 +140,7 @@ def _metered(
 
 
 def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
-    keys = KeyStore(service.root, service.clock)
+    keys = KeyStore(service.root, service.clock, url=service.settings().memory.storage.url)
     if chosen.allow_without_key and chosen.trusted_proxies:
         raise InvalidConfig(
             "answering without a key is allowed on this machine only, and behind a proxy every"

@@ -64,31 +64,31 @@ class FoldedBytes:
         """Return the span in the original bytes of a span here; ``end`` is exclusive."""
         return self._place(start)[0], self._place(end - 1)[1]
 
-    def _place(self, place: int) -> tuple[int, int]:
+    def _place(self, position: int) -> tuple[int, int]:
         """Return the start and end in the original bytes of the part with one byte."""
-        known = bisect_right(self._starts, place) - 1
-        if known < 0:
-            return place, place + 1
-        if place < self._ends[known]:
-            return self._was[known]
-        before = self._was[known][1] + place - self._ends[known]
-        return before, before + 1
+        part = bisect_right(self._starts, position) - 1
+        if part < 0:
+            return position, position + 1
+        if position < self._ends[part]:
+            return self._was[part]
+        original = self._was[part][1] + position - self._ends[part]
+        return original, original + 1
 
 
 def _changes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
     """From where to where something is written otherwise than it reads, and how it reads."""
-    for each in _RUN.finditer(data):
-        instead = _instead(each)
-        if each.lastgroup != "letters":
-            yield *each.span(), instead
-        elif instead != each[0]:
+    for run in _RUN.finditer(data):
+        replacement = _instead(run)
+        if run.lastgroup != "letters":
+            yield *run.span(), replacement
+        elif replacement != run[0]:
             # Each by itself: what stands beside one is no part of it.
-            for one in _LETTER.finditer(data, *each.span()):
-                yield *one.span(), _instead(one)
+            for letter in _LETTER.finditer(data, *run.span()):
+                yield *letter.span(), _instead(letter)
 
 
-def _instead(found: re.Match[bytes]) -> bytes:
-    kind, data = found.lastgroup, found[0]
+def _instead(match: re.Match[bytes]) -> bytes:
+    kind, data = match.lastgroup, match[0]
     if kind == "space":
         return b" "
     if kind == "mark":
@@ -101,9 +101,9 @@ def _instead(found: re.Match[bytes]) -> bytes:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return found[0]
-    read = unescape(text) if kind == "entity" else text
-    return unicodedata.normalize("NFD", read).encode("utf-8", "surrogatepass")
+        return match[0]
+    unescaped = unescape(text) if kind == "entity" else text
+    return unicodedata.normalize("NFD", unescaped).encode("utf-8", "surrogatepass")
 
 
 def fold(text: str) -> str:
@@ -115,10 +115,10 @@ def unfolded_length(text: str, characters: int) -> int:
     """Return how many first characters of a text yield so many folded ones."""
     data = text.encode("utf-8", "surrogatepass")
     folded = FoldedBytes(data)
-    known = len(
+    size = len(
         folded.data.decode("utf-8", "surrogatepass")[:characters].encode("utf-8", "surrogatepass")
     )
-    if known >= len(folded.data):
+    if size >= len(folded.data):
         return len(text) + characters - len(fold(text))
-    _, end = folded.span(0, max(known, 1))
+    _, end = folded.span(0, max(size, 1))
     return len(data[:end].decode("utf-8", "ignore"))

@@ -13,25 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime
 
 from memgraph.clock import MS_PER_DAY
+from memgraph.text import dates
 
 # Not the calendar module's: those speak the language that the process is set to.
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+MONTHS = tuple(name.title() for name in dates.MONTHS["en"])
 DAYS_AWAY = 10.0
 """At so many days from a period a moment still agrees with it by 1/e."""
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS = dates.WEEKDAYS["en"]
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _HOLIDAYS = {
     "christmas": (12, 25),
@@ -142,7 +130,7 @@ def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:
         now_ms: when it was asked, for "last week" and the like.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
-    found: list[DaySpan] = []
+    spans: list[DaySpan] = []
     end, open_range = 0, False
     for match in _NAMED.finditer(text):
         before = text[max(end, match.start() - 60) : match.start()]
@@ -151,23 +139,23 @@ def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:
             if period is None:
                 continue
             if open_range and _RANGE.match(before):
-                found[-1] = _joined(found[-1], period)
+                spans[-1] = _joined(spans[-1], period)
                 open_range = False
             else:
-                found += _moved(period, before)
+                spans += _moved(period, before)
                 open_range = _EITHER_SIDE.search(before) is not None
         except (ValueError, OverflowError):
             # A 31st of June, or a year before the first.
             continue
         end = match.end()
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(spans))
 
 
 def _named(match: re.Match[str], before: str, today: date) -> DaySpan | None:
     """Return the time that a match of `_NAMED` is by itself; None: it is none."""
     group = match.groupdict()
     if group["iso"]:
-        year, month, *day = (int(each) for each in group["iso"].split("-"))
+        year, month, *day = (int(part) for part in group["iso"].split("-"))
         return _in_month(year, month, day[0] if day else None)
     if group["month"]:
         return _month(group, before)
@@ -175,8 +163,8 @@ def _named(match: re.Match[str], before: str, today: date) -> DaySpan | None:
         return _season(group, before, today)
     if group["holiday"]:
         month, number = _HOLIDAYS[group["holiday"].lower()]
-        asked = _WHICH.search(before)
-        if asked and not group["holiday_year"]:
+        which = _WHICH.search(before)
+        if which and not group["holiday_year"]:
             passed = (today.month, today.day) > (month, number)
             return _in_month(today.year - (not passed), month, number)
         return _in_month(_year(group["holiday_year"]), month, number)
@@ -191,9 +179,9 @@ def _month(group: Mapping[str, str | None], before: str) -> DaySpan | None:
     name, day = group["month"] or "", group["day"] or group["day_after"]
     year = _year(group["month_year"])
     # "May" begins a sentence as a verb, "march" is one; so a month alone is written large and out.
-    whole = name[0].isupper() and name.rstrip(".").title() in MONTHS
-    asks = name == "May" and _BEGINS.search(before) is not None
-    if not (day or year or (whole and not asks)):
+    is_full_name = name[0].isupper() and name.rstrip(".").title() in MONTHS
+    is_verb = name == "May" and _BEGINS.search(before) is not None
+    if not (day or year or (is_full_name and not is_verb)):
         return None
     month = _NAMES.index(name[:3].lower()) + 1
     return _in_month(year, month, int(re.sub(r"\D", "", day)) if day else None)
@@ -201,33 +189,33 @@ def _month(group: Mapping[str, str | None], before: str) -> DaySpan | None:
 
 def _season(group: Mapping[str, str | None], before: str, today: date) -> DaySpan | None:
     month, year = _SEASONS[(group["season"] or "").lower()], _year(group["season_year"])
-    if year is None and (asked := _WHICH.search(before)):
-        now, here = today.toordinal(), _months(today.year, month, 3)
+    if year is None and (which := _WHICH.search(before)):
+        now, span = today.toordinal(), _months(today.year, month, 3)
         # The last one has ended, the next one has not begun.
-        step = {"this": 0, "next": int(here.first <= now)}.get(asked["which"].lower())
-        return _months(today.year + (int(here.last < now) - 1 if step is None else step), month, 3)
+        step = {"this": 0, "next": int(span.first <= now)}.get(which["which"].lower())
+        return _months(today.year + (int(span.last < now) - 1 if step is None else step), month, 3)
     if year is None and not _OF_A_SEASON.search(before):
         return None
     return _months(year, month, 3)
 
 
 def _from_today(group: Mapping[str, str | None], today: date) -> DaySpan:
-    here = today.toordinal()
-    if named := group["today"]:
-        here += {"yesterday": -1, "tomorrow": 1}.get(named.lower(), 0)
-        return DaySpan(here, here)
+    ordinal = today.toordinal()
+    if word := group["today"]:
+        ordinal += {"yesterday": -1, "tomorrow": 1}.get(word.lower(), 0)
+        return DaySpan(ordinal, ordinal)
     if group["ago"]:
-        return _steps(DaySpan(here, here), _count(group["count"]), group["ago"].lower(), -1)
+        return _steps(DaySpan(ordinal, ordinal), _count(group["count"]), group["ago"].lower(), -1)
     unit, which = (group["unit"] or "").lower(), (group["which"] or "").lower()
     step = {"this": 0, "next": 1}.get(which, -1)
     if unit in _WEEKDAYS:
         away = _WEEKDAYS.index(unit) - today.weekday()
-        day = here + away + 7 * ((step == 1 and away <= 0) - (step == -1 and away >= 0))
+        day = ordinal + away + 7 * ((step == 1 and away <= 0) - (step == -1 and away >= 0))
         return DaySpan(day, day)
     if unit == "day":
-        return DaySpan(here + step, here + step)
+        return DaySpan(ordinal + step, ordinal + step)
     if unit in ("week", "weekend"):
-        monday = here - today.weekday() + 7 * step
+        monday = ordinal - today.weekday() + 7 * step
         return DaySpan(monday + (5 if unit == "weekend" else 0), monday + 6)
     if unit == "month":
         months = 12 * today.year + today.month - 1 + step
@@ -256,9 +244,9 @@ def _moved(period: DaySpan, before: str) -> list[DaySpan]:
         if edge in ("late", "end"):
             return [replace(period, first=period.last - third + 1)]
         return [replace(period, first=period.first + third, last=period.last - third)]
-    if beside := _BESIDE.search(before):
-        side = 1 if beside["side"].lower() in ("after", "following") else -1
-        return [_steps(period, _count(beside["count"]), beside["unit"].lower(), side), period]
+    if offset := _BESIDE.search(before):
+        side = 1 if offset["side"].lower() in ("after", "following") else -1
+        return [_steps(period, _count(offset["count"]), offset["unit"].lower(), side), period]
     return [period]
 
 
@@ -290,15 +278,15 @@ def _week(period: DaySpan, number: int, weekend: bool) -> DaySpan:
     return replace(period, first=first, last=first + _WEEK - 1)
 
 
-def _joined(one: DaySpan, other: DaySpan) -> DaySpan:
+def _joined(start: DaySpan, end: DaySpan) -> DaySpan:
     """Return from the one to the other; a year that the one lacks is that of the other."""
-    if one.yearly and not other.yearly:
-        first = date.fromordinal(one.first)
-        year = date.fromordinal(other.first).year
-        one = DaySpan(first.replace(year=year).toordinal(), one.last)
-    if one.yearly != other.yearly or other.last < one.first:
-        return one
-    return replace(one, last=other.last)
+    if start.yearly and not end.yearly:
+        first = date.fromordinal(start.first)
+        year = date.fromordinal(end.first).year
+        start = DaySpan(first.replace(year=year).toordinal(), start.last)
+    if start.yearly != end.yearly or end.last < start.first:
+        return start
+    return replace(start, last=end.last)
 
 
 def _in_month(year: int | None, month: int, day: int | None) -> DaySpan:
@@ -317,13 +305,13 @@ def _months(year: int | None, month: int, count: int) -> DaySpan:
     return DaySpan(date(begin, month, 1).toordinal(), end.toordinal() - 1, year is None)
 
 
-def _year(found: str | None) -> int | None:
-    return int(found) if found else None
+def _year(digits: str | None) -> int | None:
+    return int(digits) if digits else None
 
 
-def _count(found: str | None) -> int:
+def _count(word: str | None) -> int:
     """Return 0 for "last", 1 where nothing is said."""
-    if found is None:
+    if word is None:
         return 1
-    low = found.lower()
+    low = word.lower()
     return int(low) if low.isdecimal() else _NUMBERS.get(low, 0)

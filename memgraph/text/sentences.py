@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memgraph.text.dates import MONTHS
+
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]+[」』”]?")
 _ABBREVIATED = (
     "mr mrs ms dr prof sr sra st jr vs e.g i.e eg ie cf ca approx no nr fig figs sec ch vol pp "
@@ -17,10 +19,7 @@ _MAYBE_LAST = frozenset(("etc", "inc", "ltd", "co", "corp", "usw", "a.m", "p.m")
 # Ordinary words too, unless a number follows: "no. 5", "no. That is wrong."
 _BEFORE_NUMBERS = frozenset(("no", "art", "max", "min", "ed", "ch", "abs", "fig", "sec", "sun"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
-_MONTHS = re.compile(
-    r"\s+(januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)\b",
-    re.IGNORECASE,
-)
+_MONTHS = re.compile(rf"\s+({'|'.join(MONTHS['de'])})\b", re.IGNORECASE)
 _WINDOW = 48
 # A role before what it said: a sentence of its own, as facts of conversations are written.
 _QUOTED = re.compile(r"[a-z]{1,16}: “")

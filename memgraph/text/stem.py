@@ -85,7 +85,7 @@ def fold(text: str) -> str:
         return folded
     # A letter of a mathematical alphabet has no case until it is decomposed.
     decomposed = unicodedata.normalize("NFKD", folded).casefold()
-    return "".join(each for each in decomposed if not unicodedata.combining(each))
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 @lru_cache(maxsize=50_000)

@@ -45,9 +45,9 @@ def test_every_change_moves_the_anchor(tmp_path: Path) -> None:
         assert anchor.read(path) == JournalHead(0, "")
         for seq in (1, 2, 3):
             orchestrator.remember(f"text {seq}")
-            found = anchor.read(path)
-            assert found is not None
-            assert found.seq == seq
+            result = anchor.read(path)
+            assert result is not None
+            assert result.seq == seq
 
 
 def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path: Path) -> None:
@@ -84,13 +84,13 @@ def test_a_lost_end_of_the_log_is_known_to_whoever_opens_it(tmp_path: Path) -> N
     """As a machine leaves it that lost the WAL's end after changes were acknowledged."""
     with filled(tmp_path) as (service, opened, _):
         path = opened.paths.database
-        kept = copy_folder(path.parent, tmp_path / "kept")
+        saved = copy_folder(path.parent, tmp_path / "kept")
         service.orchestrator(NAME).remember("acknowledged")
         service.forget(NAME)
-        for each in path.parent.glob("memory.db*"):
-            each.unlink()
-        for each in kept.parent.glob("memory.db*"):
-            shutil.copyfile(each, path.with_name(each.name))
+        for file in path.parent.glob("memory.db*"):
+            file.unlink()
+        for file in saved.parent.glob("memory.db*"):
+            shutil.copyfile(file, path.with_name(file.name))
         assert service.health(NAME)["code"] == "journal.broken"
         with pytest.raises(JournalBroken):
             service.orchestrator(NAME).remember("more")
@@ -133,15 +133,15 @@ def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
 def test_an_anchor_that_cannot_be_written_does_not_undo_the_change(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         path = anchor.anchor_path(opened.paths.database)
-        kept = path.with_name("kept")
-        path.rename(kept)
-        path.symlink_to(kept)
+        saved = path.with_name("kept")
+        path.rename(saved)
+        path.symlink_to(saved)
         memory_id = service.orchestrator(NAME).remember("durable all the same")
         with opened.database.read() as connection:
-            found = connection.exec_driver_sql(
+            result = connection.exec_driver_sql(
                 "SELECT count(*) FROM memories WHERE memory_id = ?", (memory_id,)
             )
-            assert found.scalar() == 1
+            assert result.scalar() == 1
 
 
 def test_a_folder_in_the_anchors_place_is_told_and_stops_no_write(tmp_path: Path) -> None:

@@ -74,7 +74,9 @@ def other(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "["):
         return '{"edited":1}' if value[0] == "{" else '["edited"]'
     if isinstance(value, str):
-        return re.sub(r"[a-z0-9]", lambda one: "b" if one[0] != "b" else "c", value, count=1) + "x"
+        return (
+            re.sub(r"[a-z0-9]", lambda item: "b" if item[0] != "b" else "c", value, count=1) + "x"
+        )
     return b"x" + value if isinstance(value, bytes) else value + 1
 
 
@@ -87,8 +89,8 @@ def codes(path: Path) -> set[str]:
 
 
 def restored(template: Path, path: Path) -> None:
-    for each in path.parent.glob("memory.db*"):
-        each.unlink()
+    for file in path.parent.glob("memory.db*"):
+        file.unlink()
     shutil.copyfile(template / "memory.db", path)
 
 
@@ -119,7 +121,7 @@ def is_checked(table: str) -> bool:
 
 def test_one_edited_value_of_every_column_is_seen(template: Path, edited: Path) -> None:
     assert codes(edited) == set()
-    seen, passed = 0, []
+    visible, passed = 0, []
     for table, column in columns(edited):
         if not is_checked(table):
             continue
@@ -127,11 +129,11 @@ def test_one_edited_value_of_every_column_is_seen(template: Path, edited: Path) 
         fresh = other(value_of(edited, table, column))
         edit(edited, f"UPDATE {table} SET {column} = ?", table, fresh)
         if codes(edited):
-            seen += 1
+            visible += 1
         else:
             passed.append(f"{table}.{column}")
     assert passed == NUMBERS
-    assert seen > 180
+    assert visible > 180
 
 
 def test_one_removed_row_of_every_table_is_seen(template: Path, edited: Path) -> None:
@@ -148,8 +150,8 @@ def test_one_removed_row_of_every_table_is_seen(template: Path, edited: Path) ->
 
 def test_every_table_is_counted_or_documented_as_not(edited: Path) -> None:
     tables = set(dict(columns(edited)))
-    known = {*table_digests.SEALED, *table_digests.COUNTED, *table_digests.UNCOUNTED}
-    assert tables == known
+    existing = {*table_digests.SEALED, *table_digests.COUNTED, *table_digests.UNCOUNTED}
+    assert tables == existing
     text = DOCS.read_text("utf-8")
     for table in table_digests.UNCOUNTED:
         assert f"| `{table}` |" in text

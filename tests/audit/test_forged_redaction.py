@@ -34,7 +34,7 @@ def forge(
             (FORGED, FORGED, hashed, memory_id),
         )
         cursor = connection.execute("SELECT * FROM memories WHERE memory_id = ?", (memory_id,))
-        row = dict(zip([one[0] for one in cursor.description], cursor.fetchone(), strict=True))
+        row = dict(zip([item[0] for item in cursor.description], cursor.fetchone(), strict=True))
         seq, sealed, details = connection.execute(
             "SELECT seq, hash, details FROM audit_log WHERE subject = ? AND action = 'remember'",
             (memory_id,),
@@ -72,8 +72,8 @@ def closed(orc: Orchestrator) -> Path:
 
 
 def messages(orc: Orchestrator) -> str:
-    found = orc.verify().findings
-    return " ".join(each.message for each in found if each.code == "journal.redaction_unproven")
+    result = orc.verify().findings
+    return " ".join(item.message for item in result if item.code == "journal.redaction_unproven")
 
 
 def test_a_memory_that_was_rewritten_under_a_forged_redaction_is_found(orc: Orchestrator) -> None:
@@ -118,7 +118,7 @@ def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "details"),
     [
         (lambda path: path.unlink(), "there is no signed report"),
         (lambda path: path.write_text("{"), "cannot be read"),
@@ -129,13 +129,13 @@ def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
     ],
 )
 def test_a_report_that_is_gone_or_touched_proves_nothing(
-    orc: Orchestrator, harm: Callable[[Path], object], told: str
+    orc: Orchestrator, harm: Callable[[Path], object], details: str
 ) -> None:
     report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     with orc._service.opened(orc.name) as opened:
         path = opened.paths.erasures / f"{report.erasure_id}.json"
     harm(path)
-    assert told in messages(orc)
+    assert details in messages(orc)
     orc.maintenance.accept_journal(reason="the report was lost")
     assert orc.verify().ok
 
@@ -153,5 +153,5 @@ def test_what_a_report_proved_stays_proven_when_words_go_from_it(orc: Orchestrat
     words = "the canary of Quast sings at night"
     orc.erasure.erase(memory_id=filled(orc).secret, reason=f"asked for: {words}", dry_run=False)
     later = orc.erasure.erase(memory_id=orc.remember(words), reason="too", dry_run=False)
-    assert any(each.startswith("memory/erasures/") for each in later.files_redacted)
+    assert any(item.startswith("memory/erasures/") for item in later.files_redacted)
     assert orc.verify().ok

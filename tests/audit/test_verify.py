@@ -44,7 +44,7 @@ def copied(
 
 def codes(report: VerifyReport) -> set[str]:
     """What was found beside the tables themselves, whose digests know of every edit."""
-    assert {each.code.value for each in report.findings} == set(report.totals)
+    assert {finding.code.value for finding in report.findings} == set(report.totals)
     return set(report.totals) - {"table.edited"}
 
 
@@ -327,7 +327,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_drop_trigger, {"schema.changed"}),
         (_drop_table, {"schema.changed", "reference.dangling"}),
     ],
-    ids=lambda each: each.__name__.strip("_") if callable(each) else "",
+    ids=lambda item: item.__name__.strip("_") if callable(item) else "",
 )
 def test_tampering_is_found(
     copied: tuple[SqliteDatabase, dict[str, str]], tamper: Tamper, expected: set[str]
@@ -344,12 +344,12 @@ def test_a_finding_names_what_is_concerned(copied: tuple[SqliteDatabase, dict[st
         _edit_content(connection, ids)
         _remove_last_entries(connection, ids)
     report = verify(database, anchor_path(database.path))
-    subjects = {each.code: each.subject for each in report.findings}
+    subjects = {finding.code: finding.subject for finding in report.findings}
     assert subjects[FindingCode.MEMORY_CONTENT_DAMAGED] == ids["berlin"]
     assert subjects[FindingCode.JOURNAL_TRUNCATED] == "12"
-    told = json.loads(json.dumps(report.as_dict()))
-    assert told["ok"] is False
-    assert "Rome" not in json.dumps(told)
+    details = json.loads(json.dumps(report.as_dict()))
+    assert details["ok"] is False
+    assert "Rome" not in json.dumps(details)
 
 
 def test_one_flipped_byte_of_a_text_is_found(copied: tuple[SqliteDatabase, dict[str, str]]) -> None:
@@ -360,9 +360,9 @@ def test_one_flipped_byte_of_a_text_is_found(copied: tuple[SqliteDatabase, dict[
     place = content.index(b"The office is in Berlin.")
     path.write_bytes(content[:place] + b"U" + content[place + 1 :])
     damaged = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
-    found = codes(verify(damaged, anchor_path(damaged.path)))
+    result = codes(verify(damaged, anchor_path(damaged.path)))
     damaged.close()
-    assert "memory.content_damaged" in found
+    assert "memory.content_damaged" in result
 
 
 def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
@@ -425,7 +425,7 @@ def test_a_new_database_without_an_anchor_is_sound(tmp_path: Path) -> None:
     report = verify(database, anchor_path(database.path))
     database.close()
     assert report.ok
-    assert not any(report.checked[each] for each in ("memories", "journal_entries", "vectors"))
+    assert not any(report.checked[item] for item in ("memories", "journal_entries", "vectors"))
 
 
 def test_the_report_stays_small_and_its_totals_are_full() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browsing import NARROW
-from console_worlds import NEW_LINE, OLD_LINE, World, crowd
+from console_worlds import NEW_LINE, OLD_LINE, World, crowd, documents
 from playwright.sync_api import FilePayload
 
 from memgraph import MemoryService
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from server_processes import ServerProcess
 
 Served = tuple[str, World]
-SHOWN = "memgraphGraph.nodes().not('.left-out').map(each => each.data('summary'))"
-IDS = "memgraphGraph.nodes().map(each => each.id())"
+SHOWN = "memgraphGraph.nodes('[!document]').not('.left-out').map(each => each.data('summary'))"
+IDS = "memgraphGraph.nodes('[!document]').map(each => each.id())"
 JOINED = (
     "memgraphGraph.edges().not('.left-out')"
     ".filter(each => each.connectedNodes('.left-out').empty()).map(each => each.id())"
@@ -102,7 +102,8 @@ def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
     with look(served) as tab:
         _graph(tab)
         alone = tab.page.evaluate(
-            "memgraphGraph.nodes().filter(each => each.data('summary').startsWith('The counter'))"
+            "memgraphGraph.nodes('[!document]')"
+            ".filter(each => each.data('summary').startsWith('The counter'))"
             ".map(each => each.id())[0]"
         )
         _graph(tab, f"?seed={alone}&max_nodes=1")
@@ -120,13 +121,18 @@ def test_expanding_adds_neighbours_and_moves_nothing_that_stands(
     served, ids = served_crowd
     with look(served) as tab:
         _graph(tab, f"?seed={ids[60]}")
-        where = "Object.fromEntries(memgraphGraph.nodes().map(n => [n.id(), n.position()]))"
+        where = (
+            "Object.fromEntries("
+            "memgraphGraph.nodes('[!document]').map(n => [n.id(), n.position()]))"
+        )
         before = tab.page.evaluate(where)
         outer = next(each for each in before if each != ids[60])
         # Without `void` the whole graph would be handed over.
         tab.page.evaluate(f"void memgraphGraph.getElementById('{outer}').select()")
         tab.page.get_by_role("button", name="Expand").click()
-        tab.page.wait_for_function(f"() => memgraphGraph.nodes().length > {len(before)}")
+        tab.page.wait_for_function(
+            f"() => memgraphGraph.nodes('[!document]').length > {len(before)}"
+        )
         after = tab.page.evaluate(where)
         assert {each: after[each] for each in before} == before
 
@@ -137,7 +143,7 @@ def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None
         now = _shown(tab)
         with tab.page.expect_response(lambda each: "as_of=" in each.url):
             tab.page.locator("#graph-time").fill("1")
-        tab.page.wait_for_function(f"() => memgraphGraph.nodes().length < {len(now)}")
+        tab.page.wait_for_function(f"() => memgraphGraph.nodes('[!document]').length < {len(now)}")
         assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
         assert _shown(tab) < now
         tab.page.locator("#graph-list button").first.click()
@@ -162,10 +168,19 @@ def test_what_was_expanded_stays_beside_the_first_view_at_another_time(
     with look(served) as tab:
         _graph(tab)
         first = set(tab.page.evaluate(IDS))
-        edge_of_view = next(each for each in ids if each in first)
+        # As the crowd is joined.
+        joined = {
+            ids[number]: ids[number - 1 - number * 5 % min(number, 9)]
+            for number in range(1, len(ids))
+        }
+        edge_of_view = next(
+            other for one, other in joined.items() if other in first and one not in first
+        )
         tab.page.evaluate(f"void memgraphGraph.getElementById('{edge_of_view}').select()")
         tab.page.get_by_role("button", name="Expand").click()
-        tab.page.wait_for_function(f"() => memgraphGraph.nodes().length > {len(first)}")
+        tab.page.wait_for_function(
+            f"() => memgraphGraph.nodes('[!document]').length > {len(first)}"
+        )
         more = set(tab.page.evaluate(IDS))
         with tab.page.expect_response(lambda each: f"seed={edge_of_view}" in each.url):
             tab.page.locator("#graph-time").fill("999")
@@ -228,7 +243,8 @@ def test_a_refusal_is_told_in_the_servers_words(look: Opening, served: Served) -
 def test_what_a_filter_leaves_is_brought_into_view(look: Opening, served: Served) -> None:
     seen = (
         "(() => { const e = memgraphGraph.extent();"
-        " return memgraphGraph.nodes().not('.left-out').some(n => n.position().x > e.x1"
+        " return memgraphGraph.nodes('[!document]').not('.left-out')"
+        ".some(n => n.position().x > e.x1"
         " && n.position().x < e.x2 && n.position().y > e.y1 && n.position().y < e.y2); })()"
     )
     with look(served) as tab:
@@ -241,7 +257,7 @@ def test_what_a_filter_leaves_is_brought_into_view(look: Opening, served: Served
 
 def test_few_memories_stand_wide_apart(look: Opening, served: Served) -> None:
     nearest = (
-        "(() => { const p = memgraphGraph.nodes().map(n => n.position());"
+        "(() => { const p = memgraphGraph.nodes('[!document]').map(n => n.position());"
         " return Math.min(...p.flatMap((a, i) => p.slice(i + 1)"
         ".map(b => Math.hypot(a.x - b.x, a.y - b.y)))); })()"
     )
@@ -256,11 +272,13 @@ def test_a_graph_of_hundreds_is_drawn_alike_each_time(
     look: Opening, served_crowd: tuple[Served, list[str]]
 ) -> None:
     served, _ = served_crowd
-    where = "memgraphGraph.nodes().map(n => [n.id(), Math.round(n.position().x)]).sort()"
+    where = (
+        "memgraphGraph.nodes('[!document]').map(n => [n.id(), Math.round(n.position().x)]).sort()"
+    )
     with look(served) as tab:
         _graph(tab)
         first: list[Any] = tab.page.evaluate(where)
-        assert len(first) == 500
+        assert len(first) == 300
         assert "max_nodes" in tab.page.locator("#graph-told").inner_text()
         tab.page.reload()
         tab.drawn()
@@ -371,3 +389,29 @@ def test_what_changed_between_two_bulletins_is_shown(look: Opening, served: Serv
         tab.page.wait_for_load_state()
         added = tab.page.locator(".compared ins").all_inner_texts()
         assert any("The trimmer is repaired." in each for each in added)
+
+
+def test_parts_of_a_document_stand_in_its_box_under_names_that_differ(
+    look: Opening, server: ServerProcess
+) -> None:
+    world = documents(server.root, "documents")
+    with look((server.url, world)) as tab:
+        _graph(tab)
+        boxes = "memgraphGraph.nodes('[?document]').map(each => each.data('label')).sort()"
+        assert tab.page.evaluate(boxes) == ["Queue", "Storage"]
+        names = tab.page.evaluate(
+            "memgraphGraph.nodes('[!document]').map(each => each.data('label')).sort()"
+        )
+        assert len(set(names)) == len(names)
+        assert "Storage" in names
+        assert any(each.startswith("context: The disks are full") for each in names)
+        # Nothing outside of its own box, and no box on another one.
+        overlaps = tab.page.evaluate(
+            "(() => { const all = memgraphGraph.nodes('[?document]').map(each =>"
+            " each.boundingBox({ includeLabels: false })); const [a, b] = all;"
+            " return a.x1 < b.x2 && b.x1 < a.x2 && a.y1 < b.y2 && b.y1 < a.y2; })()"
+        )
+        assert overlaps is False
+        # The summary of both is drawn with the derivations from it.
+        assert tab.page.evaluate(EDGES).count("DerivedFrom") == 2
+        tab.keep("graph-documents")

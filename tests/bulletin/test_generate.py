@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memgraph.bulletin.document import view_key
-from memgraph.bulletin.generate import generate, generate_in
+from memgraph.bulletin.generate import generate, generate_in, view_key
 from memgraph.config.schema import BulletinSettings
 from memgraph.ids import short_id
 from memgraph.model.context import Bulletin

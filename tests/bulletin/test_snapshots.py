@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.bulletin.document import composed
+from memgraph.bulletin.generate import composed
 from memgraph.bulletin.snapshots import BulletinFiles
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.context import Bulletin

@@ -31,7 +31,7 @@ from memgraph import (
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat, Task
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceName
+from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryType, SourceName
 
 READERS = {
     "default": Viewer(),
@@ -159,7 +159,7 @@ def _of_each(ask: Callable[[str], Any], orc: Orchestrator, world: World) -> Iter
 
 def lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.memories.list(statuses=(), limit=1000)
-    yield orc.memories.list(statuses=tuple(MemoryStatus), tags=["launch"], limit=1000)
+    yield orc.memories.list(statuses=STORED_STATUSES, tags=["launch"], limit=1000)
     for kind in MemoryKind:
         yield orc.memories.list(kinds=[kind], limit=1000)
     for session in world.sessions:
@@ -401,6 +401,8 @@ READS: dict[str, Walk] = {
         [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
     ),
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
+    "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
+    "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
     "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
     "graph.stale": stale,
     "graph.subgraph": subgraphs,
@@ -427,6 +429,14 @@ COUNTS: dict[str, Walk] = {
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
+    "memories.activity": lambda orc, world: iter([orc.memories.activity()]),
+    "memories.facets": lambda orc, world: iter([orc.memories.facets()]),
+    "maintenance.verify_chain": lambda orc, world: iter(
+        [orc.maintenance.verify_chain()[0].as_dict()]
+    ),
+    "maintenance.journal_seals": lambda orc, world: iter(
+        [orc.maintenance.journal_seals(range(1, 50))]
+    ),
     "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
     "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }

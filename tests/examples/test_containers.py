@@ -27,8 +27,8 @@ def instructions() -> list[tuple[str, str]]:
     return [(each.split(None, 1)[0], each.split(None, 1)[1].strip()) for each in lines]
 
 
-def compose() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / "examples/containers/compose.yaml").read_text("utf-8"))
+def compose(name: str = "compose.yaml") -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "examples/containers" / name).read_text("utf-8"))
 
 
 def manifests() -> dict[str, Any]:
@@ -77,6 +77,30 @@ def test_compose_confines_the_server_and_keeps_its_volume() -> None:
     [volume] = [each.split(":") for each in service["volumes"]]
     assert volume == [*document["volumes"], last("VOLUME")]
     runs(*service["command"])
+
+
+def test_two_servers_share_a_database_and_no_volume(tmp_path: Path) -> None:
+    document = compose("compose-postgres.yaml")
+    services = document["services"]
+    first, second = services["memgraph-1"], services["memgraph-2"]
+    volumes = [each["volumes"][0].split(":") for each in (first, second)]
+    assert {name for name, _ in volumes} < set(document["volumes"])
+    assert volumes[0][0] != volumes[1][0]
+    assert {path for _, path in volumes} == {last("VOLUME")}
+    for each in (first, second):
+        assert each["image"] == IMAGE
+        assert each["read_only"]
+        assert each["cap_drop"] == ["ALL"]
+        assert set(each["depends_on"]) < set(services)
+        runs(*each["command"])
+        chosen = load_settings(tmp_path, environ=each["environment"]).memory
+        assert chosen.storage.url.endswith("@postgres:5432/memgraph")
+        [secret] = each["secrets"]
+        assert each["environment"]["PGPASSFILE"] == f"/run/secrets/{secret['source']}"
+        assert f"{secret['uid']}:" in last("USER")
+    assert set(document["secrets"]) == {"password", "pgpass"}
+    extras = "\n".join(argument for name, argument in instructions() if name == "RUN")
+    assert "postgres]" in extras
 
 
 def test_the_manifests_fit_together_and_confine_every_container() -> None:

@@ -66,7 +66,7 @@ def test_it_lists_what_the_rows_say_and_nothing_hidden(plan: Any, viewer: Viewer
         assert not world.leaks(page.model_dump_json(), viewer)
         assert (page.next_after, page.cut) == (None, False)
         with database.read() as connection:
-            recalled = evidence.broken(connection, world.seen(viewer), View(viewer))
+            recalled = evidence.broken_evidence(connection, world.seen(viewer), View(viewer))
         active = {one for one, row in world.memories.items() if row["status"] == "active"}
         assert recalled.keys() & active == told.keys()
 
@@ -163,7 +163,7 @@ def test_what_stands_on_very_much_is_listed_once(
             filling.derived(one, ground)
     filling.flush()
     monkeypatch.setattr("memgraph.store.evidence.MAX_ROWS", 151)
-    monkeypatch.setattr(evidence.walked, "__kwdefaults__", {"max_hops": MAX_HOPS, "max_rows": 151})
+    monkeypatch.setattr(evidence.walk, "__kwdefaults__", {"max_hops": MAX_HOPS, "max_rows": 151})
     assert paged(database, 100) == sorted(above, reverse=True)
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
 from memgraph.graph.subgraph import subgraph
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.engine import Database
 
-EVERY_STATUS = frozenset(MemoryStatus)
+EVERY_STATUS = frozenset(STORED_STATUSES)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def expected(
     viewers,
     st.integers(1, 4),
     st.none() | st.integers(NOW - 1, NOW + 9),
-    st.sets(st.sampled_from(MemoryStatus), min_size=1),
+    st.sets(st.sampled_from(STORED_STATUSES), min_size=1),
 )
 def test_it_holds_exactly_what_the_reader_may_reach(
     plan: Any, viewer: Viewer, hops: int, as_of: int | None, statuses: set[MemoryStatus]

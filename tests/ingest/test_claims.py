@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest.claims import CLAIMS, MANIFEST_ENDING, FileClaim, adopt, claim, write_durably
+from ingest.claims import (
+    CLAIMS,
+    MANIFEST_ENDING,
+    FileClaim,
+    adopt,
+    claim,
+)
+from ingest.safe_files import (
+    write_durably,
+)
 from memgraph.errors import IngestRejected
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.decode import decode
+from ingest.parse import decode
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 

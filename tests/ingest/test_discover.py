@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.discover import DropEntry, discover, display_path, is_hidden_or_temporary
+from ingest.drop_zone import DropEntry, discover, display_path, is_hidden_or_temporary
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected
 
@@ -22,7 +22,7 @@ def taken(entries: list[DropEntry]) -> list[str]:
 
 
 def verdicts(zone: Path) -> dict[str, tuple[str, RejectionReason | None]]:
-    return {each.shown: (each.verdict, each.reason) for each in discover(zone)}
+    return {each.display: (each.verdict, each.reason) for each in discover(zone)}
 
 
 def test_files_are_listed_with_their_folders_in_order(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_strange_names(tmp_path: Path, name: str, shown: str) -> None:
     if name.startswith("."):
         assert entries == []
         return
-    assert [(each.path, each.shown, each.verdict) for each in entries] == [(name, shown, "take")]
+    assert [(each.path, each.display, each.verdict) for each in entries] == [(name, shown, "take")]
     shown.encode()
 
 

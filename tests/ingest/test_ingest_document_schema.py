@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.document import IngestDocument, document_schema, schema_text
+from ingest.parsers.memories import IngestDocument, document_schema, schema_text
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schema" / "ingest-document.schema.json"
 
@@ -47,7 +47,7 @@ def validator() -> jsonschema.Draft202012Validator:
 
 
 def test_the_published_schema_is_the_models_schema() -> None:
-    """To refresh it, write ``ingest.document.schema_text()`` to the file."""
+    """To refresh it, write ``ingest.parsers.memories.schema_text()`` to the file."""
     assert PUBLISHED.read_text(encoding="utf-8") == schema_text()
 
 

@@ -7,7 +7,7 @@ import pytest
 from ingest.parsers.decision_record import MAX_DECISION_CHARS
 from ingest.pipeline import IngestPipeline
 from memgraph import Orchestrator
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.model.values import Memory
 
 SENTENCE = "The {} of the mill is closed with a bolt at nine every evening."
@@ -35,7 +35,7 @@ def drop(orc: Orchestrator, name: str, text: str) -> None:
 def parts(orc: Orchestrator, number: int) -> dict[str, list[Memory]]:
     """The memories of a record by their role."""
     found: dict[str, list[Memory]] = {}
-    for each in orc.memories.list(statuses=tuple(MemoryStatus), limit=200):
+    for each in orc.memories.list(statuses=STORED_STATUSES, limit=200):
         title = each.attributes.get("record", each.attributes.get("title"))
         if title == f"Doors {number}":
             found.setdefault(each.attributes["role"], []).append(each)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.file_copies import stage
-from ingest.leftovers import STALE_SECONDS, remove_emptied, remove_stale
+from ingest.drop_zone import STALE_SECONDS, remove_emptied, remove_stale, stage
 from ingest.pipeline import IngestPipeline
 from memgraph import Orchestrator
 

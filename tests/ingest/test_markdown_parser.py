@@ -8,8 +8,7 @@ import pytest
 from ingest.candidates import ParsedDocument
 from ingest.extract import extract
 from ingest.parse import parse_document
-from ingest.parsers.blocks import MAX_NESTING, read_blocks, sections
-from ingest.parsers.front_matter import read_front_matter
+from ingest.parsers.blocks import MAX_NESTING, read_blocks, read_front_matter, sections
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType

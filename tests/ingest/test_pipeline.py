@@ -14,14 +14,14 @@ from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseBusy, IngestRejected, MemoryDisabled, StorageError
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.sources import Document, DocumentOutcome
 
 RECORD = "# {number}. {title}\n\n## Status\n\n{status}\n\n## Decision\n\nWe choose {title}.\n"
 LONG_RECORD = f"{RECORD}\n## Consequences\n\nLess coffee.\n".format(
     number=1, title="Tea", status="Accepted"
 )
-ALL = tuple(MemoryStatus)
+ALL = STORED_STATUSES
 
 Drop = Callable[[str, str | bytes], Path]
 

@@ -268,6 +268,28 @@ api_key_env = "MODEL_KEY"
     assert model_server.requests[0]["authorization"] == f"Bearer {KEY}"
 
 
+def test_a_key_in_a_file_is_changed_without_a_restart(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    model_server.behave(model_server.writes(json.dumps(answer(item()))))
+    secret = tmp_path / "model.key"
+    config = {
+        "memory.extractor.provider": "litellm/openai/some-model",
+        "memory.extractor.api_base": model_server.url,
+        "memory.extractor.api_key_file": str(secret),
+    }
+    with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
+        orc = service.orchestrator("o", create=True)
+        lost = ingest(orc, "We decided to wait.\n")
+        (told,) = [e for e in manifest(orc, lost)["findings"] if e["code"] == "extractor_failed"]
+        assert told["details"]["error"] == "provider.rejected"
+        for key in ("first", "second"):
+            secret.write_text(f"{key}\n", "utf-8")
+            assert ingest(orc, f"We decided to buy the {key} lamp.\n").outcome == "processed"
+    sent = [each["authorization"] for each in model_server.requests]
+    assert sent == ["Bearer first", "Bearer second"]
+
+
 @pytest.mark.parametrize(
     ("behaviour", "error"),
     [

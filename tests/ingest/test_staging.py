@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.discover import discover
-from ingest.file_copies import stage
+from ingest.drop_zone import discover, stage
 from ingest.reasons import RejectionReason
 
 

@@ -187,6 +187,12 @@ def source_lines(view: View) -> Iterator[Ask]:
         yield _get(f"/memories/{one}/lines")
 
 
+@walks("POST", HERE + "/explain")
+def explain(view: View) -> Iterator[Ask]:
+    yield _post("/explain", {"answer": QUERY, "limit": 50})
+    yield _post("/explain", {"answer": QUERY, "workflow_run_id": "run-1"})
+
+
 @walks("GET", HERE + "/grounds")
 def grounds(view: View) -> Iterator[Ask]:
     for one in [*view.own[:8], *view.hidden]:

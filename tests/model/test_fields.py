@@ -29,17 +29,17 @@ OPEN = [
 
 def rest_of(function: Callable[..., Any]) -> tuple[dict[str, Any], set[str]]:
     """Return what a function takes as ``**fields``, and the names of its other parameters."""
-    *named, last = inspect.signature(function).parameters.values()
+    *names, last = inspect.signature(function).parameters.values()
     assert last.kind is inspect.Parameter.VAR_KEYWORD
     [fields] = get_args(get_type_hints(function, include_extras=True)[last.name])
-    return get_type_hints(fields), {each.name for each in named}
+    return get_type_hints(fields), {item.name for item in names}
 
 
-@pytest.mark.parametrize(("function", "model"), OPEN, ids=lambda each: each.__qualname__)
+@pytest.mark.parametrize(("function", "model"), OPEN, ids=lambda item: item.__qualname__)
 def test_fields_are_those_of_the_model(function: Callable[..., Any], model: type[Value]) -> None:
-    fields, named = rest_of(function)
-    assert fields.keys().isdisjoint(named)
-    assert fields.keys() == model.model_fields.keys() - named
+    fields, names = rest_of(function)
+    assert fields.keys().isdisjoint(names)
+    assert fields.keys() == model.model_fields.keys() - names
     for name, hint in fields.items():
         optional = type(None) in get_args(model.model_fields[name].annotation)
         assert (type(None) in get_args(hint)) == optional, name

@@ -64,7 +64,7 @@ def test_no_changed_or_new_object_is_written(service: MemoryService, orc: Orches
         session.add(SourceRow(source_id="src_x", source_type="manual", captured_by="user"))
         with pytest.raises(OperationalError, match="readonly database"):
             session.commit()
-    assert [each.status for each in orc.memories.list()] == [MemoryStatus.ACTIVE]
+    assert [list_memory.status for list_memory in orc.memories.list()] == [MemoryStatus.ACTIVE]
 
 
 def test_it_hides_nothing(service: MemoryService, orc: Orchestrator) -> None:
@@ -141,7 +141,7 @@ def test_a_closed_session_holds_no_connection(tmp_path: Path) -> None:
         assert contents(session) == ["The gate closes at nine."]
         session.close()
     # The last connection to close folds the WAL and removes it.
-    names = {each.name for each in service.paths("orc-1").memory.iterdir()}
+    names = {path.name for path in service.paths("orc-1").memory.iterdir()}
     assert not {"memory.db-wal", "memory.db-shm"} & names
 
 

@@ -55,17 +55,17 @@ def test_edges_lead_from_a_memory_to_both_its_neighbours(
     orc.relate(middle, EdgeType.CAUSED_BY, ground)
     orc.relate(result, EdgeType.PART_OF, middle, weight=0.4)
 
-    found = memory(session, middle)
-    (out,), (into,) = found.edges_out, found.edges_in
+    row = memory(session, middle)
+    (out,), (into,) = row.edges_out, row.edges_in
     assert (out.edge_type, out.from_memory, out.to_memory.memory_id) == (
         EdgeType.CAUSED_BY,
-        found,
+        row,
         ground,
     )
     assert (into.edge_type, into.from_memory.memory_id, into.to_memory) == (
         EdgeType.PART_OF,
         result,
-        found,
+        row,
     )
     assert into.weight == 0.4
     assert memory(session, ground).edges_out == []
@@ -74,10 +74,14 @@ def test_edges_lead_from_a_memory_to_both_its_neighbours(
 def test_a_memory_leads_to_its_source_and_a_source_to_its_memories(
     session: Session, orc: Orchestrator
 ) -> None:
-    told = {"source_type": "workflow_output", "captured_by": "system", "workflow_run_id": "run-7"}
+    source_fields = {
+        "source_type": "workflow_output",
+        "captured_by": "system",
+        "workflow_run_id": "run-7",
+    }
     both = [
-        orc.remember("The build takes nine minutes.", source=told),
-        orc.remember("The cache is cold on Mondays.", source=told),
+        orc.remember("The build takes nine minutes.", source=source_fields),
+        orc.remember("The cache is cold on Mondays.", source=source_fields),
     ]
     orc.remember("Ana typed this.")
 
@@ -92,9 +96,13 @@ def test_a_memory_leads_to_its_source_and_a_source_to_its_memories(
 
 def test_further_sources_of_a_memory(session: Session, orc: Orchestrator) -> None:
     first = orc.remember("The deposit for power tools is 50 euros.")
-    told = {"source_type": "workflow_output", "captured_by": "user", "workflow_run_id": "run-7"}
-    again = orc.memories.store("The deposit for power tools is 50 EUR.", source=told)
-    assert again.outcome == "duplicate"
+    source_fields = {
+        "source_type": "workflow_output",
+        "captured_by": "user",
+        "workflow_run_id": "run-7",
+    }
+    repeated = orc.memories.store("The deposit for power tools is 50 EUR.", source=source_fields)
+    assert repeated.outcome == "duplicate"
 
     (support,) = memory(session, first).supports
     assert support.source.workflow_run_id == "run-7"
@@ -111,22 +119,22 @@ def test_history_grounds_and_what_was_derived(
     clock.advance(days=2)
     orc.retract(poster, reason="it was never up")
 
-    found = memory(session, poster)
-    assert [(each.status, each.since, each.until) for each in found.history] == [
+    row = memory(session, poster)
+    assert [(each.status, each.since, each.until) for each in row.history] == [
         (MemoryStatus.ACTIVE, before, clock.now_ms()),
         (MemoryStatus.RETRACTED, clock.now_ms(), None),
     ]
-    assert found.history[-1].reason == "it was never up"
-    assert found.history[-1].memory is found
+    assert row.history[-1].reason == "it was never up"
+    assert row.history[-1].memory is row
     assert [each.memory_id for each in memory(session, plan).grounds] == [poster, website]
-    assert [each.memory_id for each in found.derived] == [plan]
-    assert (found.grounds, memory(session, plan).derived) == ([], [])
+    assert [each.memory_id for each in row.derived] == [plan]
+    assert (row.grounds, memory(session, plan).derived) == ([], [])
 
 
 def test_entities_lead_to_their_memories_and_other_names(
     session: Session, orc: Orchestrator
 ) -> None:
-    named = [
+    names = [
         orc.remember("Ada Lovelace likes Berlin."),
         orc.remember("We met Ada Lovelace in Berlin."),
         orc.remember("Ada Byron moved to Berlin."),
@@ -137,18 +145,18 @@ def test_entities_lead_to_their_memories_and_other_names(
 
     statement = select(EntityRow).where(EntityRow.canonical_name == "Ada Lovelace")
     ada = session.exec(statement).one()
-    assert [each.memory_id for each in ada.memories] == named
+    assert [aliase.memory_id for aliase in ada.memories] == names
     (byron,) = ada.merged
     assert (byron.canonical_name, byron.memories, byron.merged) == ("Ada Byron", [], [])
-    assert ada in memory(session, named[2]).entities
+    assert ada in memory(session, names[2]).entities
     acme = session.exec(select(EntityRow).where(EntityRow.name_key == "acme corp")).one()
-    assert [each.alias for each in acme.aliases] == ["ACME Corp"]
+    assert [aliase.alias for aliase in acme.aliases] == ["ACME Corp"]
 
 
 def test_enums_times_and_json_come_back_as_values(
     session: Session, orc: Orchestrator, clock: FixedClock
 ) -> None:
-    one = orc.remember(
+    item = orc.remember(
         "Ship the release.",
         type="Todo",
         tags=["ops", "café"],
@@ -157,28 +165,28 @@ def test_enums_times_and_json_come_back_as_values(
     )
     other = orc.remember("Hold the release.", type="Todo")
     orc.contradictions.resolve(
-        orc.relate(one, EdgeType.CONTRADICTS, other), winner=one, reason="shipped"
+        orc.relate(item, EdgeType.CONTRADICTS, other), winner=item, reason="shipped"
     )
 
-    found = memory(session, one)
-    assert (found.kind, found.type, found.scope) == (
+    row = memory(session, item)
+    assert (row.kind, row.type, row.scope) == (
         MemoryKind.FACT,
         MemoryType.TODO,
         Scope.GLOBAL,
     )
-    assert type(found.sensitivity) is Sensitivity
-    assert found.tags == ["ops", "café"]
-    assert found.attributes["who"] == {"name": "Ana"}
-    assert found.event_time is not None
-    assert iso(found.event_time) == "2025-12-24T18:00:00.000Z"
-    assert found.created_at == clock.now_ms()
-    (edge,) = found.edges_out
+    assert type(row.sensitivity) is Sensitivity
+    assert row.tags == ["ops", "café"]
+    assert row.attributes["who"] == {"name": "Ana"}
+    assert row.event_time is not None
+    assert iso(row.event_time) == "2025-12-24T18:00:00.000Z"
+    assert row.created_at == clock.now_ms()
+    (edge,) = row.edges_out
     assert type(edge.edge_type) is EdgeType
     assert edge.resolution is not None
     assert edge.resolution["reason"] == "shipped"
     last = session.exec(select(AuditRow).order_by(col(AuditRow.seq).desc())).first()
     assert last is not None
-    assert last.details["winner_id"] == one
+    assert last.details["winner_id"] == item
 
 
 def test_json_is_asked_for_by_its_paths(session: Session, orc: Orchestrator) -> None:
@@ -222,24 +230,28 @@ def test_receipts_are_read_with_their_reasons(session: Session, orc: Orchestrato
 
 def test_a_relationship_is_loaded_for_all_rows_at_once(session: Session, orc: Orchestrator) -> None:
     for number in range(5):
-        told = {"source_type": "workflow_output", "captured_by": "user", "step_id": f"{number}"}
-        orc.remember(f"Note {number} is about bees.", source=told)
+        source_fields = {
+            "source_type": "workflow_output",
+            "captured_by": "user",
+            "step_id": f"{number}",
+        }
+        orc.remember(f"Note {number} is about bees.", source=source_fields)
     statements: list[str] = []
     sa.event.listen(
-        session.connection(), "before_cursor_execute", lambda *given: statements.append(given[2])
+        session.connection(), "before_cursor_execute", lambda *values: statements.append(values[2])
     )
 
     rows = session.exec(
         select(MemoryRow).options(selectinload(MemoryRow.source), selectinload(MemoryRow.history))
     ).all()
-    assert {each.source.step_id for each in rows} == {"0", "1", "2", "3", "4"}
-    assert all(len(each.history) == 1 for each in rows)
+    assert {row.source.step_id for row in rows} == {"0", "1", "2", "3", "4"}
+    assert all(len(row.history) == 1 for row in rows)
     assert len(statements) == 3
 
 
 def test_a_relationship_joins_in_a_statement(session: Session, orc: Orchestrator) -> None:
-    one = orc.remember("The gate closes at nine.")
-    orc.retract(one, reason="wrong gate")
+    item = orc.remember("The gate closes at nine.")
+    orc.retract(item, reason="wrong gate")
     orc.remember("The gate closes at ten.")
 
     statement = (
@@ -248,7 +260,7 @@ def test_a_relationship_joins_in_a_statement(session: Session, orc: Orchestrator
         .join(MemoryRow.history)
         .where(StatusRow.status == MemoryStatus.RETRACTED)
     )
-    assert session.exec(statement).all() == [(one, CapturedBy.USER, "wrong gate")]
+    assert session.exec(statement).all() == [(item, CapturedBy.USER, "wrong gate")]
 
 
 def test_every_relationship_only_reads() -> None:

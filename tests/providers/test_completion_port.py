@@ -23,7 +23,7 @@ from memgraph.providers.completion import (
     completion_provider,
     parsed_answer,
 )
-from memgraph.providers.litellm_completion import LitellmCompletion
+from memgraph.providers.litellm_chat import LitellmCompletion
 
 NoSecret = Callable[[BaseException], None]
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -17,7 +17,7 @@ from memgraph.errors import (
     ProviderUnavailable,
 )
 from memgraph.providers.fake import FakeToolCalling
-from memgraph.providers.litellm_tool_calls import LitellmToolCalling
+from memgraph.providers.litellm_chat import LitellmToolCalling
 from memgraph.providers.tool_calls import (
     MAX_TOOL_CALLS,
     ChatTurn,

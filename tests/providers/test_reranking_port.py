@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderUnavailable
-from memgraph.providers import _deadline
-from memgraph.providers._deadline import MAX_AT_ONCE, within
+from memgraph.providers import _litellm
+from memgraph.providers._litellm import MAX_AT_ONCE, within
 from memgraph.providers.fake import FakeReranking
 from memgraph.providers.litellm_reranking import places_of, prompt
 from memgraph.providers.reranking import (
@@ -152,8 +152,8 @@ def test_a_call_that_hangs_is_left_and_too_many_are_not_begun() -> None:
         let_go.set()
     assert hanging == MAX_AT_ONCE + 1
     # Every slot comes back: taking them all waits for those that were left.
-    taken = [_deadline._slots.acquire(timeout=10) for _ in range(MAX_AT_ONCE)]
+    taken = [_litellm._slots.acquire(timeout=10) for _ in range(MAX_AT_ONCE)]
     for _ in taken:
-        _deadline._slots.release()
+        _litellm._slots.release()
     assert all(taken)
     assert within(5.0, lambda: "again") == "again"

@@ -82,7 +82,6 @@ The team has seven members. | The team now has nine members.
 The warehouse employs 30 people. | The warehouse employs 45 people.
 The default timeout is 30 seconds. | The default timeout is 60 seconds.
 I usually get up at six. | These days I get up at seven.
-I drink my tea with milk. | I drink my tea without milk.
 My favourite editor is Vim. | My favourite editor is Helix.
 My wife works as a nurse. | My wife works as a teacher now.
 My wife is pregnant. | My wife gave birth to a boy on Sunday.
@@ -126,7 +125,6 @@ Paula has a library book about bees. | Paula returned the library book about bee
 We rent a garage in Mill Street. | We gave up the garage in Mill Street.
 The mail server has never been down. | The mail server was down for an hour yesterday.
 Dentist appointment for Leo: 3 May, 15:00. | Leo's dentist appointment was rescheduled to 10 May.
-The tandem belongs to Iris. | The tandem belongs to Tomas now.
 The spare keys are in the drawer under the sink. | The spare keys are in the locker at the gate.
 The van is parked behind the church. | The van is parked in front of the town hall.
 The first-aid kit is on the shelf by the door. | The first-aid kit is in the box under the counter.

@@ -11,20 +11,20 @@ SESSIONS = st.sampled_from("abcde")
 
 
 def test_a_new_session_completes_those_that_are_open() -> None:
-    course = follow(["c", "c"], known=(), open_now=["a", "b"])
+    course = follow(["c", "c"], followed=(), open_now=["a", "b"])
     assert course.completes == [("a", "b"), ()]
     assert course.done == {"a", "b"}
     assert course.open == {"c"}
 
 
 def test_a_turn_of_a_known_session_completes_none_and_opens_its_own() -> None:
-    course = follow(["a"], known=["a"], open_now=())
+    course = follow(["a"], followed=["a"], open_now=())
     assert course.completes == [()]
     assert (course.open, course.done) == ({"a"}, set())
 
 
 def test_a_session_that_goes_on_after_it_was_completed_is_open_and_told_again() -> None:
-    course = follow(["b", "a", "c"], known=["a"], open_now=["a"])
+    course = follow(["b", "a", "c"], followed=["a"], open_now=["a"])
     assert course.completes == [("a",), (), ("b", "a")]
     assert course.open == {"c"}
 

@@ -33,7 +33,7 @@ def test_what_waits_stays_and_the_rest_is_bounded(
 ) -> None:
     taken, aged = min(taken, last), min(aged, last)
     expired = min(expired, aged)
-    through = removable_through(last=last, taken=taken, aged=aged, expired=expired)
+    through = removable_through(last=last, consolidated=taken, aged=aged, expired=expired)
     assert 0 <= through <= last
     assert last - through <= MOST_WAITING
     if taken == last:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.rules.lifecycle import (
     CLEARED,
     DECAYED,
@@ -20,7 +20,7 @@ from memgraph.store import decay
 reasons = st.none() | st.sampled_from(sorted(QUIET)) | st.sampled_from(["deleted", "", "Evicted"])
 
 
-@given(st.sampled_from(MemoryStatus), reasons, st.booleans())
+@given(st.sampled_from(STORED_STATUSES), reasons, st.booleans())
 def test_only_what_ended_quietly_is_not_refuted(
     status: MemoryStatus, reason: str | None, lost: bool
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus
 from memgraph.rules.lifecycle import (
     MemoryChange,
     MemoryState,
@@ -22,9 +22,9 @@ from memgraph.rules.lifecycle import (
     plan_supersession,
 )
 
-ACTIVE, SUPERSEDED, RETRACTED = MemoryStatus
+ACTIVE, SUPERSEDED, RETRACTED = STORED_STATUSES
 confidences = st.floats(0, 1)
-statuses = st.sampled_from(MemoryStatus)
+statuses = st.sampled_from(STORED_STATUSES)
 
 
 def state(
@@ -68,7 +68,7 @@ def test_allowed_transitions(
 
 
 def test_every_other_transition_is_illegal_and_says_which() -> None:
-    refused = [(s, a) for s in MemoryStatus for a in StatusAction if not may(s, a)]
+    refused = [(s, a) for s in STORED_STATUSES for a in StatusAction if not may(s, a)]
     assert len(refused) == 7
     for status, action in refused:
         with pytest.raises(IllegalTransition) as caught:
@@ -136,7 +136,7 @@ def test_a_resolved_contradiction_is_not_resolved_again() -> None:
 def test_a_standing_record_about_another_memory_is_refused() -> None:
     other = plan_resolution(state("w"), state("x")).record
     with pytest.raises(InvalidInput):
-        plan_resolution(state("w2"), state("l"), standing=other)
+        plan_resolution(state("w2"), state("l"), current=other)
 
 
 @given(statuses, confidences, st.booleans())
@@ -161,7 +161,7 @@ def test_a_loser_of_several_comes_back_with_the_last_reopening_in_any_order(
     records: dict[str, ResolutionRecord] = {}
     for name in ("w1", "w2", "w3"):
         standing = next(iter(records.values()), None)
-        plan = plan_resolution(state(name), loser, standing=standing)
+        plan = plan_resolution(state(name), loser, current=standing)
         loser, records[name] = applied(loser, plan.changes), plan.record
     for name in order:
         record = records.pop(name)

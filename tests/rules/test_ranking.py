@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.rules.ranking import (
     ModifierSettings,
     RankFacts,
@@ -27,7 +27,7 @@ ranked_facts = st.builds(
     importance=st.integers(0, 100),
     effective_confidence=st.floats(0, 1),
     age_ms=st.integers(-(10**13), 10**14),
-    status=st.sampled_from(MemoryStatus),
+    status=st.sampled_from(STORED_STATUSES),
     in_open_contradiction=st.booleans(),
     stale_basis=st.booleans(),
 )

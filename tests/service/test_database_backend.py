@@ -20,7 +20,7 @@ from memgraph.clock import FixedClock
 from memgraph.context.items import RECORD, item_of, memory_input_of
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import Tier
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
 from memgraph.operations.context import database_backend
 from memgraph.operations.context.database_backend import DatabaseBackend
@@ -58,7 +58,7 @@ def journal(service: MemoryService) -> list[tuple[str, str]]:
 
 
 def stored(orc: Orchestrator, *statuses: MemoryStatus) -> Sequence[Memory]:
-    return orc.memories.list(statuses=statuses or tuple(MemoryStatus))
+    return orc.memories.list(statuses=statuses or STORED_STATUSES)
 
 
 def test_the_texts_of_two_items_are_compared_as_statements_are(

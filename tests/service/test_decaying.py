@@ -18,6 +18,8 @@ from memgraph.model.jobs import JobReport
 from memgraph.operations.life import decay as decaying
 from memgraph.operations.write import changes
 
+pytestmark = pytest.mark.engines
+
 ACTIVE, RETRACTED = MemoryStatus.ACTIVE, MemoryStatus.RETRACTED
 
 

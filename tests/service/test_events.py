@@ -375,8 +375,8 @@ def test_so_many_events_are_delivered_and_no_more(
         orc.events.subscribe(name, taker)
     say(orc, *["s"] * 5)
     with service.opened("orc-1") as opened:
-        assert opened.events.deliver(only="one", most=3).handled == 3
-        assert opened.events.deliver(only="one", most=3).handled == 2
+        assert opened.events.deliver(only="one", limit=3).handled == 3
+        assert opened.events.deliver(only="one", limit=3).handled == 2
     assert (takers["one"].seqs, takers["two"].seqs) == ([1, 2, 3, 4, 5], [])
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from working import NAME, working
 
-from ingest.file_copies import stage
+from ingest.drop_zone import stage
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import DatabaseFull

@@ -29,6 +29,8 @@ from memgraph.store.idempotency import CompletedRequest
 from memgraph.store.snapshot import NewEntry
 from memgraph.store.visibility import View
 
+pytestmark = pytest.mark.engines
+
 PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20)
 PARTS = st.lists(st.binary(max_size=6), max_size=4)
 

@@ -74,6 +74,9 @@ def test_a_backup_is_one_private_file_that_restores_everything(
 ) -> None:
     service, opened, _ = alive
     file = tmp_path / "copies" / "orc.db"
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        maintenance.backup(opened, file)
+    file.parent.mkdir()
     report = maintenance.backup(opened, file)
     assert report.as_dict() == {
         "orchestrator": NAME,
@@ -92,7 +95,7 @@ def test_a_backup_is_one_private_file_that_restores_everything(
     assert told.memories == 7
     assert told.replaced is not None
     assert contents(opened.paths.database) == before
-    assert len(contents(told.replaced / "memory.db")) == 8
+    assert len(contents(Path(told.replaced) / "memory.db")) == 8
     assert file.read_bytes() == kept
     assert rows(opened.paths.database, "SELECT * FROM memory_metadata WHERE key = 'backup'") == []
 
@@ -127,7 +130,8 @@ HOLDER = """
 import sys
 from pathlib import Path
 from memgraph.errors import DatabaseReplaced
-from memgraph.store.sqlite import proprovisionth = Path(sys.argv[1])
+from memgraph.store.sqlite import provision
+path = Path(sys.argv[1])
 database = provision.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
 def write(key):
     with database.write() as connection:
@@ -170,7 +174,7 @@ def test_another_process_cannot_write_into_the_replaced_file(alive: Filled, tmp_
     service.forget(NAME)
     assert contents(path)[-1][0] == memory_id
     assert report.replaced is not None
-    told = rows(report.replaced / "memory.db", "SELECT key FROM memory_metadata")
+    told = rows(Path(report.replaced) / "memory.db", "SELECT key FROM memory_metadata")
     assert ("before",) in told
     assert ("after",) not in told
 
@@ -304,9 +308,9 @@ def test_a_lost_database_is_restored_and_what_was_there_is_kept(
     stale.write_bytes(b"stale frames")
     report = restore(opened.paths, file)
     assert report.replaced is not None
-    assert (report.replaced / "memory.db-wal").read_bytes() == b"stale frames"
+    assert (Path(report.replaced) / "memory.db-wal").read_bytes() == b"stale frames"
     if content is not None:
-        assert (report.replaced / "memory.db").read_bytes() == content
+        assert (Path(report.replaced) / "memory.db").read_bytes() == content
     assert service.health(NAME)["status"] == "ready"
     with service.opened(NAME) as again:
         assert maintenance.verify(again).ok

@@ -5,22 +5,33 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pysqlite3.dbapi2 as sqlite
 import pytest
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import (
+    Conflict,
+    DatabaseCorrupt,
     DatabaseMissing,
     DatabaseReplaced,
     DatabaseUnreachable,
-    EngineLacking,
     InvalidConfig,
+    SchemaOutdated,
+    StorageError,
 )
+from memgraph.operations.erasure.signatures import check_signature
 from memgraph.operations.maintenance import maintenance
+from memgraph.operations.maintenance.maintenance import RestoreReport, UpgradeReport
+from memgraph.operations.maintenance.move import MoveReport, move
+from memgraph.store import metadata, migrations
+from memgraph.store.engine import store_of
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
 
@@ -118,25 +129,174 @@ def test_one_in_a_file_and_one_on_a_server_under_one_root(tmp_path: Path, url: s
     ]
 
 
-def test_what_is_not_there_yet_is_refused(
+def data_files(url: str, text: str) -> list[str]:
+    """Which files of the server's data hold a text; its log is left out."""
+    execute(url, "CHECKPOINT")
+    [(folder,)] = execute(url, "SHOW data_directory")
+    root = Path(str(folder))
+    return [
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if path.is_file() and "pg_wal" not in path.parts and text.encode() in path.read_bytes()
+    ]
+
+
+def test_no_data_file_of_the_server_holds_what_was_erased(
+    served: MemoryService, orc: Orchestrator, url: str, tmp_path: Path
+) -> None:
+    secret = orc.remember("The zwieback tin of Quendolin Xaverskyan is behind the red door.")
+    orc.remember("The gate closes at nine.")
+    orc.recall("zwieback")
+    orc.exchange.backup(tmp_path / "before.db")
+    restored(served, tmp_path / "before.db")
+    execute(url, 'ANALYZE "memgraph_orc-1".memories')
+    assert data_files(url, "zwieback")
+    planned = orc.erasure.erase(memory_id=secret, reason="asked for")
+    assert [each[:18] for each in planned.files_removed] == ["memgraph~replaced_"]
+    report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
+    assert report.unfinished == ()
+    assert report.files_removed == planned.files_removed
+    assert (report.vacuumed, report.wal_truncated) == (True, False)
+    assert report.residue.hits == 0
+    assert report.residue.tables > 40
+    assert report.server is not None
+    assert (report.server.archived, report.server.replicas) == (False, 0)
+    assert data_files(url, "zwieback") == []
+    assert data_files(url, "Xaverskyan") == []
+    assert orc.verify().findings == []
+    assert check_signature(report)
+    forged = report.model_copy(update={"server": None})
+    assert not check_signature(forged)
+
+
+def test_an_older_snapshot_keeps_an_erasure_from_being_finished(tmp_path: Path, url: str) -> None:
+    config = {"memory.storage.url": url, "memory.storage.busy_timeout_ms": 200}
+    with MemoryService(tmp_path, config=config, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        secret = orc.remember("The zwieback tin is behind the red door.")
+        with service.opened("orc-1") as opened, opened.database.read() as older:
+            older.driver.execute("SELECT count(*) FROM memories")
+            report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
+            assert report.unfinished == ("database.in_use",)
+        again = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
+        assert again.unfinished == ()
+        assert again.erasure_id == report.erasure_id
+        assert data_files(url, "zwieback") == []
+
+
+def restored(
+    service: MemoryService, file: Path, name: str = "orc-1", origin: str | None = None
+) -> RestoreReport:
+    done = maintenance.restore(
+        service.paths(name),
+        file,
+        clock=service.clock,
+        actor="user",
+        reason="lost",
+        origin=origin,
+        url=service.settings().memory.storage.url,
+    )
+    service.forget(name)
+    return done
+
+
+def test_a_backup_is_restored_on_either_engine(
     served: MemoryService, orc: Orchestrator, tmp_path: Path
 ) -> None:
+    old = orc.remember("The gate closes at nine.")
+    new = orc.correct(old, "The gate closes at ten.", reason="summer")
+    receipt = orc.recall("gate").receipt_id
+    lines = b"".join(orc.exchange.export_lines())
+    file = tmp_path / "backup.db"
+    report = orc.exchange.backup(file)
+    assert (report.memories, report.bytes) == (2, file.stat().st_size)
+    with pytest.raises(Conflict):
+        orc.exchange.backup(file)
+    orc.remember("This is lost again.")
+    assert restored(served, file).replaced is not None
+    restored(served, file, "orc-2", origin="orc-1")
+    with MemoryService(tmp_path / "files", environ={}, background=False) as files:
+        restored(files, file)
+        same = b"".join(files.orchestrator("orc-1").exchange.export_lines())
+        assert memories_in(same) == memories_in(lines)
+        places = [(served, "orc-1"), (served, "orc-2"), (files, "orc-1")]
+        for service, name in places:
+            handle = service.orchestrator(name)
+            assert handle.verify().findings == []
+            assert [each.memory.memory_id for each in handle.recall("gate closes").items] == [new]
+            assert handle.receipts.replay(receipt, query="gate").same
+            assert handle.maintenance.stats()["memories"]["kind"] == {"fact": 2}
+        files.orchestrator("orc-1").exchange.backup(tmp_path / "back.db")
+    restored(served, tmp_path / "back.db")
+    assert served.orchestrator("orc-1").remember("A new one.") not in (old, new)
+    assert served.orchestrator("orc-1").verify().findings == []
+
+
+def memories_in(lines: bytes) -> list[bytes]:
+    return [line for line in lines.splitlines() if b'"record":"memory"' in line]
+
+
+def test_a_damaged_backup_is_refused_and_nothing_changes(
+    served: MemoryService, orc: Orchestrator, tmp_path: Path, url: str
+) -> None:
     memory_id = orc.remember("The gate closes at nine.")
-    with pytest.raises(EngineLacking, match="pg_dump"):
-        orc.exchange.backup(tmp_path / "backup.db")
-    with pytest.raises(EngineLacking):
-        orc.erasure.erase(memory_id=memory_id, reason="asked for", dry_run=False)
+    file = tmp_path / "backup.db"
+    orc.exchange.backup(file)
+    with sqlite.connect(file) as connection:
+        connection.execute("UPDATE memories SET content = 'The gate closes at ten.'")
+    connection.close()
+    with pytest.raises(DatabaseCorrupt, match="refused as a backup"):
+        restored(served, file)
+    assert orc.get(memory_id).content == "The gate closes at nine."
+    assert schemas(url) == ["memgraph_orc-1"]
+
+
+def schemas(url: str) -> list[object]:
+    found = execute(url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'memgraph%'")
+    return [name for (name,) in found]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from memgraph import MemoryService
+from memgraph.operations.maintenance import maintenance
+from memgraph.store.postgres import copies, stores
+place, root, file = sys.argv[1:]
+module, name = {
+    "copying": (copies, "phrases"),
+    "copied": (stores.PostgresStore, "inspect"),
+    "publishing": (stores.PostgresStore, "publish"),
+}[place]
+class Killing:
+    def __getattr__(self, name): os.kill(os.getpid(), signal.SIGKILL)
+    def __call__(self, *args, **more): os.kill(os.getpid(), signal.SIGKILL)
+setattr(module, name, Killing())
+with MemoryService(root, background=False) as service:
+    url = service.settings().memory.storage.url
+    maintenance.restore(
+        service.paths("orc-1"), Path(file), clock=service.clock, actor="user", reason="x", url=url
+    )
+"""
+
+
+@pytest.mark.parametrize("place", ["copying", "copied", "publishing"])
+def test_a_restore_that_is_killed_leaves_what_was_there(
+    served: MemoryService, orc: Orchestrator, tmp_path: Path, url: str, place: str
+) -> None:
+    memory_id = orc.remember("The gate closes at nine.")
+    file = tmp_path / "backup.db"
+    orc.exchange.backup(file)
+    environ = {**os.environ, "MEMGRAPH_STORAGE_URL": url}
+    command = [sys.executable, "-c", KILLED, place, str(tmp_path / "root"), str(file)]
+    assert subprocess.run(command, env=environ, timeout=120).returncode == -signal.SIGKILL
     assert orc.get(memory_id).content
-    (tmp_path / "backup.db").write_bytes(b"something")
-    with pytest.raises(EngineLacking):
-        maintenance.restore(
-            served.paths("orc-1"),
-            tmp_path / "backup.db",
-            clock=served.clock,
-            actor="user",
-            reason="lost",
-            url=served.settings().memory.storage.url,
-        )
+    assert orc.verify().findings == []
+    assert restored(served, file).memories == 1
+    assert sorted(str(each)[:18] for each in schemas(url)) == [
+        "memgraph_orc-1",
+        "memgraph~replaced_",
+    ]
 
 
 def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_path: Path) -> None:
@@ -248,5 +408,167 @@ def test_the_command_line_works_on_a_server(
     run("verify", "orc-1")
     run("db", "upgrade", "orc-1")
     assert "nine" in run("bulletin", "orc-1")
-    assert main(["backup", "orc-1", str(tmp_path / "backup.db")]) == 1
-    assert "storage.engine_lacking" in capsys.readouterr().err
+    run("backup", "orc-1", str(tmp_path / "backup.db"))
+    run("remember", "orc-1", "The gate closes at ten.")
+    assert "memgraph~replaced_" in run("restore", "orc-1", str(tmp_path / "backup.db"))
+    assert "ten" not in run("recall", "orc-1", "gate")
+    run("restore", "orc-1", str(tmp_path / "backup.db"), "--as", "orc-2")
+    assert "nine" in run("recall", "orc-2", "gate")
+    [item] = json.loads(run("recall", "orc-2", "gate", "--json"))["data"]["items"]
+    memory_id = item["memory"]["memory_id"]
+    erased = run("erase", "orc-2", memory_id, "--reason", "asked for", "--yes")
+    assert "not proven: what the server keeps beyond its tables" in erased
+    assert "archive_mode is off" in erased
+
+
+def moved(service: MemoryService, target: str) -> MoveReport:
+    return move(
+        service.paths("orc-1"),
+        target,
+        source=service.settings("orc-1").memory.storage.url,
+        clock=service.clock,
+    )
+
+
+def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str) -> None:
+    with MemoryService(tmp_path / "root", environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        old = orc.remember("The gate closes at nine.")
+        service.paths("orc-1").config_file.write_text(
+            "# mine\n[memory.storage]\nbusy_timeout_ms = 9000\n\n[memory.log]\nlevel = 'error'\n"
+        )
+        there = moved(service, url)
+        assert (there.source, there.target, there.memories) == ("", url, 1)
+        assert "before-move" in str(there.left)
+        assert not service.paths("orc-1").database.exists()
+        text = service.paths("orc-1").config_file.read_text()
+        assert "# mine" in text
+        assert "level = 'error'" in text
+        # The open one notices by itself that its file is not the store any more.
+        new = orc.correct(old, "The gate closes at ten.", reason="summer")
+        assert execute(url, 'SELECT count(*) FROM "memgraph_orc-1".memories') == [(2,)]
+        with pytest.raises(Conflict):
+            moved(service, url)
+        back = moved(service, "")
+        assert str(back.left).startswith("memgraph~replaced_")
+        with pytest.raises(DatabaseMissing):
+            orc.get(new)
+        assert orc.get(new).content == "The gate closes at ten."
+        assert orc.verify().findings == []
+        assert service.settings("orc-1").memory.storage.busy_timeout_ms == 9000
+        assert service.paths("orc-1").database.exists()
+        assert not service.paths("orc-1").moving.exists()
+        with pytest.raises(InvalidConfig):
+            moved(service, "postgresql://me:pass@host/db")
+        assert not service.paths("orc-1").moving.exists()
+
+
+MOVING = """
+import os, signal, sys
+from memgraph import MemoryService
+from memgraph.operations.maintenance import move
+place, root, target = sys.argv[1:]
+def kill(*args, **more): os.kill(os.getpid(), signal.SIGKILL)
+setattr(move, place, kill)
+with MemoryService(root, background=False) as service:
+    source = service.settings("orc-1").memory.storage.url
+    move.move(service.paths("orc-1"), target, source=source, clock=service.clock)
+"""
+
+
+@pytest.mark.parametrize("place", ["checked_copy", "draft_beside", "_put_aside"])
+@pytest.mark.parametrize("to_server", [True, False])
+def test_a_move_that_is_killed_leaves_one_whole_store_and_is_repeated(
+    tmp_path: Path, url: str, place: str, to_server: bool
+) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        memory_id = service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        if not to_server:
+            moved(service, url)
+    target = url if to_server else ""
+    command = [sys.executable, "-c", MOVING, place, str(root), target]
+    assert subprocess.run(command, timeout=120).returncode == -signal.SIGKILL
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        assert orc.get(memory_id).content == "The gate closes at nine."
+        later = orc.remember("This was said between the two.")
+        report = moved(service, target)
+        assert report.target == target
+        service.forget("orc-1")
+        assert service.settings("orc-1").memory.storage.url == target
+        assert orc.get(later).content == "This was said between the two."
+        assert orc.verify().findings == []
+        assert not service.paths("orc-1").moving.exists()
+
+
+def test_placement_decides_by_name(tmp_path: Path, url: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    entries = json.dumps(["local-*=", f"team-*={url}"])
+    (root / "memgraph.toml").write_text(f"[memory.storage]\nplacement = {entries}\n")
+    with MemoryService(root, environ={}, background=False) as service:
+        for name in ("local-1", "team-1", "other"):
+            service.create(name)
+            service.orchestrator(name).remember(f"This is {name}.")
+        assert service.orchestrators() == ["local-1", "other", "team-1"]
+        assert not service.paths("team-1").database.exists()
+        assert schemas(url) == ["memgraph_team-1"]
+    environ = {"MEMGRAPH_STORAGE_URL": url}
+    with MemoryService(root, environ=environ, background=False) as service:
+        assert service.orchestrator("local-1").recall("This").items
+    with pytest.raises(InvalidConfig, match="pattern=url"):
+        MemoryService(root, config={"memory.storage.placement": ["team"]}, environ={}).settings()
+
+
+NEXT = """
+from alembic import op
+revision, down_revision, branch_labels, depends_on = "0014", "0013", None, None
+def upgrade():
+    op.execute("INSERT INTO memory_metadata (key, value) VALUES ('step', '0014')")
+    {more}
+def downgrade():
+    raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_schema_is_upgraded_by_the_next_migration(
+    served: MemoryService,
+    orc: Orchestrator,
+    tmp_path: Path,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: bool,
+) -> None:
+    orc.remember("The gate closes at nine.")
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations.migrations_folder(), folder)
+    more = 'op.execute("SELECT nothing FROM nowhere")' if fails else ""
+    (folder / "versions" / "0014_next.py").write_text(NEXT.format(more=more))
+    monkeypatch.setattr(migrations, "migrations_folder", lambda: folder)
+    monkeypatch.setattr(metadata, "SCHEMA_HEAD", "0014")
+    paths = served.paths("orc-1")
+    with pytest.raises(SchemaOutdated):
+        store_of(paths, url).open(served.settings().memory.storage)
+
+    def upgraded() -> UpgradeReport:
+        return maintenance.upgrade(paths, served.clock, url=url)
+
+    steps = "SELECT value FROM \"memgraph_orc-1\".memory_metadata WHERE key = 'step'"
+    if fails:
+        with pytest.raises(StorageError):
+            upgraded()
+        assert execute(url, steps) == []
+        return
+    report = upgraded()
+    assert (report.before, report.after) == ("0013", "0014")
+    assert execute(url, steps) == [("0014",)]
+    assert report.backup is not None
+    with sqlite.connect(report.backup) as copy:
+        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [("0013",)]
+        assert copy.execute("SELECT count(*) FROM memories").fetchall() == [(1,)]
+    copy.close()
+    assert upgraded().backup is None
+    served.forget("orc-1")
+    assert orc.verify().findings == []

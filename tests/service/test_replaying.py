@@ -24,6 +24,8 @@ from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, NotFound
 from memgraph.model.receipts import WHY, Replay, bundle_bytes
 
+pytestmark = pytest.mark.engines
+
 HOUR = 3_600_000
 QUERY = "When does the harbour close?"
 ATLAS = Viewer(project_ids=frozenset({"atlas"}))

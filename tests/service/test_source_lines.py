@@ -218,7 +218,7 @@ def test_what_is_erased_while_grounds_are_read_is_told_as_such(
     with service.opened("orc-1") as opened:
         found = grounds_of_memory(opened.database, fact)
         orc.erasure.erase(memory_id=ground, reason="asked", dry_run=False)
-        told = with_lines(opened, View(orc.viewer), found, most=10).lines
+        told = with_lines(opened, View(orc.viewer), found, limit=10).lines
     states = {each.memory_id: (each.state, each.lines) for each in told}
     assert states[ground] == ("erased", ())
     assert states[other] == ("none", ())

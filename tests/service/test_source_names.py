@@ -13,7 +13,6 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName
 from memgraph.operations.provenance import sources
 from memgraph.rules.trust import TrustRules
-from memgraph.store.snapshot import driver
 from memgraph.store.visibility import View
 
 KEYWORDS = {
@@ -74,9 +73,9 @@ def test_what_is_hidden_costs_a_page_no_statements(
     asked: list[str] = []
     with service.opened(orc.name) as opened, opened.database.read() as connection:
         trust, view = TrustRules.of(opened.settings.memory.trust), View(orc.viewer)
-        driver(connection).set_trace_callback(asked.append)
+        connection.driver.set_trace_callback(asked.append)
         page = sources.listing(connection, trust, view, kind=None, limit=2, after=None)
-        driver(connection).set_trace_callback(None)
+        connection.driver.set_trace_callback(None)
     assert [each.name for each in page.items] == ["run-000", "run-040"]
     assert page.next_after == "run:run-040"
     assert len(asked) < 20

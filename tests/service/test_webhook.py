@@ -19,7 +19,7 @@ from processes import wait_until
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.config.webhook import WebhookSettings
+from memgraph.config.server import WebhookSettings
 from memgraph.errors import InvalidConfig, ProviderError
 from memgraph.service import job_runs as jobs
 from memgraph.service.webhook import SUBSCRIBER
@@ -229,7 +229,30 @@ def test_a_command_lists_what_was_put_aside_and_sends_it_again(
     assert "webhook.failed" in capsys.readouterr().err
     world.receiver.status = 200
     assert main([*root, "webhook", "retry", "orc-1"]) == 0
-    assert capsys.readouterr().out == "1 taken, 0 still put aside\n"
+    assert capsys.readouterr().out == "1 taken, 0 still set aside\n"
+
+
+def test_a_command_posts_a_signed_test(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = ["--root", str(tmp_path / "root")]
+    assert main([*root, "webhook", "test", "orc-1"]) == 1
+    assert "memory.webhook.url and memory.webhook.secret_file" in capsys.readouterr().err
+    (tmp_path / "root" / "memgraph.toml").write_text(
+        f'[memory.webhook]\nurl = "{world.receiver.url}"\nsecret_file = "{world.secrets}"\n'
+    )
+    assert main([*root, "webhook", "test", "orc-1"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{world.receiver.url} took memgraph.test in ")
+    assert "ingest.file_rejected" in told
+    headers, body = world.receiver.got[-1]
+    assert headers["webhook-signature"] == signed(headers, body, OLD)
+    sent = json.loads(body)
+    assert (sent["type"], sent["data"]) == ("memgraph.test", {"orchestrator": "orc-1"})
+    world.receiver.status = 401
+    assert main([*root, "webhook", "test", "orc-1"]) == 1
+    assert "the receiver answered 401" in capsys.readouterr().err
+    assert world.orc.events.failures() == []
 
 
 def test_a_redirect_is_not_followed(world: World, receive: Callable[[], Receiver]) -> None:

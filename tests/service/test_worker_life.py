@@ -307,7 +307,7 @@ def test_a_root_that_cannot_be_listed_for_a_moment_ends_no_worker(
     worker.once()
     with monkeypatch.context() as failing:
         failing.setattr(service, "orchestrators", Mock(side_effect=OSError(EMFILE, "")))
-        failing.setattr(worker, "_stamps", Mock(side_effect=OSError(EMFILE, "")))
+        failing.setattr(worker, "_settings_stamp", Mock(side_effect=OSError(EMFILE, "")))
         worker.once()
     worker.once()
     worker.close()

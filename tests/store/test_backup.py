@@ -33,8 +33,8 @@ def write_pair(database: SqliteDatabase, number: int) -> None:
 
 def keys(path: Path) -> list[str]:
     with provision.inspected(path) as connection:
-        found = connection.driver.execute("SELECT key FROM memory_metadata ORDER BY key")
-        return [key for (key,) in found]
+        result = connection.driver.execute("SELECT key FROM memory_metadata ORDER BY key")
+        return [key for (key,) in result]
 
 
 def test_a_copy_beside_a_writer_is_one_snapshot(
@@ -76,9 +76,9 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     assert acknowledged[0] >= before + 6
     assert len(steps) > 20
     assert steps[-1][0] == steps[-1][1]
-    found = keys(copy)
-    lefts = {key.split()[1] for key in found if key.startswith("left")}
-    rights = {key.split()[1] for key in found if key.startswith("right")}
+    result = keys(copy)
+    lefts = {key.split()[1] for key in result if key.startswith("left")}
+    rights = {key.split()[1] for key in result if key.startswith("right")}
     assert lefts == rights
     assert len(lefts) >= before
     # No step began again: what was copied only grew.
@@ -90,6 +90,9 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
 
 def test_a_draft_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
     target = tmp_path / "sub" / "copy.db"
+    with pytest.raises(FileNotFoundError, match="no such folder"), draft_beside(target):
+        pass
+    target.parent.mkdir()
     with draft_beside(target) as draft:
         assert draft.parent == target.parent
         assert draft.stat().st_mode & 0o777 == 0o600
@@ -107,7 +110,7 @@ def test_publish_refuses_to_overwrite_unless_forced(tmp_path: Path) -> None:
         assert target.read_bytes() == b"precious"
         publish(draft, target, force=True)
     assert target.read_bytes() == b"new"
-    assert [each.name for each in tmp_path.iterdir()] == ["copy.db"]
+    assert [file.name for file in tmp_path.iterdir()] == ["copy.db"]
 
 
 def test_publish_works_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +119,10 @@ def test_publish_works_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     target = tmp_path / "copy.db"
-    for content, taken in ((b"first", False), (b"second", True)):
+    for content, is_taken in ((b"first", False), (b"second", True)):
         with draft_beside(target) as draft:
             draft.write_bytes(content)
-            if taken:
+            if is_taken:
                 with pytest.raises(Conflict):
                     publish(draft, target, force=False)
             else:
@@ -149,7 +152,7 @@ def test_a_database_is_moved_aside_with_all_that_belongs_to_it(tmp_path: Path) -
     folder = tmp_path / "replaced" / "one"
     moved = copies.move_aside(database, folder, ("journal.anchor",))
     assert moved == ["memory.db", "memory.db-wal", "memory.db-shm", "journal.anchor"]
-    assert {each.name: each.read_text() for each in folder.iterdir()} == {n: n for n in moved}
-    assert {each.name for each in tmp_path.iterdir()} == {"other", "replaced"}
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {n: n for n in moved}
+    assert {file.name for file in tmp_path.iterdir()} == {"other", "replaced"}
     assert copies.move_aside(database, tmp_path / "replaced" / "two") == []
     assert not (tmp_path / "replaced" / "two").exists()

@@ -45,9 +45,9 @@ from memgraph.store.sqlite.database import SqliteDatabase
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    made = tmp_path / "memory.db"
-    provision.create(made, NAME, dimensions=8, now_ms=NOW)
-    return made
+    created = tmp_path / "memory.db"
+    provision.create(created, NAME, dimensions=8, now_ms=NOW)
+    return created
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def wait_for(path: Path) -> None:
 
 def test_eight_processes_lose_no_increment(path: Path, database: SqliteDatabase) -> None:
     workers = [Process(increment_often, path, 100) for _ in range(8)]
-    assert [each.wait() for each in workers] == [0] * 8
+    assert [worker.wait() for worker in workers] == [0] * 8
     assert read_number(database) == 800
 
 
@@ -78,10 +78,10 @@ def test_threads_of_one_process_lose_no_increment(database: SqliteDatabase) -> N
     threads = [
         threading.Thread(target=lambda: [increment(database) for _ in range(25)]) for _ in range(6)
     ]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert read_number(database) == 150
 
 
@@ -89,12 +89,12 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     acknowledged = tmp_path / "acknowledged"
     workers = [Process(increment_until_killed, path, acknowledged) for _ in range(3)]
     assert wait_until(lambda: acknowledged.exists() and acknowledged.stat().st_size >= 300)
-    assert [each.kill() for each in workers] == [-signal.SIGKILL] * 3
-    told = [int(line) for line in acknowledged.read_text().split()]
-    assert len(told) == len(set(told))
+    assert [worker.kill() for worker in workers] == [-signal.SIGKILL] * 3
+    numbers = [int(line) for line in acknowledged.read_text().split()]
+    assert len(numbers) == len(set(numbers))
     database = open_database(path)
     # Each may have died between its commit and the telling of it.
-    assert max(told) <= read_number(database) <= len(told) + 3
+    assert max(numbers) <= read_number(database) <= len(numbers) + 3
     with provision.inspected(path) as connection:
         assert inspection.damage(connection) == []
     assert increment(database) == read_number(database)
@@ -105,9 +105,9 @@ def test_a_database_that_another_program_locks_is_busy_and_then_not(
     path: Path, tmp_path: Path
 ) -> None:
     database = open_database(path, timeout_ms=50)
-    held, until = tmp_path / "held", tmp_path / "until"
-    with Process(hold, path, held, until) as holder:
-        assert wait_until(held.exists)
+    marker, until = tmp_path / "held", tmp_path / "until"
+    with Process(hold, path, marker, until) as holder:
+        assert wait_until(marker.exists)
         with pytest.raises(DatabaseBusy) as caught:
             increment(database)
         assert caught.value.code == "storage.busy"
@@ -169,18 +169,18 @@ def test_a_block_that_fails_leaves_nothing(database: SqliteDatabase) -> None:
 def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(
     database: SqliteDatabase,
 ) -> None:
-    seen: list[int] = []
+    visible: list[int] = []
 
     def after() -> None:
-        seen.append(read_number(database))
+        visible.append(read_number(database))
 
     with database.write(after) as connection:
         connection.exec_driver_sql("INSERT INTO memory_metadata VALUES ('n', '5')")
         assert read_number(database) == 0
-    assert seen == [5]
+    assert visible == [5]
     with pytest.raises(RuntimeError), database.write(after):
         raise RuntimeError
-    assert seen == [5]
+    assert visible == [5]
 
 
 def test_what_can_be_made_again_does_not_wait_for_the_disk(path: Path) -> None:
@@ -210,19 +210,19 @@ def test_a_reader_sees_one_snapshot_while_others_write(database: SqliteDatabase)
 
 def test_many_readers_at_once(database: SqliteDatabase) -> None:
     together = threading.Barrier(12)
-    found: list[int] = []
+    result: list[int] = []
 
     def read() -> None:
         with database.read() as connection:
             together.wait(30)
-            found.append(connection.exec_driver_sql("SELECT 1").scalar_one())
+            result.append(connection.exec_driver_sql("SELECT 1").scalar_one())
 
     threads = [threading.Thread(target=read) for _ in range(12)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert found == [1] * 12
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert result == [1] * 12
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
@@ -305,10 +305,10 @@ def test_folding_comes_after_some_commits_and_loses_nothing(
     # The first one stood in the WAL alone.
     assert sizes[0] < 2_000_000 < sizes[1]
     with database.read() as connection:
-        found = connection.exec_driver_sql(
+        result = connection.exec_driver_sql(
             "SELECT length(value) FROM memory_metadata WHERE key IN ('x', 'y') ORDER BY key"
         ).scalars()
-        assert list(found) == [2_000_000, 1]
+        assert list(result) == [2_000_000, 1]
 
 
 def test_closing_folds_the_wal_into_the_file(path: Path, database: SqliteDatabase) -> None:
@@ -336,11 +336,11 @@ def test_the_lock_file_is_private_and_no_link_is_followed(tmp_path: Path) -> Non
 def test_the_connection_that_looked_at_a_database_reads_it_and_none_stays_open(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[object] = []
+    created: list[object] = []
     connect = sqlite.connect
 
-    def counted(*given: Any, **named: Any) -> Any:
-        made.append(connection := connect(*given, **named))
+    def counted(*values: Any, **names: Any) -> Any:
+        created.append(connection := connect(*values, **names))
         return connection
 
     monkeypatch.setattr(sqlite, "connect", counted)
@@ -349,10 +349,10 @@ def test_the_connection_that_looked_at_a_database_reads_it_and_none_stays_open(
     for _ in range(3):
         with opened.read() as connection:
             connection.exec_driver_sql("SELECT 1")
-    assert len(made) == 1
+    assert len(created) == 1
     with opened.write() as connection:
         connection.exec_driver_sql("SELECT 1")
-    assert len(made) == 2
+    assert len(created) == 2
     opened.close()
     open_database(path).close()
     assert descriptors() == before

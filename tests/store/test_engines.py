@@ -175,8 +175,8 @@ def test_writers_of_two_openings_take_turns(make: Make) -> None:
 
 @pytest.mark.engines
 def test_who_waits_too_long_is_told(make: Make) -> None:
-    one, other = make(), make(busy_timeout_ms=50)
-    with one.write(), pytest.raises(errors.DatabaseBusy), other.write():
+    item, other = make(), make(busy_timeout_ms=50)
+    with item.write(), pytest.raises(errors.DatabaseBusy), other.write():
         pass
     with other.write() as transaction:
         metadata.put(transaction, "a", "1")
@@ -238,19 +238,19 @@ def test_a_number_is_never_given_twice(database: Database) -> None:
     statement = CompiledStatement(last_number(e))
     with database.write() as transaction:
         assert statement.scalar(transaction) is None
-        given = [
+        values = [
             transaction.execute(
                 sa.insert(e).values(at=1, topic="t", payload="{}").returning(e.c.seq)
             ).scalar_one()
             for _ in range(3)
         ]
-        assert statement.scalar(transaction) == given[-1]
+        assert statement.scalar(transaction) == values[-1]
         transaction.execute(sa.delete(e))
     with database.read() as snapshot:
-        assert statement.scalar(snapshot) == given[-1]
+        assert statement.scalar(snapshot) == values[-1]
     with database.write() as transaction:
         further = sa.insert(e).values(at=1, topic="t", payload="{}").returning(e.c.seq)
-        assert transaction.execute(further).scalar_one() > given[-1]
+        assert transaction.execute(further).scalar_one() > values[-1]
 
 
 @pytest.mark.engines
@@ -303,9 +303,9 @@ def test_a_session_reads_the_classes(make: Make) -> None:
     database = make()
     fill(database, 1, 3)
     with database.store.session(StorageSettings()) as session:
-        held = session.scalars(sa.select(MemoryRow).order_by(MemoryRow.pk)).all()  # type: ignore[arg-type]
-        assert [each.memory_id for each in held] == ["fact_00001", "fact_00002", "fact_00003"]
-        assert held[0].source.source_id == "src_1"
+        cache = session.scalars(sa.select(MemoryRow).order_by(MemoryRow.pk)).all()  # type: ignore[arg-type]
+        assert [item.memory_id for item in cache] == ["fact_00001", "fact_00002", "fact_00003"]
+        assert cache[0].source.source_id == "src_1"
 
 
 @pytest.mark.engines
@@ -319,18 +319,18 @@ def test_vectors_with_a_copy_and_without(database: Database) -> None:
         change(transaction, 5, status="retracted")
         embeddings.index(transaction).refresh(["fact_00005"])
         embeddings.index(transaction).remove([6])
-    held = LocalVectorCache(10**6).hold()
+    cache = LocalVectorCache(10**6).hold()
     for _ in range(2):
         with database.read() as snapshot:
-            kept, rows = embeddings.index(snapshot, held), embeddings.index(snapshot)
-            assert kept.dimensions == 8
+            cached, rows = embeddings.index(snapshot, cache), embeddings.index(snapshot)
+            assert cached.dimensions == 8
             for query in vectors[:10]:
-                found = kept.search(query, 12, visibilities=[OPEN])
-                assert found == rows.search(query, 12, visibilities=[OPEN])
-                assert not {5, 6} & set(found)
+                result = cached.search(query, 12, visibilities=[OPEN])
+                assert result == rows.search(query, 12, visibilities=[OPEN])
+                assert not {5, 6} & set(result)
                 few = rows.search(query, 12, visibilities=[OPEN], among=[1, 2, 5])
                 assert sorted(few) == [1, 2]
-            assert np.allclose(kept.vectors([2, 6]), rows.vectors([2, 6]), atol=1e-6)
+            assert np.allclose(cached.vectors([2, 6]), rows.vectors([2, 6]), atol=1e-6)
             assert list(rows.check()) == []
         with database.write() as transaction:
             embeddings.index(transaction).add([6], vectors[:1], MODEL)
@@ -375,7 +375,7 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
 
         return ask
 
-    found = 0
+    result = 0
     for step in range(4):
         for database in twins:
             fill(database, 1 + 600 * step, 600 * (step + 1))
@@ -384,8 +384,8 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
                 change(transaction, 9 + step, content="Gulls over the harbour.")
             database.engine.texts.merge(database)
         for words in itertools.combinations([*WORDS[:6], "zephyr"], 2):
-            found += len(both(twins, asked(words))[2])
-    assert found > 500
+            result += len(both(twins, asked(words))[2])
+    assert result > 500
     assert both(twins, lambda transaction: transaction.engine.texts.check(transaction))
 
 
@@ -403,8 +403,8 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
     def pks(expression: str) -> Callable[[Transaction], list[int]]:
         def ask(transaction: Transaction) -> list[int]:
             match = transaction.engine.phrases.expression(expression)
-            found = CompiledStatement(text_index.matching("match"))
-            return sorted(found.column(transaction, match=match))
+            result = CompiledStatement(text_index.matching("match"))
+            return sorted(result.column(transaction, match=match))
 
         return ask
 
@@ -423,12 +423,14 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
         text_index.saying(["Mira Holt", "東京都", "O'Hara"]),
         '"nothing of it"',
     ]
-    found = [both(twins, pks(expression)) for expression in expressions]
-    assert sum(map(bool, found)) >= len(expressions) - 4
+    result = [both(twins, pks(expression)) for expression in expressions]
+    assert sum(map(bool, result)) >= len(expressions) - 4
     stems = [stem(word.lower()) for word in WORDS]
-    counted = both(twins, lambda each: each.engine.phrases.frequencies(each, [*stems, "nowhere"]))
+    counted = both(
+        twins, lambda snapshot: snapshot.engine.phrases.frequencies(snapshot, [*stems, "nowhere"])
+    )
     assert counted
-    assert both(twins, lambda each: each.engine.phrases.check(each))
+    assert both(twins, lambda snapshot: snapshot.engine.phrases.check(snapshot))
 
 
 def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
@@ -437,10 +439,10 @@ def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
         return {name: transaction.engine.columns(transaction, name) for name in names}
 
     def counted(transaction: Transaction) -> Any:
-        table_digests.keep(transaction)
+        table_digests.update(transaction)
         d = tables.table_digests.c
         rows = transaction.execute(sa.select(d.name, d.rows, d.digest).order_by(d.name))
-        return [tuple(each) for each in rows]
+        return [tuple(snapshot) for snapshot in rows]
 
     for database in twins:
         fill(database, 1, 30)
@@ -451,14 +453,14 @@ def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
             transaction.execute(sa.insert(tables.statuses).values(**row_of))
     assert len(both(twins, columns)) > 20
     assert {name: rows for name, rows, _ in both(twins, counted)}["memory_revisions"] == 1
-    assert both(twins, lambda each: list(table_digests.differing(each))) == []
+    assert both(twins, lambda snapshot: list(table_digests.differing(snapshot))) == []
     for database in twins:
         with database.write() as transaction:
             # As whoever writes beside us: nothing is noted.
             change(transaction, 3, importance=8)
             database.engine.row_changes(transaction)
-    found = both(twins, lambda each: [name for name, *_ in table_digests.differing(each)])
-    assert found == ["memories", "memory_revisions"]
+    result = both(twins, lambda snapshot: [name for name, *_ in table_digests.differing(snapshot)])
+    assert result == ["memories", "memory_revisions"]
 
 
 def test_both_keep_the_same_values_of_the_past(twins: tuple[Database, Database]) -> None:
@@ -466,7 +468,7 @@ def test_both_keep_the_same_values_of_the_past(twins: tuple[Database, Database])
         r = tables.revisions.c
         columns = (r.memory_id, r.until, r.confidence, r.valid_until, r.tags, r.attributes)
         rows = transaction.execute(sa.select(*columns).order_by(r.revision_id))
-        return [tuple(each) for each in rows]
+        return [tuple(row) for row in rows]
 
     changes: list[dict[str, Any]] = [
         {"attributes": '{"enriched_at": 5}'},

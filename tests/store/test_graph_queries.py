@@ -55,7 +55,11 @@ QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
         c, v, resolved=True, limit=5, after=(NOW, "edge_x")
     ),
     "a memory's contradictions": lambda c, v: edges.contradictions(
-        c, v, resolved=False, limit=5, sought=ContradictionFilter(memory_id="x", oldest_first=True)
+        c,
+        v,
+        resolved=False,
+        limit=5,
+        criteria=ContradictionFilter(memory_id="x", oldest_first=True),
     ),
     "status_history": lambda c, v: graph.status_history(c, "x"),
     "journal_about": lambda c, v: graph.journal_about(c, "x", 5),
@@ -79,33 +83,33 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
 ) -> None:
     steps = _plan(database, lambda connection: query(connection, view))
     assert steps
-    made = {one.removeprefix("CO-ROUTINE ") for one in steps if one.startswith("CO-ROUTINE ")}
-    scans = [one for one in steps if re.match(r"SCAN (?!.*VIRTUAL TABLE)", one)]
-    scans = [one for one in scans if one.removeprefix("SCAN ") not in made]
+    created = {step.removeprefix("CO-ROUTINE ") for step in steps if step.startswith("CO-ROUTINE ")}
+    scans = [step for step in steps if re.match(r"SCAN (?!.*VIRTUAL TABLE)", step)]
+    scans = [step for step in scans if step.removeprefix("SCAN ") not in created]
     # A bulletin of a time takes the best of both: what has not changed since, and what has.
     for _ in range(steps.count("CO-ROUTINE both")):
         scans.remove("SCAN changed")
     # One partial index holds nothing but what is wanted, in the order that is wanted.
-    assert all("USING INDEX ix_memor" in one or "USING COVERING" in one for one in scans), steps
+    assert all("USING INDEX ix_memor" in step or "USING COVERING" in step for step in scans), steps
     bounded = ("edges_among", "linked", "resolved contradictions")
-    name = next(name for name, one in QUERIES.items() if one is query)
+    name = next(name for name, step in QUERIES.items() if step is query)
     if name not in bounded and view.as_of is None:
-        assert not any("TEMP B-TREE" in one for one in steps), steps
+        assert not any("TEMP B-TREE" in step for step in steps), steps
 
 
 def _plan(database: Database, work: Callable[[Snapshot], Any]) -> list[str]:
     """What SQLite says it would do for every statement that ``work`` runs."""
-    asked: list[str] = []
+    queries: list[str] = []
     with database.read() as connection:
         # As a bulletin of a time does once before all of its queries.
         bulletins.prepare(connection, NOW)
         driver: Any = connection.driver
-        driver.set_trace_callback(asked.append)
+        driver.set_trace_callback(queries.append)
         work(connection)
         driver.set_trace_callback(None)
         return [
             row[3]
-            for statement in asked
+            for statement in queries
             for row in driver.execute("EXPLAIN QUERY PLAN " + statement).fetchall()
         ]
 
@@ -133,19 +137,19 @@ def test_memories_come_in_the_order_they_were_asked_for(database: Database) -> N
     ids = [filling.memory() for _ in range(5)][::-1]
     filling.flush()
     with database.read() as connection:
-        found = graph.visible_memories(connection, [*ids, "fact_?", ids[0]], View(Viewer()))
-    assert list(found) == ids
+        memories = graph.visible_memories(connection, [*ids, "fact_?", ids[0]], View(Viewer()))
+    assert list(memories) == ids
 
 
 def test_clearance_counts_up(database: Database) -> None:
     filling = Filling(database)
-    ids = [filling.memory(sensitivity=one.value) for one in Sensitivity]
+    ids = [filling.memory(sensitivity=item.value) for item in Sensitivity]
     filling.flush()
     with database.read() as connection:
         for clearance in Sensitivity:
             view = View(Viewer(clearance=clearance))
-            found = graph.visible_memories(connection, ids, view)
-            assert list(found) == ids[: clearance.level + 1]
+            memories = graph.visible_memories(connection, ids, view)
+            assert list(memories) == ids[: clearance.level + 1]
 
 
 def test_the_status_is_that_of_the_time(database: Database) -> None:
@@ -161,8 +165,8 @@ def test_the_status_is_that_of_the_time(database: Database) -> None:
     with database.read() as connection:
         for as_of, status in at.items():
             view = View(Viewer(), as_of=as_of)
-            found = graph.visible_memories(connection, [memory_id], view)
-            assert [one.status for one in found.values()] == (
+            memories = graph.visible_memories(connection, [memory_id], view)
+            assert [value.status for value in memories.values()] == (
                 [MemoryStatus(status)] if status else []
             )
 

@@ -59,17 +59,17 @@ def test_nobody_else_has_a_lease_that_somebody_holds(
         connection.exec_driver_sql("DELETE FROM leases")
         for what, who, passed in steps:
             now += passed
-            live = {each for each, until in holds.items() if until > now}
+            live = {item for item, until in holds.items() if until > now}
             assert len(live) <= 1
             if what == "take":
-                taken = take(connection, who, now) is None
-                assert taken == (not live)
-                if taken:
+                is_taken = take(connection, who, now) is None
+                assert is_taken == (not live)
+                if is_taken:
                     holds = {who: now + 100}
             elif what == "renew":
-                kept = jobs.renew(connection, "job:decay", who, wall_ms=now, lease_ms=100)
-                assert kept == (who in live)
-                if kept:
+                remaining = jobs.renew(connection, "job:decay", who, wall_ms=now, lease_ms=100)
+                assert remaining == (who in live)
+                if remaining:
                     holds[who] = now + 100
             else:
                 jobs.release(connection, "job:decay", who)
@@ -77,8 +77,8 @@ def test_nobody_else_has_a_lease_that_somebody_holds(
 
 
 def begin(connection: Snapshot, run_id: str, at: int, **fields: object) -> None:
-    given = {"trigger": "schedule", "due_at": at, "holder": f"holder of {run_id}"} | fields
-    jobs.begin(connection, run_id, JobName.DECAY, started_at=at, **given)  # type: ignore[arg-type]  # plain values, as a row has them
+    values = {"trigger": "schedule", "due_at": at, "holder": f"holder of {run_id}"} | fields
+    jobs.begin(connection, run_id, JobName.DECAY, started_at=at, **values)  # type: ignore[arg-type]  # plain values, as a row has them
 
 
 def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> None:
@@ -88,25 +88,25 @@ def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> N
         assert jobs.get(connection, "run_1").state is JobState.RUNNING
         assert jobs.end(connection, "run_1", report, ended_at=15)
         assert not jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=16)
-        told = jobs.get(connection, "run_1")
+        run = jobs.get(connection, "run_1")
         assert jobs.latest_due_at(connection, JobName.DECAY, 10) == 10
         assert jobs.latest_due_at(connection, JobName.DECAY, 9) is None
         assert jobs.latest_due_at(connection, JobName.REFLECTION, 10) is None
-    assert (told.state, told.due_at, told.ended_at) == (JobState.DONE, 10, 15)
-    assert told.counts == {"rejected": 1, "retired": 2}
-    assert told.rejected == report.rejected
+    assert (run.state, run.due_at, run.ended_at) == (JobState.DONE, 10, 15)
+    assert run.counts == {"rejected": 1, "retired": 2}
+    assert run.rejected == report.rejected
 
 
 def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchestrator) -> None:
     with service.opened(orc.name) as opened, opened.database.write() as connection:
         begin(connection, "run_1", 10, holder="a")
         take(connection, "a", 1_000)
-        assert not jobs.some_left(connection, wall_ms=1_099)
-        assert jobs.abandon_left(connection, at=20, wall_ms=1_099) == 0
-        assert jobs.some_left(connection, wall_ms=1_100)
-        assert jobs.abandon_left(connection, at=20, wall_ms=1_100) == 1
-        told = jobs.get(connection, "run_1")
-    assert (told.state, told.error_code, told.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
+        assert not jobs.has_orphaned(connection, wall_ms=1_099)
+        assert jobs.abandon_orphaned(connection, at=20, wall_ms=1_099) == 0
+        assert jobs.has_orphaned(connection, wall_ms=1_100)
+        assert jobs.abandon_orphaned(connection, at=20, wall_ms=1_100) == 1
+        run = jobs.get(connection, "run_1")
+    assert (run.state, run.error_code, run.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
 
 
 def test_old_runs_go_but_those_of_the_last_moment_stay(
@@ -118,8 +118,8 @@ def test_old_runs_go_but_those_of_the_last_moment_stay(
             jobs.end(connection, f"run_{number}", JobReport.done({}), ended_at=number)
         begin(connection, "run_now", 0, due_at=None)
         jobs.prune(connection, 2, 40)
-        kept = [each.run_id for each in jobs.latest(connection, 100)]
-    assert kept == ["run_6", "run_5", "run_3", "run_2", "run_now"]
+        run_ids = [run.run_id for run in jobs.latest(connection, 100)]
+    assert run_ids == ["run_6", "run_5", "run_3", "run_2", "run_now"]
 
 
 def test_runs_from_the_future_go_first_and_the_last_moment_until_now_stays(
@@ -129,13 +129,13 @@ def test_runs_from_the_future_go_first_and_the_last_moment_until_now_stays(
         for number, due_at in enumerate([10, 900, 901]):
             begin(connection, f"run_{number}", due_at)
             jobs.end(connection, f"run_{number}", JobReport.done({}), ended_at=due_at)
-        assert jobs.some_ahead(connection, 40)
+        assert jobs.is_any_ahead(connection, 40)
         last = jobs.last_ended(connection, JobName.DECAY, 40)
         assert last is not None
         assert last.run_id == "run_0"
         jobs.prune(connection, 1, 40)
-        kept = [each.run_id for each in jobs.latest(connection, 100)]
-    assert kept == ["run_0"]
+        run_ids = [run.run_id for run in jobs.latest(connection, 100)]
+    assert run_ids == ["run_0"]
 
 
 def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
@@ -148,6 +148,6 @@ def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
         assert jobs.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=ahead)
         assert take(connection, "b", 1_040) == "a"
         assert jobs.renew(connection, "job:decay", "a", wall_ms=ahead, lease_ms=100)
-        assert jobs.some_left(connection, wall_ms=1_060)
+        assert jobs.has_orphaned(connection, wall_ms=1_060)
         assert take(connection, "b", 1_060) is None
         assert not jobs.renew(connection, "job:decay", "a", wall_ms=1_060, lease_ms=100)

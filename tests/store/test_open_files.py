@@ -16,14 +16,14 @@ LOCKS = Path("/proc/locks")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    found = tmp_path / "memory.db"
-    provision.create(found, NAME, dimensions=8, now_ms=NOW)
-    return found
+    result = tmp_path / "memory.db"
+    provision.create(result, NAME, dimensions=8, now_ms=NOW)
+    return result
 
 
 def may_be_read(path: Path) -> bool:
-    with open_files.otherwise(path) as found:
-        return found
+    with open_files.without_sqlite(path) as result:
+        return result
 
 
 def test_a_file_is_known_to_be_open_until_its_last_connection_is_closed(path: Path) -> None:
@@ -50,21 +50,23 @@ def test_the_name_does_not_matter_and_another_file_of_the_name_is_not_it(path: P
 def locks_on(path: Path) -> list[str]:
     """The POSIX locks on a file, without their places in the list of all."""
     inode = f":{path.stat().st_ino}"
-    lines = (each.split() for each in LOCKS.read_text().splitlines())
-    return sorted(" ".join(each[1:]) for each in lines if any(one.endswith(inode) for one in each))
+    lines = (line.split() for line in LOCKS.read_text().splitlines())
+    return sorted(
+        " ".join(line[1:]) for line in lines if any(item.endswith(inode) for item in line)
+    )
 
 
 @pytest.mark.skipif(not LOCKS.exists(), reason="the system does not tell who locks what")
 def test_opening_what_is_open_leaves_its_locks_to_it(path: Path) -> None:
     database = open_database(path)
     increment(database)
-    held = locks_on(path)
-    assert held
+    locks = locks_on(path)
+    assert locks
     # Looked at from the outside, and opened beside: as readiness, or a service of another time.
     provision.inspect_file(path)
-    assert locks_on(path) == held
+    assert locks_on(path) == locks
     open_database(path).close()
-    assert locks_on(path) == held
+    assert locks_on(path) == locks
     database.close()
 
 

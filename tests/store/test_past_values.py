@@ -12,7 +12,7 @@ from filling import NOW, Filling, fresh_database
 from memgraph.rules.scope import Viewer
 from memgraph.store import graph, memories
 from memgraph.store.engine import Database
-from memgraph.store.snapshot import Snapshot, driver
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MIGRATION = Path(__file__).parents[2] / "migrations/versions/0005_what_was_and_why.py"
@@ -34,31 +34,31 @@ def test_an_import_keeps_what_the_migration_keeps(database: Database) -> None:
             transaction.exec_driver_sql(statement)
         migrated = kept(transaction)
         transaction.exec_driver_sql("DELETE FROM memory_revisions")
-        memories.fill_in(transaction)
+        memories.fill_revisions(transaction)
         assert kept(transaction) == migrated
     assert len(migrated) == 2
 
 
 def kept(snapshot: Snapshot) -> list[tuple[object, ...]]:
-    found = driver(snapshot).execute("SELECT * FROM memory_revisions ORDER BY revision_id")
-    return [tuple(row) for row in found]
+    result = snapshot.driver.execute("SELECT * FROM memory_revisions ORDER BY revision_id")
+    return [tuple(row) for row in result]
 
 
 def test_the_confidence_before_a_loss_and_the_open_end_before_an_ending(
     database: Database,
 ) -> None:
-    loser, gone, winner = fill_with_endings(database)
+    loser, removed, winner = fill_with_endings(database)
     for _ in range(2):
         # Twice is once.
         with database.write() as transaction:
-            memories.fill_in(transaction)
+            memories.fill_revisions(transaction)
     with database.read() as snapshot:
         found = graph.visible_memories(
-            snapshot, [loser, gone, winner], View(Viewer(), as_of=NOW + 5)
+            snapshot, [loser, removed, winner], View(Viewer(), as_of=NOW + 5)
         )
         assert len(kept(snapshot)) == 2
     assert (found[loser].confidence, found[loser].valid_until) == (0.8, None)
-    assert found[gone].valid_until is None
+    assert found[removed].valid_until is None
 
 
 def fill_with_endings(database: Database) -> tuple[str, str, str]:
@@ -75,10 +75,10 @@ def fill_with_endings(database: Database) -> tuple[str, str, str]:
         resolved_at=NOW + 10,
         resolution={"winner_id": winner, "loser_id": loser, "loser_prior_confidence": 0.8},
     )
-    gone = filling.memory(
+    removed = filling.memory(
         status="retracted",
         history=[("active", NOW, NOW + 20), ("retracted", NOW + 20, None)],
         valid_until=NOW + 20,
     )
     filling.flush()
-    return loser, gone, winner
+    return loser, removed, winner

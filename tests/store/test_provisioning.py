@@ -46,14 +46,14 @@ def test_a_new_database_is_private_and_in_wal_mode(tmp_path: Path) -> None:
     path = create(tmp_path / "new" / "memory")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o077 == 0
-    assert sorted(each.name for each in path.parent.iterdir()) == ["memory.db", "memory.lock"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["memory.db", "memory.lock"]
     database = open_database(path)
     with database.read() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         rows = connection.exec_driver_sql("SELECT key, value FROM memory_metadata")
-        found = {row.key: row.value for row in rows}
+        result = {row.key: row.value for row in rows}
     database.close()
-    assert found == {
+    assert result == {
         "orchestrator_id": NAME,
         "created_at": str(NOW),
         "embedding_dimensions": "8",
@@ -91,15 +91,15 @@ def test_nothing_that_is_there_is_made_anew(
 
 def _state(folder: Path) -> dict[str, object]:
     """Every name with what it is, byte for byte."""
-    found: dict[str, object] = {}
-    for each in sorted(folder.iterdir()):
-        if each.name == "memory.lock":
+    result: dict[str, object] = {}
+    for item in sorted(folder.iterdir()):
+        if item.name == "memory.lock":
             continue
-        if each.is_symlink():
-            found[each.name] = str(each.readlink())
+        if item.is_symlink():
+            result[item.name] = str(item.readlink())
         else:
-            found[each.name] = each.read_bytes() if each.is_file() else "folder"
-    return found
+            result[item.name] = item.read_bytes() if item.is_file() else "folder"
+    return result
 
 
 def _garble(path: Path) -> None:
@@ -167,7 +167,7 @@ def journal_header(records: int, pages: int) -> bytes:
     """Of a rollback journal that would cut a database to so many pages when it is played back."""
     magic = bytes.fromhex("d9d505f920a163d7")
     fields = (records, 0, pages, 512, 4_096)
-    return (magic + b"".join(each.to_bytes(4, "big") for each in fields)).ljust(512, b"\0")
+    return (magic + b"".join(field.to_bytes(4, "big") for field in fields)).ljust(512, b"\0")
 
 
 @pytest.mark.parametrize(
@@ -241,9 +241,9 @@ def test_of_processes_that_create_at_once_one_does_and_all_can_use_it(tmp_path: 
         path, results = tmp_path / str(turn) / "memory.db", tmp_path / f"results-{turn}"
         at = time.time() + 0.5
         workers = [Process(create_at, path, at, results) for _ in range(6)]
-        assert [each.wait() for each in workers] == [0] * 6
-        told = Counter(results.read_text().splitlines())
-        assert told == {"created": 1, "orchestrator.exists": 5}
+        assert [worker.wait() for worker in workers] == [0] * 6
+        outcomes = Counter(results.read_text().splitlines())
+        assert outcomes == {"created": 1, "orchestrator.exists": 5}
         database = open_database(path)
         assert read_number(database) == 6
         database.close()
@@ -261,7 +261,7 @@ def _alembic(path: Path) -> Config:
 def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
     script = ScriptDirectory.from_config(_alembic(Path()))
     assert script.get_current_head() == metadata.SCHEMA_HEAD
-    assert [each.revision for each in script.walk_revisions()][-1] == "0001"
+    assert [walk_revision.revision for walk_revision in script.walk_revisions()][-1] == "0001"
 
 
 def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
@@ -288,24 +288,24 @@ def test_the_oldest_schema_becomes_the_newest_and_back(tmp_path: Path) -> None:
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
     with provision.writing(connection) as wrapped:
         migrating.upgrade(wrapped, ENGINE, "head")
-    made = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    created = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
-    assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= made
+    assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= created
     config = _alembic(path)
     with provision.alone(path) as wrapped:
         config.attributes["connection"] = wrapped.connection
         command.downgrade(config, "base")
     with provision.inspected(path) as wrapped:
-        left = {name for (name,) in wrapped.driver.execute("SELECT name FROM sqlite_schema")}
-    assert {name for name in left if not name.startswith("sqlite_")} == {"alembic_version"}
+        remainder = {name for (name,) in wrapped.driver.execute("SELECT name FROM sqlite_schema")}
+    assert {name for name in remainder if not name.startswith("sqlite_")} == {"alembic_version"}
 
 
 def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None:
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator(NAME, create=True)
-        kept = [orc.remember("one"), orc.remember("two", item_id="i-1", tags=["x"])]
-        orc.relate(kept[0], "RelatedTo", kept[1])
-        before = [each.model_copy(update={"item_id": None}) for each in map(orc.get, kept)]
+        remaining = [orc.remember("one"), orc.remember("two", item_id="i-1", tags=["x"])]
+        orc.relate(remaining[0], "RelatedTo", remaining[1])
+        before = [item.model_copy(update={"item_id": None}) for item in map(orc.get, remaining)]
         path = service.paths(NAME).database
     config = _alembic(path)
     for move, revision in ((command.downgrade, "0002"), (command.upgrade, "head")):
@@ -316,8 +316,8 @@ def test_memories_go_to_the_schema_before_items_and_back(tmp_path: Path) -> None
             assert (("item_id",) in list(map(tuple, columns))) == (revision == "head")
     with MemoryService(tmp_path, environ={}) as service:
         orc = service.orchestrator(NAME)
-        assert [orc.get(each) for each in kept] == before
-        assert len(orc.graph.subgraph(kept).edges) == 1
+        assert [orc.get(item) for item in remaining] == before
+        assert len(orc.graph.subgraph(remaining).edges) == 1
         assert orc.verify().findings == []
 
 

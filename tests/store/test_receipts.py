@@ -24,13 +24,13 @@ def test_a_receipt_is_written_once(service: MemoryService, orc: Orchestrator) ->
     with service.opened("orc-1") as opened, opened.database.write() as connection:
         receipts.write(connection, [NewReceipt(Receipt.of(request, bundle))])
         receipts.write(connection, [NewReceipt(Receipt.of(request, bundle))])
-        kept = connection.exec_driver_sql("SELECT * FROM recalls").mappings().one()
+        remaining = connection.exec_driver_sql("SELECT * FROM recalls").mappings().one()
         items = connection.exec_driver_sql("SELECT * FROM recall_items ORDER BY rank").all()
         accesses = connection.exec_driver_sql(
             "SELECT memory_id, last_accessed_at FROM memories WHERE access_count = 1"
         ).all()
-    assert kept["recall_id"] == bundle.receipt_id
-    assert json.loads(kept["request"]) == {"top_n": 2}
+    assert remaining["recall_id"] == bundle.receipt_id
+    assert json.loads(remaining["request"]) == {"top_n": 2}
     assert [row.memory_id for row in items] == list(bundle.ids)
     assert json.loads(items[0].explanation)["legs"] == bundle.items[0].legs
     assert dict(tuple(row) for row in accesses) == dict.fromkeys(bundle.ids, bundle.at)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
+    STORED_STATUSES,
     CapturedBy,
     EdgeType,
     MemoryKind,
@@ -43,7 +44,7 @@ memories = st.builds(
     summary=text,
     importance=st.integers(0, 100),
     confidence=st.floats(0, 1),
-    status=st.sampled_from(MemoryStatus),
+    status=st.sampled_from(STORED_STATUSES),
     sensitivity=st.sampled_from(Sensitivity),
     scope=st.sampled_from(Scope),
     event_time=st.none() | times,
@@ -69,7 +70,7 @@ sources = st.builds(
     captured_by=st.sampled_from(CapturedBy),
 )
 periods = st.builds(
-    StatusPeriod, status=st.sampled_from(MemoryStatus), since=times, until=st.none() | times
+    StatusPeriod, status=st.sampled_from(STORED_STATUSES), since=times, until=st.none() | times
 )
 
 
@@ -79,11 +80,11 @@ def test_a_memory_comes_back_as_it_was_validated(memory: Memory) -> None:
         "tags": json.dumps(memory.tags),
         "attributes": json.dumps(memory.attributes),
     }
-    found = rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
-    assert found == memory
-    assert found.model_dump_json() == memory.model_dump_json()
-    assert found.model_fields_set == memory.model_fields_set
-    assert repr(found) == repr(memory)
+    result = rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
+    assert result == memory
+    assert result.model_dump_json() == memory.model_dump_json()
+    assert result.model_fields_set == memory.model_fields_set
+    assert repr(result) == repr(memory)
 
 
 @given(edges)
@@ -130,11 +131,6 @@ def test_the_fields_are_columns_in_the_order_of_the_tables() -> None:
     assert [*rows.MEMORY_FIELDS] == [
         name for name in tables["memories"] if name not in ("pk", "search_terms")
     ]
-    assert rows.MEMORY_COLUMNS.split(", ") == [*rows.MEMORY_FIELDS]
-
-
-def test_a_select_list_names_its_table() -> None:
-    assert rows.columns(("a", "b"), "m") == "m.a, m.b"
 
 
 def _plain(value: object) -> object:

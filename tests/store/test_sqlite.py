@@ -66,28 +66,28 @@ def test_each_code_has_its_error(code: int, name: str, expected: type[StorageErr
         failure(code, name),
         OperationalError("SELECT secret", {}, failure(code, name)),
     ):
-        found = sqlite.translate(error)
-        assert type(found) is expected
-        assert isinstance(found, StorageError)
-        assert found.details["sqlite"] == name
-        assert "data" not in str(found).replace("database", "")
-        assert "secret" not in str(found)
+        translated = sqlite.translate(error)
+        assert type(translated) is expected
+        assert isinstance(translated, StorageError)
+        assert translated.details["sqlite"] == name
+        assert "data" not in str(translated).replace("database", "")
+        assert "secret" not in str(translated)
 
 
 def test_an_error_without_a_code_is_named_by_its_class() -> None:
-    found = sqlite.translate(driver.InterfaceError("odd"))
-    assert type(found) is StorageError
-    assert found.details == {"sqlite": "InterfaceError"}
+    translated = sqlite.translate(driver.InterfaceError("odd"))
+    assert type(translated) is StorageError
+    assert translated.details == {"sqlite": "InterfaceError"}
 
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Any:
-    made = sqlite.connect(tmp_path / "some.db", busy_timeout_ms=1_000, create=True)
-    made.execute("CREATE TABLE parent (id TEXT PRIMARY KEY, n INTEGER UNIQUE CHECK (n > 0))")
-    made.execute("CREATE TABLE child (id TEXT NOT NULL REFERENCES parent (id))")
-    made.execute("INSERT INTO parent VALUES ('a', 1)")
-    yield made
-    made.close()
+    created = sqlite.connect(tmp_path / "some.db", busy_timeout_ms=1_000, create=True)
+    created.execute("CREATE TABLE parent (id TEXT PRIMARY KEY, n INTEGER UNIQUE CHECK (n > 0))")
+    created.execute("CREATE TABLE child (id TEXT NOT NULL REFERENCES parent (id))")
+    created.execute("INSERT INTO parent VALUES ('a', 1)")
+    yield created
+    created.close()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_any_name_of_a_file_is_that_file(tmp_path: Path, name: str) -> None:
     connection = sqlite.connect(tmp_path / name, busy_timeout_ms=100, create=True)
     connection.execute("CREATE TABLE t (x)")
     connection.close()
-    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_every_connection_is_set_up_alike(connection: Any) -> None:

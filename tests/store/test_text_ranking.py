@@ -32,8 +32,8 @@ PUBLIC, SECRET = Sensitivity.PUBLIC.value, Sensitivity.RESTRICTED.value
 @pytest.fixture(params=[PostingsIndex()], ids=["sqlite"])
 def index(request: pytest.FixtureRequest) -> TextIndex:
     """Each implementation of the port."""
-    found: TextIndex = request.param
-    return found
+    result: TextIndex = request.param
+    return result
 
 
 @pytest.fixture
@@ -119,24 +119,24 @@ def change(database: Database, statement: str, *values: Any) -> None:
         connection.exec_driver_sql(statement, values)
 
 
-def by_fts5(connection: Snapshot, asked: list[str]) -> dict[int, float]:
+def by_fts5(connection: Snapshot, words: list[str]) -> dict[int, float]:
     """Return the score of every memory that holds a word, as FTS5 counts it."""
-    quoted = " OR ".join(f'"{word}"' for word in asked)
-    found = connection.exec_driver_sql(
+    quoted = " OR ".join(f'"{word}"' for word in words)
+    result = connection.exec_driver_sql(
         "SELECT rowid, -rank FROM memory_fts"
         f" WHERE memory_fts MATCH '{{content tags search_terms}} : ({quoted})'"
     )
-    return dict(found.all())
+    return dict(result.all())
 
 
 def best(
     index: TextIndex,
     connection: Snapshot,
-    asked: list[str],
+    words: list[str],
     limit: int = 20,
     marks: frozenset[int] | None = None,
 ) -> list[int]:
-    stems = [stem(word) for word in asked]
+    stems = [stem(word) for word in words]
     return index.search(connection, stems).best(stems, limit, marks)
 
 
@@ -154,14 +154,14 @@ def agree(index: TextIndex, database: Database, limit: int = 20) -> int:
     """Compare the answers with FTS5's; return how many memories were compared."""
     compared = 0
     with database.read() as connection:
-        for asked in QUESTIONS:
-            scores = by_fts5(connection, asked)
-            found = best(index, connection, asked, limit)
+        for words in QUESTIONS:
+            scores = by_fts5(connection, words)
+            result = best(index, connection, words, limit)
             expected = sorted(scores.values(), reverse=True)[:limit]
-            assert [scores[pk] for pk in found] == pytest.approx(expected, rel=1e-6, abs=0)
-            compared += len(found)
-            pairs = list(pairwise(found))
-            assert all(one < other for one, other in pairs if scores[one] == scores[other])
+            assert [scores[pk] for pk in result] == pytest.approx(expected, rel=1e-6, abs=0)
+            compared += len(result)
+            pairs = list(pairwise(result))
+            assert all(item < other for item, other in pairs if scores[item] == scores[other])
         assert index.check(connection)
     return compared
 
@@ -194,11 +194,11 @@ def test_merging_keeps_few_segments(index: TextIndex, database: Database) -> Non
     fill(database, index, 1_000)
     index.merge(database)
     with database.read() as connection:
-        known = postings.segments(connection)
-    assert len(known) < 12
-    assert [each.first for each in known[1:]] == [each.last + 1 for each in known[:-1]]
-    assert known[0].first == 1
-    assert known[-1].last > 1_000 - postings.TAIL
+        existing = postings.segments(connection)
+    assert len(existing) < 12
+    assert [item.first for item in existing[1:]] == [item.last + 1 for item in existing[:-1]]
+    assert existing[0].first == 1
+    assert existing[-1].last > 1_000 - postings.TAIL
 
 
 @pytest.mark.usefixtures("small_tiers")
@@ -219,9 +219,9 @@ def test_a_memory_is_found_by_the_words_that_it_has_now(
     index.merge(database)
     agree(index, database)
     with database.read() as connection:
-        left = connection.exec_driver_sql("SELECT count(*) FROM text_changes").scalar_one()
+        remainder = connection.exec_driver_sql("SELECT count(*) FROM text_changes").scalar_one()
         assert set(best(index, connection, ["zephyr"], 50)) == set(range(5, 5 + many))
-    assert left < postings.MOST_CHANGES
+    assert remainder < postings.MOST_CHANGES
 
 
 @pytest.mark.usefixtures("small_tiers")
@@ -235,13 +235,13 @@ def test_what_may_not_be_seen_takes_no_place(
         index.merge(database)
     public = frozenset({index.mark("global", None, PUBLIC)})
     with database.read() as connection:
-        found = best(index, connection, ["anchor", "barge"], 30, public)
+        result = best(index, connection, ["anchor", "barge"], 30, public)
         everything = best(index, connection, ["anchor", "barge"], 1_000)
-        assert found == [pk for pk in everything if pk <= 100][:30]
+        assert result == [pk for pk in everything if pk <= 100][:30]
         assert best(index, connection, ["anchor"], 30, frozenset()) == []
-    change(database, "UPDATE memories SET sensitivity = ? WHERE pk = ?", SECRET, found[0])
+    change(database, "UPDATE memories SET sensitivity = ? WHERE pk = ?", SECRET, result[0])
     with database.read() as connection:
-        assert best(index, connection, ["anchor", "barge"], 29, public) == found[1:]
+        assert best(index, connection, ["anchor", "barge"], 29, public) == result[1:]
 
 
 @pytest.mark.usefixtures("small_tiers")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus, Scope, Sensitivity
 from memgraph.store import embeddings, memories, metadata, vector_cache, vector_index
 from memgraph.store.engine import Database
 from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
@@ -46,8 +46,8 @@ def small(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture(params=["kept", "rows"])
 def index(request: pytest.FixtureRequest) -> Opener:
-    held = LocalVectorCache(10**8).hold() if request.param == "kept" else None
-    return lambda connection: embeddings.index(connection, held)
+    cache = LocalVectorCache(10**8).hold() if request.param == "kept" else None
+    return lambda connection: embeddings.index(connection, cache)
 
 
 def made(folder: Path, dimensions: int) -> Database:
@@ -96,17 +96,17 @@ def row(pk: int, **values: Any) -> dict[str, Any]:
 def unit_vectors(count: int, dimensions: int, seed: int = 1) -> Floats:
     """Around a hundred directions, as sentences lie around topics."""
     chance = np.random.default_rng(seed)
-    found = (
+    result = (
         chance.normal(size=(count, dimensions))
         + 2
         * np.random.default_rng(0).normal(size=(100, dimensions))[chance.integers(100, size=count)]
     )
-    unit: Floats = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype("<f4")
+    unit: Floats = (result / np.linalg.norm(result, axis=1, keepdims=True)).astype("<f4")
     return unit
 
 
-def rounded(given: Floats) -> Floats:
-    codes = embeddings.quantized(given).astype(np.float32)
+def rounded(vectors: Floats) -> Floats:
+    codes = embeddings.quantized(vectors).astype(np.float32)
     return codes / np.linalg.norm(codes, axis=1, keepdims=True)
 
 
@@ -116,9 +116,9 @@ def fill(connection: Snapshot, count: int, first: int = 1, **values: Any) -> Flo
     memories.insert(connection, [row(pk, **values) for pk in pks])
     embeddings.enqueue(connection, list(pks))
     opened = embeddings.index(connection)
-    given = unit_vectors(count, opened.dimensions, seed=first)
-    opened.add(list(pks), given, MODEL)
-    return rounded(given)
+    vectors = unit_vectors(count, opened.dimensions, seed=first)
+    opened.add(list(pks), vectors, MODEL)
+    return rounded(vectors)
 
 
 def retract(connection: Snapshot, pk: int) -> None:
@@ -137,8 +137,8 @@ def test_the_nearest_are_found(database: Database, index: Opener) -> None:
         embeddings.index(connection).remove([3, 77, 600])
     query = unit_vectors(1, stored.shape[1], seed=5)[0]
     with database.read() as connection:
-        found = index(connection).search(query, 40, visibilities=[OPEN])
-    assert found == best(stored, query, but=(3, 77, 600))[:40]
+        result = index(connection).search(query, 40, visibilities=[OPEN])
+    assert result == best(stored, query, but=(3, 77, 600))[:40]
 
 
 def test_a_set_of_keys_narrows_the_search(small: Database, index: Opener) -> None:
@@ -147,10 +147,10 @@ def test_a_set_of_keys_narrows_the_search(small: Database, index: Opener) -> Non
     with small.read() as connection:
         opened = index(connection)
         among = [6, 2, 99, 4]
-        found = opened.search(stored[1], 10, visibilities=[OPEN], among=among)
+        result = opened.search(stored[1], 10, visibilities=[OPEN], among=among)
         none = opened.search(stored[1], 10, visibilities=[RETRACTED], among=among)
-    assert found[0] == 2
-    assert sorted(found) == [2, 4, 6]
+    assert result[0] == 2
+    assert sorted(result) == [2, 4, 6]
     assert none == []
 
 
@@ -189,14 +189,14 @@ def test_vectors_by_key(database: Database, index: Opener) -> None:
     with database.read() as connection:
         opened = index(connection)
         opened.visible([OPEN])
-        found = opened.vectors([4, 77, 2, 4])
-    assert np.allclose(found[[0, 2, 3]], stored[[3, 1, 3]], atol=1e-6)
-    assert not found[1].any()
+        result = opened.vectors([4, 77, 2, 4])
+    assert np.allclose(result[[0, 2, 3]], stored[[3, 1, 3]], atol=1e-6)
+    assert not result[1].any()
 
 
 def test_rounding_changes_little() -> None:
-    given = unit_vectors(200, 256)
-    assert (np.vecdot(rounded(given), given) > 0.9998).all()
+    vectors = unit_vectors(200, 256)
+    assert (np.vecdot(rounded(vectors), vectors) > 0.9998).all()
 
 
 def test_a_change_of_status_is_followed(small: Database, index: Opener) -> None:
@@ -266,15 +266,15 @@ def test_vectors_of_another_model_or_size_are_not_searched(small: Database, inde
 
 
 def test_visible_keys(small: Database) -> None:
-    held = LocalVectorCache(10**6).hold()
+    cache = LocalVectorCache(10**6).hold()
     with small.write() as connection:
         fill(connection, 3)
         fill(connection, 2, first=4, sensitivity=Sensitivity.INTERNAL)
         embeddings.index(connection).remove([2])
     with small.read() as connection:
-        found = embeddings.index(connection, held).visible([OPEN])
-        assert found is not None
-        assert found.tolist() == [1, 3]
+        result = embeddings.index(connection, cache).visible([OPEN])
+        assert result is not None
+        assert result.tolist() == [1, 3]
         assert embeddings.index(connection).visible([OPEN]) is None
 
 
@@ -322,13 +322,13 @@ def test_what_cannot_be_a_vector_is_damaged(blob: Any, dimensions: Any) -> None:
 @pytest.mark.parametrize("scope_id", ["a", "b", None])
 def test_visibility_tells_scope_status_and_sensitivity_apart(scope_id: str | None) -> None:
     scope = "global" if scope_id is None else "project"
-    seen = {
+    visibilities = {
         embeddings.visibility(scope, scope_id, status.value, sensitivity.value)
-        for status in MemoryStatus
+        for status in STORED_STATUSES
         for sensitivity in Sensitivity
     }
-    assert len(seen) == 12
-    assert embeddings.visibility("session", "a", "active", "Public") not in seen
+    assert len(visibilities) == 12
+    assert embeddings.visibility("session", "a", "active", "Public") not in visibilities
 
 
 # What a process keeps.
@@ -339,7 +339,7 @@ def test_many_are_nominated_by_their_signs(
 ) -> None:
     monkeypatch.setattr(vector_cache, "RANKED", 200)
     monkeypatch.setattr(vector_cache, "_PART", 500)
-    held = LocalVectorCache(10**7).hold()
+    cache = LocalVectorCache(10**7).hold()
     with database.write() as connection:
         stored = fill(connection, 3_000)
         for pk in range(5, 3_000, 5):
@@ -348,14 +348,14 @@ def test_many_are_nominated_by_their_signs(
             )
         embeddings.index(connection).refresh([f"fact_{pk:04d}" for pk in range(5, 3_000, 5)])
     with database.read() as connection:
-        kept, rows = embeddings.index(connection, held), embeddings.index(connection)
+        cached, rows = embeddings.index(connection, cache), embeddings.index(connection)
         shared = []
         for query in stored[:40]:
-            found = kept.search(query, 20, visibilities=[OPEN])
-            assert len(found) == 20
-            assert not any(pk % 5 == 0 for pk in found)
+            result = cached.search(query, 20, visibilities=[OPEN])
+            assert len(result) == 20
+            assert not any(pk % 5 == 0 for pk in result)
             exact = rows.search(query, 20, visibilities=[OPEN])
-            shared.append(len(set(found) & set(exact)) / 20)
+            shared.append(len(set(result) & set(exact)) / 20)
     # Of twenty dimensions the signs tell little.
     assert np.mean(shared) > (0.9 if stored.shape[1] > 20 else 0.6)
 
@@ -377,14 +377,14 @@ def test_very_many_equal_vectors_are_not_all_ranked(
         pks = list(range(101, 1_001))
         embeddings.index(connection).add(pks, np.repeat(stored[:1], len(pks), axis=0), MODEL)
     with small.read() as connection:
-        held = LocalVectorCache(10**7).hold()
-        found = embeddings.index(connection, held).search(stored[0], 50, visibilities=[OPEN])
-    assert found == [1, *range(101, 150)]
+        cache = LocalVectorCache(10**7).hold()
+        result = embeddings.index(connection, cache).search(stored[0], 50, visibilities=[OPEN])
+    assert result == [1, *range(101, 150)]
     assert ranked[0] <= 230
 
 
 def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = LocalVectorCache(10**7).hold()
+    cache = LocalVectorCache(10**7).hold()
     read: list[tuple[int, int]] = []
     reading = SqliteVectorIndex._read
 
@@ -395,9 +395,9 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
     def visible() -> list[int]:
         read.clear()
         with small.read() as connection:
-            found = embeddings.index(connection, held).visible([OPEN])
-        assert found is not None
-        return sorted(found.tolist())
+            result = embeddings.index(connection, cache).visible([OPEN])
+        assert result is not None
+        return sorted(result.tolist())
 
     monkeypatch.setattr(SqliteVectorIndex, "_read", noted)
     with small.write() as connection:
@@ -424,28 +424,28 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
 
 def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "_BYTES_AT_ONCE", 10 * 20)
-    held = LocalVectorCache(10**7).hold()
+    cache = LocalVectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 60)
     for first in (61, 200):
         with small.read() as connection:
-            assert embeddings.index(connection, held).visible([OPEN]) is not None
+            assert embeddings.index(connection, cache).visible([OPEN]) is not None
         with small.write() as connection:
             fill(connection, 35, first=first)
             embeddings.index(connection).remove(list(range(15, 38)))
     with small.read() as connection:
-        kept, rows = embeddings.index(connection, held), embeddings.index(connection)
-        found = kept.search(stored[0], 200, visibilities=[OPEN])
-        assert sorted(found) == [*range(1, 15), *range(38, 96), *range(200, 235)]
-        assert sorted(found) == sorted(rows.search(stored[0], 200, visibilities=[OPEN]))
+        cached, rows = embeddings.index(connection, cache), embeddings.index(connection)
+        result = cached.search(stored[0], 200, visibilities=[OPEN])
+        assert sorted(result) == [*range(1, 15), *range(38, 96), *range(200, 235)]
+        assert sorted(result) == sorted(rows.search(stored[0], 200, visibilities=[OPEN]))
 
 
 def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None:
-    held = LocalVectorCache(10**7).hold()
+    cache = LocalVectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 2)
     with small.read() as connection:
-        assert embeddings.index(connection, held).visible([OPEN]) is not None
+        assert embeddings.index(connection, cache).visible([OPEN]) is not None
     with small.write() as connection:
         for _ in range(vector_index.VERSIONS_KEPT + 5):
             embeddings.index(connection).refresh(["fact_0001"])
@@ -453,26 +453,26 @@ def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None
         [[number]] = connection.exec_driver_sql("SELECT count(*) FROM memory_vector_changes")
     assert number == vector_index.VERSIONS_KEPT
     with small.read() as connection:
-        opened = embeddings.index(connection, held)
+        opened = embeddings.index(connection, cache)
         assert len(opened.search(stored[0], 5, visibilities=[OPEN])) == 3
 
 
 def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -> None:
-    held = LocalVectorCache(10**7).hold()
+    cache = LocalVectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 5)
     with small.read() as earlier, small.read() as other:
         # The snapshot of the earlier one stands.
         assert earlier.exec_driver_sql("SELECT count(*) FROM memories").scalar() == 5
-        assert embeddings.index(other, held).search(stored[0], 1, visibilities=[OPEN]) == [1]
+        assert embeddings.index(other, cache).search(stored[0], 1, visibilities=[OPEN]) == [1]
         with small.write() as connection:
             retract(connection, 1)
             fill(connection, 1, first=6)
         with small.read() as later:
-            opened = embeddings.index(later, held)
+            opened = embeddings.index(later, cache)
             assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [2, 3, 4, 5, 6]
-        for kept in (held, LocalVectorCache(10**7).hold(), None):
-            opened = embeddings.index(earlier, kept)
+        for cached in (cache, LocalVectorCache(10**7).hold(), None):
+            opened = embeddings.index(earlier, cached)
             assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [1, 2, 3, 4, 5]
             assert opened.vectors([1]).any()
             assert not opened.vectors([6]).any()
@@ -497,11 +497,11 @@ CHANGES = st.lists(
 @settings(max_examples=30, deadline=None)
 @given(CHANGES, st.sets(st.integers(0, 11)))
 def test_a_copy_says_what_the_rows_say(
-    tmp_path_factory: pytest.TempPathFactory, changes: list[Change], looked: set[int]
+    tmp_path_factory: pytest.TempPathFactory, changes: list[Change], reads: set[int]
 ) -> None:
-    held = LocalVectorCache(10**7).hold()
+    cache = LocalVectorCache(10**7).hold()
     database = made(tmp_path_factory.mktemp("copy"), 20)
-    given = unit_vectors(31, 20)
+    vectors = unit_vectors(31, 20)
     try:
         with database.write() as connection:
             memories.insert(connection, [row(pk) for pk in range(1, 31)])
@@ -510,16 +510,16 @@ def test_a_copy_says_what_the_rows_say(
             with database.write() as connection:
                 opened = embeddings.index(connection)
                 if change == "add":
-                    opened.add(pks, given[pks], MODEL)
+                    opened.add(pks, vectors[pks], MODEL)
                 elif change == "replace":
-                    opened.add(pks, given[[30 - pk for pk in pks]], MODEL)
+                    opened.add(pks, vectors[[30 - pk for pk in pks]], MODEL)
                 elif change == "remove":
                     opened.remove(pks)
                 else:
                     retract(connection, pks[0])
-            if number in looked:
-                assert agree(database, held, given) == embedded(database)
-        assert agree(database, held, given) == embedded(database)
+            if number in reads:
+                assert agree(database, cache, vectors) == embedded(database)
+        assert agree(database, cache, vectors) == embedded(database)
     finally:
         database.close()
 
@@ -531,20 +531,20 @@ def embedded(database: Database) -> int:
         ).scalar_one()
 
 
-def agree(database: Database, held: LocalHeldVectors, queries: Floats) -> int:
+def agree(database: Database, cache: LocalHeldVectors, queries: Floats) -> int:
     """Compare what a copy finds with what the rows say; return how many vectors were found."""
     with database.read() as connection:
-        kept, rows = embeddings.index(connection, held), embeddings.index(connection)
-        assert kept.visible([OPEN]) is not None
-        assert np.allclose(kept.vectors(range(1, 32)), rows.vectors(range(1, 32)), atol=1e-6)
-        for seen in ([OPEN], [RETRACTED], [OPEN, RETRACTED]):
+        cached, rows = embeddings.index(connection, cache), embeddings.index(connection)
+        assert cached.visible([OPEN]) is not None
+        assert np.allclose(cached.vectors(range(1, 32)), rows.vectors(range(1, 32)), atol=1e-6)
+        for visibilities in ([OPEN], [RETRACTED], [OPEN, RETRACTED]):
             for query in queries[:3]:
-                found = kept.search(query, 40, visibilities=seen)
-                assert sorted(found) == sorted(rows.search(query, 40, visibilities=seen))
-                known = kept.visible(seen)
-                assert known is not None
-                assert sorted(found) == sorted(known.tolist())
-    return len(found)
+                result = cached.search(query, 40, visibilities=visibilities)
+                assert sorted(result) == sorted(rows.search(query, 40, visibilities=visibilities))
+                existing = cached.visible(visibilities)
+                assert existing is not None
+                assert sorted(result) == sorted(existing.tolist())
+    return len(result)
 
 
 def rows_of(pks: Sequence[int]) -> VectorRows:
@@ -555,22 +555,22 @@ def rows_of(pks: Sequence[int]) -> VectorRows:
 
 
 def test_reading_goes_on_where_it_was_interrupted() -> None:
-    held = LocalVectorCache(10**6).hold()
-    asked: list[int] = []
+    cache = LocalVectorCache(10**6).hold()
+    queries: list[int] = []
 
     def read(after: int) -> tuple[VectorRows, int]:
-        asked.append(after)
-        if asked.count(20) == 1 and after == 20:
+        queries.append(after)
+        if queries.count(20) == 1 and after == 20:
             raise TimeoutError
         return rows_of(range(after + 1, after + 11)), after + 10
 
     first, second = VectorStamp(4, MODEL, 4), VectorStamp(5, MODEL, 4)
     with pytest.raises(TimeoutError):
-        held.state(first, 40, read, lambda _version: None)
+        cache.state(first, 40, read, lambda _version: None)
     # Key 3 went meanwhile, and key 35 came: it is read with the rest, and as a change.
     changes = [(3, 3, rows_of([])), (35, 35, rows_of([35]))]
-    state = held.state(second, 40, read, lambda version: changes if version == 4 else None)
-    assert asked == [0, 10, 20, 20, 30]
+    state = cache.state(second, 40, read, lambda version: changes if version == 4 else None)
+    assert queries == [0, 10, 20, 20, 30]
     assert state is not None
     assert state.visible([OPEN]).tolist() == [pk for pk in range(1, 41) if pk != 3]
 
@@ -605,7 +605,7 @@ def test_too_many_are_not_kept(small: Database) -> None:
 def test_the_longest_unused_give_way() -> None:
     size = 40 * (4 + 8 + 16)
     cache = LocalVectorCache(2 * size)
-    one, two, three = (cache.hold() for _ in range(3))
+    first, two, three = (cache.hold() for _ in range(3))
 
     def state(held: LocalHeldVectors) -> list[int]:
         read: list[int] = []
@@ -617,11 +617,11 @@ def test_the_longest_unused_give_way() -> None:
         assert held.state(VectorStamp(1, MODEL, 4), 40, reading, lambda _version: None) is not None
         return read
 
-    assert [state(held) for held in (one, two, one, three)] == [[0], [0], [], [0]]
+    assert [state(held) for held in (first, two, first, three)] == [[0], [0], [], [0]]
     assert cache.used == 2 * size
-    assert state(one) == []
+    assert state(first) == []
     assert state(two) == [0]
-    one.close()
+    first.close()
     two.close()
     three.close()
     assert cache.used == 0

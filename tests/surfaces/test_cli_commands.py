@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +145,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "worker": ["worker", "--once"],
         "jobs": ["jobs", "orc-1"],
         "run": ["run", "decay", "orc-1"],
+        "webhook test": ["webhook", "test", "orc-1"],
         "webhook failures": ["webhook", "failures", "orc-1"],
         "webhook retry": ["webhook", "retry", "orc-1"],
         "tools": ["tools", "orc-1"],
@@ -217,6 +218,35 @@ def ended(cli: CommandLine) -> str:
 
 
 @contextmanager
+def needs(cli: CommandLine, command: str) -> Iterator[None]:
+    """Gives what a command needs from outside, for the time that it runs."""
+    with ExitStack() as given:
+        if command in UNTIL_STOPPED:
+            given.enter_context(stopped())
+        if command == "webhook test":
+            given.enter_context(receiver(cli))
+        yield
+
+
+@contextmanager
+def receiver(cli: CommandLine) -> Iterator[ModelServer]:
+    """A receiver that the settings name and that takes everything."""
+    server = ModelServer()
+    server.behave(server.says(200, ""))
+    secrets, settings = cli.root / "webhook.secrets", cli.root / "memgraph.toml"
+    secrets.write_text("a" * 44)
+    secrets.chmod(0o600)
+    settings.write_text(
+        f'[memory.webhook]\nurl = "{server.url}"\nsecret_file = "{secrets}"\n', "utf-8"
+    )
+    try:
+        yield server
+    finally:
+        server.close()
+        settings.unlink()
+
+
+@contextmanager
 def stopped() -> Iterator[None]:
     """Sends this process SIGTERM as soon as it has a handler for it: a command runs by then."""
     before = signal.getsignal(signal.SIGTERM)
@@ -270,7 +300,7 @@ def test_every_command_prints_the_one_documented_shape(
     given = examples(cli, contradiction, tmp_path)
     assert sorted(given) == sorted(command_paths())
     for command, arguments in given.items():
-        with stopped() if command in UNTIL_STOPPED else nullcontext():
+        with needs(cli, command):
             ran = cli(*arguments, "--json")
         assert (ran.code, ran.err) == (0, ""), command
         if command == PROTOCOL:
@@ -288,7 +318,7 @@ def test_every_command_prints_something_for_a_person(
     cli: CommandLine, contradiction: MakeContradiction, tmp_path: Path
 ) -> None:
     for command, arguments in examples(cli, contradiction, tmp_path).items():
-        with stopped() if command in UNTIL_STOPPED else nullcontext():
+        with needs(cli, command):
             ran = cli(*arguments)
         assert (ran.code, ran.err) == (0, ""), command
         assert bool(ran.out.strip()) is (command != PROTOCOL), command
@@ -378,9 +408,12 @@ def test_recall_shows_a_title_apart_and_how_to_get_what_else_fits(cli: CommandLi
     assert lines[1:3] == ["Where the shop sells bread", "At the counter. And at the door."]
     assert one.err == ""
     cli.remember("The shop sells bread.")
-    assert cli("recall", "orc-1", "shop bread", "--top-n", "1").err == "more fits: --top-n\n"
+    assert (
+        cli("recall", "orc-1", "shop bread", "--top-n", "1").err
+        == "more memories match; raise --top-n\n"
+    )
     ran = cli("recall", "orc-1", "shop bread", "--token-budget", "8")
-    assert ran.err == "more fits: --token-budget\n"
+    assert ran.err == "more memories match; raise --token-budget\n"
 
 
 def test_recall_over_text_alone_says_what_it_lacked(
@@ -592,7 +625,7 @@ def test_of_many_files_those_that_need_a_look_are_shown(cli: CommandLine, tmp_pa
         told = cli("ingest", "orc-1", str(folder), *options).out
         assert "x.json" in told
         assert "7.txt" not in told
-        assert "and 60 more files; --json lists all" in told
+        assert "60 more files need no attention; --json lists all" in told
         assert "60 processed, 1 rejected" in told
 
 

@@ -48,7 +48,7 @@ def test_a_dry_run_shows_what_goes_what_stays_and_names_alike(cli: CommandLine) 
     told = cli.json("erase", "orc-1", secret, *WHY)
     assert told["preview"]["begins"][secret].startswith("Ada Okafor keeps")
     looked = cli("erase", "orc-1", secret, *WHY).out
-    for each in (secret, "Ada Okafor keeps the spare", "says it", "files to be redacted"):
+    for each in (secret, "Ada Okafor keeps the spare", "says the same", "files to be redacted"):
         assert each in looked
     named = cli.json("erase", "orc-1", "--entity", "Ada Okafor", *WHY)
     assert other in named["memory_ids"]

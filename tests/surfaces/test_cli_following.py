@@ -48,7 +48,10 @@ def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -
     cli.remember("The oven is slow.")
     folder = tmp_path / "nodir"
     told = cli.error("graph", "orc-1", "-o", str(folder / "x.svg"))
-    assert (told["message"], told["details"]) == (f"no folder: {folder}", {"path": str(folder)})
+    assert (told["message"], told["details"]) == (
+        f"there is no such folder: {folder}",
+        {"path": str(folder)},
+    )
 
 
 def test_differences_are_told_until_now(cli: CommandLine) -> None:

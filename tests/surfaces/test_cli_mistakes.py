@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,11 @@ MISTAKES = [
     (["init", "orc-1"], 1, "--exist-ok"),
     (["init", "my notes"], 2, "begins with a letter or a digit"),
     (["restore", "orc-1", "no-such-file"], 1, "there is no file"),
+    (["restore", "orc-1", "no-such-file", "--as", "orc-7"], 1, "there is no file"),
+    (["recall", "nobody", "x"], 1, " has orc-1\n"),
+    (["export", "orc-1", "-o", "no-such-folder/x.jsonl"], 1, "there is no such folder: "),
+    (["export", "orc-1", "-o", "no/such", "--format", "vault"], 1, "No such file or directory"),
+    (["backup", "orc-1", "no-such-folder/x.db"], 1, "there is no such folder: "),
     (["import", "orc-2", "{notes}"], 1, "memgraph export wrote"),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities list orc-1"),
     (["run", "nojob", "orc-1"], 2, "'enrichment', 'consolidation'"),
@@ -65,6 +71,8 @@ def test_a_mistake_is_answered_with_what_to_do(
     assert says in ran.err
     assert ran.err.startswith("error[")
     assert ran.err.count("\n") == 1
+    assert [each.name for each in cli.root.iterdir() if each.name.startswith("orc-7")] == []
+    assert not Path("no-such-folder").exists()
 
 
 def test_a_wrong_key_and_a_port_in_use_are_told_with_what_to_do(cli: CommandLine) -> None:
@@ -91,7 +99,25 @@ def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
     assert cli.json("restore", "orc-1", file, "--as", "orc-2")["orchestrator"] == "orc-2"
     assert cli.json("show", "orc-2", kept)["memories"][0]["content"] == "The shop sells bread."
     assert cli("verify", "orc-2").out.splitlines()[-1].startswith("OK: ")
-    assert cli("restore", "orc-1", file, "--as", "orc-2").code == 1
+    assert "choose another name" in cli("restore", "orc-1", file, "--as", "orc-2").err
+    lines = str(tmp_path / "orc-1.jsonl")
+    assert cli("export", "orc-1", "-o", lines).code == 0
+    assert "run: memgraph import ORC FILE" in cli("restore", "orc-1", lines, "--as", "orc-4").err
+    assert not (cli.root / "orc-4").exists()
+
+
+def test_a_table_that_a_terminal_is_too_narrow_for_goes_below_each_row(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "The shop in the old town opens at nine on Mondays, and at ten on every other day."
+    kept = cli.remember(text)
+    monkeypatch.setattr("memgraph.surfaces.cli.screen._width", lambda: 80)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", each) for each in cli("list", "orc-1").out.splitlines()]
+    assert lines[2].split() == [kept, "Fact", "active", lines[2].split()[-1]]
+    assert " ".join(each.strip() for each in lines[3:]).startswith(text[:70])
+    assert max(map(len, lines)) <= 80
 
 
 def test_times_are_shown_in_the_zone_of_this_machine(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from conftest import CommandLine
 
 REACH = (
-    "As far as clearance Internal sees: what was handed out to readers who see more is not here"
-    " (--clearance, --project, --session)"
+    "What clearance Internal may not see is left out;"
+    " to see more: --clearance, --project, --session"
 )
 TASK = ("--scope", "session", "--scope-id", "t1")
 
@@ -190,8 +190,8 @@ def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: Com
     assert len(cli.json("recall", "orc-1", "what does the shop sell?", *high)["items"]) == 2
     cli("bulletin", "orc-1", *high)
     assert [cli(*each).out for each in asked] == before
-    last = "As far as clearance Restricted with project atlas sees: what was handed out to readers"
+    last = "What clearance Restricted with project atlas may not see is left out; to see more:"
     for each in asked:
         line = cli(*each, *high, "--project", "atlas").out.splitlines()[-1]
-        assert line == f"{last} who see more is not here (--project, --session)"
+        assert line == f"{last} --project, --session"
     assert len(cli.json("receipt", "list", "orc-1", *high)["receipts"]) > 0

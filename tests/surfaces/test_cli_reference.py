@@ -104,7 +104,7 @@ def test_recall_loads_neither_migrations_nor_remote_models(tmp_path: Path) -> No
     done = subprocess.run(
         [*start, "recall", "orc-1", "anything"], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["nothing fits", "[]"]
+    assert done.stdout.splitlines() == ["no memory matches", "[]"]
 
 
 def test_an_installed_package_brings_a_group_of_commands(tmp_path: Path) -> None:

@@ -675,6 +675,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Explain Answer
+         * @description Return the receipts whose memories best hold the sentences of an agent's answer.
+         *
+         *     Compared by words, without a model, with the newest 300 receipts that this handle may see.
+         */
+        post: operations["explain_answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/export": {
         parameters: {
             query?: never;
@@ -1559,6 +1581,35 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description What was handed out before an answer, and which of its sentences that holds.
+         *
+         *     Attributes:
+         *         receipts: the best first.
+         *         memories: every memory that is named, by id.
+         *         receipts_read: how many receipts were compared.
+         *         cut: there are older receipts, or more sentences.
+         */
+        AnswerExplanation: {
+            cut: boolean;
+            memories: {
+                [key: string]: components["schemas"]["Memory"];
+            };
+            receipts: components["schemas"]["ReceiptSupport"][];
+            receipts_read: number;
+            sentences: components["schemas"]["SentenceSupport"][];
+        };
+        AnswerGiven: {
+            answer: string;
+            /** @description Given to this one. */
+            conversation_id?: string | null;
+            /** @default 5 */
+            limit?: number;
+            /** @description Given by this time. */
+            until?: string | number | null;
+            /** @description Given to this run. */
+            workflow_run_id?: string | null;
+        };
         /** @description One thing that is not as it should be. */
         AuditFinding: {
             code: string;
@@ -1612,13 +1663,13 @@ export interface components {
             prompt: string;
         };
         /**
-         * @description A bulletin and how it came about.
+         * @description A bulletin with its warning and its receipt.
          *
          *     Attributes:
-         *         warning: None: it tells of the present. ``bulletin.stale``: the last good one, maybe older
-         *             than the last change. ``bulletin.empty``: there was none.
+         *         warning: None: it is current. ``bulletin.stale``: the last good one, maybe older than the
+         *             last change. ``bulletin.empty``: there was none.
          *         cause: the code of the error behind the warning.
-         *         receipt_id: of its receipt; None: none could be made.
+         *         receipt_id: of its receipt; None: it could not be written.
          */
         BuiltBulletin: {
             bulletin: components["schemas"]["Bulletin"];
@@ -1632,11 +1683,11 @@ export interface components {
          *     Attributes:
          *         sections: chosen lines by section name, all six present; texts are not escaped here.
          *         text: the Markdown, at most ``max_chars`` characters.
-         *         change_seq: the last journal entry it tells of; 0 for one of nothing.
-         *         view_key: of whom it was made for and how large; see ``view_key``.
+         *         change_seq: the last journal entry that it reflects; 0 if it is empty.
+         *         view_key: the key of its view and size limits; see ``view_key``.
          *         size: characters of ``text``.
-         *         left_out: by section, lines that were at hand and did not fit. A section is offered one
-         *             line for every 300 characters of the limit, so this is not a count of what is stored.
+         *         left_out: by section, the number of offered lines that did not fit. A section is offered
+         *             one line for every 300 characters of the limit, so this does not count stored memories.
          */
         Bulletin: {
             change_seq: number;
@@ -1651,13 +1702,13 @@ export interface components {
             view_key: string;
         };
         /**
-         * @description A bulletin that was handed out.
+         * @description A delivered bulletin.
          *
          *     Attributes:
-         *         created_at: when it was handed out first, milliseconds.
-         *         change_seq: the last journal entry that it tells of.
+         *         created_at: the first delivery, milliseconds.
+         *         change_seq: the last journal entry that it reflects.
          *         sha256: of its text as UTF-8.
-         *         receipts: how often it was handed out, as far as receipts are kept.
+         *         receipts: the number of deliveries, as far as receipts are kept.
          */
         BulletinEntry: {
             bulletin_id: string;
@@ -1667,12 +1718,12 @@ export interface components {
             receipts: number;
             sha256: string;
         };
-        /** @description Bulletins, newest first. ``cut``: there are older ones, or ones that were not looked at. */
+        /** @description Bulletins, newest first. ``cut``: there are older ones, or some were not scanned. */
         BulletinHistory: {
             bulletins: components["schemas"]["BulletinEntry"][];
             cut: boolean;
         };
-        /** @description One entry: a memory's text, or what is said of two, with the ids it comes from. */
+        /** @description One entry: the text of a memory, or a line about two, with their ids. */
         BulletinLine: {
             memory_ids: string[];
             text: string;
@@ -1686,7 +1737,7 @@ export interface components {
          *         at: the time of the recall.
          *         edges: both ends visible to the reader, at least one of them among ``items``.
          *         sources: of all items, each once, by id.
-         *         degraded: what the answer had to do without; empty when nothing was missing.
+         *         degraded: missing parts of the answer; empty: none.
          *         cut: whether ``top_n``, ``token_budget`` or the bound on edges left something out.
          *         cut_reasons: of ``top_n``, ``token_budget``, ``max_edges``, sorted.
          *         token_cost: of the texts of all items together, estimated.
@@ -1707,14 +1758,14 @@ export interface components {
         /** @enum {string} */
         CapturedBy: "extractor" | "user" | "system";
         /**
-         * @description A contradiction with all that helps to decide it.
+         * @description A contradiction with everything needed to decide it.
          *
          *     Attributes:
          *         sides: the older memory and the newer one.
-         *         moot: still open, and one of the two was replaced or retracted meanwhile.
-         *         suggestion: None once it is resolved or dismissed.
-         *         journal: what was written down about this contradiction, the first entry first.
-         *         at: the time that the case is shown at.
+         *         moot: it is open, and one side was replaced or retracted meanwhile.
+         *         suggestion: None if it is resolved or dismissed.
+         *         journal: the entries about this contradiction, oldest first.
+         *         at: the time of the case.
          */
         Case: {
             /** Format: date-time */
@@ -1732,17 +1783,17 @@ export interface components {
             suggestion: components["schemas"]["Suggestion"] | null;
         };
         /**
-         * @description One of the two memories that contradict each other, and what speaks for it.
+         * @description One side of a contradiction, with its evidence.
          *
          *     Attributes:
-         *         supports: further sources that said the same, the first one first.
-         *         independent_sources: its own among them; see ``Trace``.
-         *         said_at: when it was so, or else when it was stored.
+         *         supports: further sources, oldest first.
+         *         independent_sources: see ``Trace``.
+         *         said_at: the time of the event, or else of storing.
          *         effective_confidence: 0..1, after decay.
-         *         trust: the tier of its source; ``trust_is_todays``: that of now, in a case as it was, for
-         *             nothing tells which it was then.
+         *         trust: the tier of its source; ``trust_is_todays``: the tier of now in a case of the past,
+         *             whose tier is unknown.
          *         confirmed: a person confirmed it.
-         *         premise: a ground of it that no longer holds; None: all hold.
+         *         premise: its refuted evidence; None: none.
          */
         CaseSide: {
             confirmed: boolean;
@@ -1759,7 +1810,7 @@ export interface components {
             /** @default false */
             trust_is_todays?: boolean;
         };
-        /** @description A file that says erased phrases with letters of another case, and at how many places. */
+        /** @description A file that contains erased phrases in another case, with the number of places. */
         CaseVariant: {
             count: number;
             file: string;
@@ -1777,7 +1828,7 @@ export interface components {
          * @description The result of ``get_context``: text for a prompt, and the memories in it.
          *
          *     Attributes:
-         *         text: empty where nothing is known.
+         *         text: empty if nothing is known.
          *         memory_ids: every memory in the text, the reflection's among them.
          *         token_cost: of the text, estimated.
          */
@@ -1796,15 +1847,15 @@ export interface components {
             task?: components["schemas"]["Task"] | string | null;
         };
         /**
-         * @description One thing that a task, a project or everybody holds.
+         * @description An item of a task, a project or the global tier.
          *
          *     Attributes:
          *         context_item_id: unique within its tier.
-         *         kind: what it is, in the words of its owner: ``reasoning``, ``decision``, ``preference`` …
-         *         source: where it belongs, for instance ``project/web``.
-         *         timestamp: ISO 8601; kept as it is written.
-         *         importance: 0..1; None: nobody said.
-         *         token_cost: tokens of its text; None: nobody counted.
+         *         kind: a word of its owner, for instance ``reasoning``, ``decision`` or ``preference``.
+         *         source: its place, for instance ``project/web``.
+         *         timestamp: ISO 8601, stored as written.
+         *         importance: 0..1; None: unknown.
+         *         token_cost: tokens of its text; None: not counted.
          *         payload: JSON.
          */
         ContextItem: {
@@ -1828,8 +1879,8 @@ export interface components {
          *     Attributes:
          *         text: the rendered block; empty where there are no items.
          *         token_cost: of ``text``; never above ``budget_tokens``.
-         *         counter: what counted: ``litellm:<model>`` or ``estimate``.
-         *         left_out: the best of what was left out, 200 at most; ``left_out_count`` counts all.
+         *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
+         *         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
          *         compression_ratio: tokens of the chosen texts over those of all that were considered; 1.0
          *             where nothing was.
          *         receipt_id: names exactly the memories of ``items``.
@@ -1861,7 +1912,7 @@ export interface components {
          * @description A request for a context. None: the profile's value, else the settings'.
          *
          *     Attributes:
-         *         query: what it is for: the message, or the step's prompt; empty: the most important.
+         *         query: the message or the step's prompt; empty: the most important memories.
          *         budget_tokens: tokens that the rendered block may cost, marks and all.
          *         model: whose tokenizer counts, as litellm names it; without one, or for one whose tokenizer
          *             is not at hand, the estimate of ``memgraph.rules.budget``.
@@ -1869,7 +1920,7 @@ export interface components {
          *         max_items: memories at most.
          *         kinds, types, tags: as in ``RecallRequest``.
          *         exclude_session_id: a conversation that the reader has before its eyes.
-         *         conversation_id, workflow_run_id, step_id: for whom it is; kept in the receipt.
+         *         conversation_id, workflow_run_id, step_id: the receiver, stored in the receipt.
          */
         ContextRequest: {
             budget_tokens?: number | null;
@@ -1900,9 +1951,9 @@ export interface components {
          *         sources: where the two come from, in that order.
          *         open_days: since the contradiction was found until now, or until it was resolved.
          *         ages_days: of the two memories now.
-         *         resolved: it was decided, or dismissed.
-         *         dismissed: somebody said that it is none; it is not raised again.
-         *         moot: still open, and one of the two was replaced or retracted meanwhile.
+         *         resolved: it was decided or dismissed.
+         *         dismissed: it was marked as no contradiction; it is not raised again.
+         *         moot: it is open, and one side was replaced or retracted meanwhile.
          */
         Contradiction: {
             ages_days: [
@@ -1924,12 +1975,12 @@ export interface components {
                 components["schemas"]["StoredSource"]
             ];
         };
-        /** @description One page; ``next_after`` is what to pass as ``after`` for the next, None at the end. */
+        /** @description A page; pass ``next_after`` as ``after`` for the next one, None at the end. */
         ContradictionPage: {
             items: components["schemas"]["Contradiction"][];
             next_after: string | null;
         };
-        /** @description A new text, and why; other fields default to the old memory's. */
+        /** @description A new text and the reason; other fields default to the old memory's. */
         Correction: {
             agent_id?: string | null;
             attributes?: {
@@ -1958,8 +2009,11 @@ export interface components {
             session_id?: string | null;
             source?: components["schemas"]["Source"];
             source_role?: string | null;
-            /** @default active */
-            status?: components["schemas"]["MemoryStatus"];
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status?: "active" | "superseded" | "retracted";
             summary?: string | null;
             /** @default [] */
             tags?: string[];
@@ -1973,12 +2027,12 @@ export interface components {
             proposal_id: string;
             reason: string;
         };
-        /** @description Something that the answer had to do without. ``code`` is stable, ``text`` is for people. */
+        /** @description A missing part of an answer. ``code`` is stable, ``text`` is for people. */
         Degraded: {
             code: string;
             text: string;
         };
-        /** @description In how many receipts that the reader may see a memory was handed out, and the last one. */
+        /** @description The number of visible receipts with a memory, and the last one. */
         DeliveryCount: {
             count: number;
             last_at: string | null;
@@ -1993,14 +2047,14 @@ export interface components {
          * @description The changes after ``since`` until ``until``, as far as the reader may see; newest first.
          *
          *     Attributes:
-         *         learnt: facts and reflections that were stored; turns are only counted, as ``said``.
-         *         replaced, retracted: what took their place, or why they went, says ``reason``.
-         *         restored: what is active again.
-         *         contradicted: contradictions that were found.
-         *         resolved, dismissed, reopened: what became of contradictions.
-         *         confidence: memories that were there before and are believed more now, or less.
-         *         counts: of each list by its name, whole, and of ``said``.
-         *         cut: whether a list is longer than what is shown.
+         *         learnt: stored facts and reflections; turns are only counted, as ``said``.
+         *         replaced, retracted: ended memories; ``reason`` names the successor or the reason.
+         *         restored: memories that are active again.
+         *         contradicted: new contradictions.
+         *         resolved, dismissed, reopened: decided and reopened contradictions.
+         *         confidence: memories with a changed confidence.
+         *         counts: the full number of each list by its name, and of ``said``.
+         *         cut: a list is longer than shown.
          */
         Diff: {
             confidence: components["schemas"]["ConfidenceChange"][];
@@ -2090,8 +2144,9 @@ export interface components {
             to_id: string;
         };
         /**
-         * @description ``from`` Updates ``to``: from is the newer. ``from`` CausedBy ``to``: to is the ground.
-         *     ``from`` PartOf ``to``: to is the whole. Contradicts and RelatedTo have no direction in meaning.
+         * @description The type of an edge. ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy
+         *     ``to``: ``to`` is the cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and
+         *     RelatedTo have no direction.
          * @enum {string}
          */
         EdgeType: "RelatedTo" | "Updates" | "Contradicts" | "CausedBy" | "PartOf";
@@ -2115,7 +2170,7 @@ export interface components {
             items: components["schemas"]["EntityInfo"][];
         };
         /**
-         * @description All about one entity, from memories that the reader may see.
+         * @description The profile of an entity, from memories that the reader may see.
          *
          *     Attributes:
          *         aliases: what else it is called, sorted: other spellings, names that were merged into it,
@@ -2196,8 +2251,11 @@ export interface components {
                 session_id: string;
                 source?: components["schemas"]["Source"];
                 source_role: string;
-                /** @default active */
-                status?: components["schemas"]["MemoryStatus"];
+                /**
+                 * @default active
+                 * @enum {string}
+                 */
+                status?: "active" | "superseded" | "retracted";
                 summary?: string | null;
                 /** @default [] */
                 tags?: string[];
@@ -2208,7 +2266,7 @@ export interface components {
             }[];
         };
         /**
-         * @description A turn of a conversation: always in a session, always said by someone.
+         * @description A turn of a conversation, with a session and a speaker.
          *
          *     Without a ``sequence`` it follows the last turn of its session.
          */
@@ -2242,8 +2300,11 @@ export interface components {
             session_id: string;
             source?: components["schemas"]["Source"];
             source_role: string;
-            /** @default active */
-            status?: components["schemas"]["MemoryStatus"];
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status?: "active" | "superseded" | "retracted";
             summary?: string | null;
             /** @default [] */
             tags?: string[];
@@ -2256,7 +2317,7 @@ export interface components {
          * @description The preview of a dry run; none of its texts are in the report of an erasure.
          *
          *     Attributes:
-         *         note: that nothing was erased, and what erases it.
+         *         note: that nothing was erased, and how to erase it.
          *         begins: of memories that go and that stay the beginning of the text, of so many of each.
          *         derived_ids: those that go for being derived alone.
          *         similar: names of other entities that share a word with the one that is named.
@@ -2276,11 +2337,11 @@ export interface components {
             waiting?: string[];
         };
         /**
-         * @description The report of an erasure: ids, numbers and digests, nothing of what was erased.
+         * @description The report of an erasure: ids, numbers and digests, without erased texts.
          *
          *     Attributes:
-         *         erasure_id: under which the journal tells of it.
-         *         kind, target: what was named; of an entity its id.
+         *         erasure_id: its id in the journal.
+         *         kind, target: the named target; for an entity its id.
          *         memory_ids: the erased ones, those derived from them alone included.
          *         derived: how many of them are there for being derived from others alone.
          *         entities: how many entities were named nowhere else, and are gone.
@@ -2290,11 +2351,13 @@ export interface components {
          *             audit. Reports of earlier versions do not list them.
          *         rows: how many values of each table were redacted or removed.
          *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
-         *             that would be.
+         *             that would be. On a server an earlier state is a schema, and stands among them.
          *         preview: of a dry run alone.
          *         outside: sources that lie elsewhere, which memgraph does not touch.
          *         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-         *             whether the database had to be written anew for it.
+         *             whether the database was written anew for it.
+         *         server: what the server of the database keeps that memgraph cannot remove; None: it is a
+         *             file, and the scan has seen all of it.
          *         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
          */
         ErasureReport: {
@@ -2335,6 +2398,7 @@ export interface components {
              *       "places": [],
              *       "shared": 0,
              *       "strings": 0,
+             *       "tables": 0,
              *       "too_short": 0,
              *       "unread": []
              *     }
@@ -2343,6 +2407,7 @@ export interface components {
             rows?: {
                 [key: string]: number;
             };
+            server?: components["schemas"]["ServerTraces"] | null;
             signature?: components["schemas"]["Signature"] | null;
             /** Format: date-time */
             started_at: string;
@@ -2363,7 +2428,7 @@ export interface components {
          *
          *     Attributes:
          *         reason: journalled; it repeats nothing of the text.
-         *         dry_run: only tell what would go; nothing is written.
+         *         dry_run: only report what would be erased.
          */
         ErasureRequest: {
             /** @default true */
@@ -2382,12 +2447,12 @@ export interface components {
             value: string;
         };
         /**
-         * @description By what memories are named that are to be erased.
+         * @description The kind of name of the memories to erase.
          * @enum {string}
          */
         ErasureTargetKind: "memory" | "entity" | "session" | "path" | "conversation" | "run" | "content";
         /**
-         * @description Everything that stood behind a memory or a run, as far as the reader may see it.
+         * @description The evidence of a memory or a run, as far as the reader may see it.
          *
          *     Attributes:
          *         memory_id, workflow_run_id: what was asked about; one of them.
@@ -2455,9 +2520,8 @@ export interface components {
         /**
          * @description One fact of a session.
          *
-         *     ``memory_id``: of the memory that holds it; None: it would be a new one, or on a later page
-         *     strengthen that. ``evidence``: ids of
-         *     the turns that it rests on.
+         *     ``memory_id``: of the memory with this fact; None: it would be a new one, or strengthen a new
+         *     one. ``evidence``: ids of its turns.
          */
         FactNote: {
             content: string;
@@ -2517,7 +2581,7 @@ export interface components {
          * @description A memory that counts, and the other one where it takes two.
          *
          *     Attributes:
-         *         text: the beginning of what the first one says, on one line.
+         *         text: the beginning of the first text, on one line.
          */
         HealthExample: {
             memory_ids: string[];
@@ -2527,9 +2591,9 @@ export interface components {
          * @description One rate.
          *
          *     Attributes:
-         *         count, of: how many memories count, of how many that were looked at.
-         *         sampled: only a part was looked at, chosen by key and so the same every time.
-         *         limit: the highest rate that passes; None: any does.
+         *         count, of: the number of matching memories, of the number examined.
+         *         sampled: only a part was examined, chosen by key and so the same every time.
+         *         limit: the highest rate that passes; None: no limit.
          *         failed: the rate is above the limit.
          */
         HealthMeasure: {
@@ -2549,11 +2613,11 @@ export interface components {
          */
         HealthMetric: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded" | "echo";
         /**
-         * @description The life of one memory: its statuses and its values, each the first one first.
+         * @description The history of one memory: its statuses and its values, oldest first.
          *
          *     Attributes:
-         *         at: when it was read: what has no end held until then.
-         *         decay_exponent: of the decay of confidence here; see ``policy.decay``.
+         *         at: the time of reading, until which open periods last.
+         *         decay_exponent: of the decay of confidence; see ``rules.decay``.
          */
         History: {
             /** Format: date-time */
@@ -2592,11 +2656,11 @@ export interface components {
          * @description The influence of a memory, as far as the reader may see it.
          *
          *     Attributes:
-         *         recalls: how many receipts name it, of the newest that are looked at.
-         *         receipts: their ids, the newest first; none are named to who may not audit.
-         *         runs, conversations: for which it was handed out, sorted; nor are these.
-         *         derived: how many memories stand on it, directly or not.
-         *         cut: there is more than is counted or listed.
+         *         recalls: the number of receipts with it, of the newest that are examined.
+         *         receipts: their ids, newest first; empty without the permission to audit.
+         *         runs, conversations: its receivers, sorted; empty without the permission to audit.
+         *         derived: the number of memories that depend on it, directly or not.
+         *         cut: there are more than are counted or listed.
          */
         Influence: {
             conversations: string[];
@@ -2629,14 +2693,14 @@ export interface components {
             status: "waiting" | "processed" | "rejected" | "held";
         };
         /**
-         * @description A ground that no longer holds, and the way down to it.
+         * @description Refuted evidence, and the path to it.
          *
          *     Attributes:
-         *         ground: the memory that was replaced or taken back.
-         *         path: from the memory that stands on it, step by step; the last one's ground is ``ground``.
+         *         ground: the memory that was replaced or retracted.
+         *         path: from the dependent memory step by step to ``ground``.
          *         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-         *         ended_at, actor, reason: of that; where it was taken back since, and is back, of that still.
-         *         replaced_by: ids of visible memories that took its place, sorted.
+         *         ended_at, actor, reason: of its end, also if it was retracted and restored since.
+         *         replaced_by: ids of visible memories that replaced it, sorted.
          */
         InvalidPremise: {
             actor: string;
@@ -2671,7 +2735,7 @@ export interface components {
             schedule: string;
             timezone: string;
         };
-        /** @description The result of a run or of a rehearsal; the other is None. */
+        /** @description The result of a run or of a dry run; the other is None. */
         JobResult: {
             runs?: components["schemas"]["JobRun"][] | null;
             sessions?: components["schemas"]["SessionReport"][] | null;
@@ -2715,7 +2779,7 @@ export interface components {
             seq: number;
             subject: string;
         };
-        /** @description An entry of the journal about a memory. Ids the reader may not see are blanked out. */
+        /** @description A journal entry about a memory, without ids that the reader may not see. */
         JournalNote: {
             action: string;
             actor: string;
@@ -2733,7 +2797,7 @@ export interface components {
             job: components["schemas"]["JobName"];
             state: components["schemas"]["JobState"];
         };
-        /** @description The reflection of a week that was saved last; None: there is none to be seen. */
+        /** @description The latest weekly reflection; None: none is visible. */
         LatestReflection: {
             memory: components["schemas"]["Memory"] | null;
         };
@@ -2788,7 +2852,8 @@ export interface components {
             session_id: string | null;
             source_id: string;
             source_role: string | null;
-            status: components["schemas"]["MemoryStatus"];
+            /** @enum {string} */
+            status: "active" | "superseded" | "retracted";
             summary: string;
             tags: string[];
             token_cost: number;
@@ -2826,8 +2891,11 @@ export interface components {
                 session_id?: string | null;
                 source?: components["schemas"]["Source"];
                 source_role?: string | null;
-                /** @default active */
-                status?: components["schemas"]["MemoryStatus"];
+                /**
+                 * @default active
+                 * @enum {string}
+                 */
+                status?: "active" | "superseded" | "retracted";
                 summary?: string | null;
                 /** @default [] */
                 tags?: string[];
@@ -2850,11 +2918,11 @@ export interface components {
             };
         };
         /**
-         * @description Something that happened to a memory.
+         * @description A change of a memory.
          *
          *     Attributes:
-         *         text: the beginning of what it says; empty once it was erased.
-         *         reason: ids that the reader may not see are blanked out.
+         *         text: the beginning of its text; empty if it was erased.
+         *         reason: without ids that the reader may not see.
          */
         MemoryEvent: {
             actor: string;
@@ -2866,7 +2934,7 @@ export interface components {
             text: string;
             type: components["schemas"]["MemoryType"];
         };
-        /** @description The id of what was stored, or of what was there already. */
+        /** @description The id of the stored memory, or of its duplicate. */
         MemoryId: {
             memory_id: string;
         };
@@ -2906,8 +2974,11 @@ export interface components {
             session_id?: string | null;
             source?: components["schemas"]["Source"];
             source_role?: string | null;
-            /** @default active */
-            status?: components["schemas"]["MemoryStatus"];
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status?: "active" | "superseded" | "retracted";
             summary?: string | null;
             /** @default [] */
             tags?: string[];
@@ -2926,14 +2997,20 @@ export interface components {
             items: components["schemas"]["Memory"][];
             next_cursor: string | null;
         };
-        /** @enum {string} */
-        MemoryStatus: "active" | "superseded" | "retracted";
+        /**
+         * @description The status of a memory.
+         *
+         *     ERASED is shown, listed and counted, and never stored: an erased memory is stored as retracted,
+         *     without its text.
+         * @enum {string}
+         */
+        MemoryStatus: "active" | "superseded" | "retracted" | "erased";
         /** @description A memory by its id and its summary. */
         MemorySummary: {
             memory_id: string;
             summary: string;
         };
-        /** @description A further source that said what a memory says, and when that was noted. */
+        /** @description A further source of a memory, with the time it was added. */
         MemorySupport: {
             /** Format: date-time */
             added_at: string;
@@ -2971,8 +3048,8 @@ export interface components {
          * @description A memory that was not erased.
          *
          *     Attributes:
-         *         why: ``other_grounds``: derived from what stays, too; ``other_sources``: another source
-         *             says it, too; ``says_it``: it says what was erased in the same words.
+         *         why: ``other_grounds``: it has evidence that stays; ``other_sources``: it has another
+         *             source; ``says_it``: it contains an erased text.
          */
         NotErasedMemory: {
             memory_id: string;
@@ -2996,7 +3073,7 @@ export interface components {
         OrchestratorList: {
             items: components["schemas"]["OrchestratorName"][];
         };
-        /** @description One of the orchestrators that the asker may ask for. */
+        /** @description An orchestrator that the caller may use. */
         OrchestratorName: {
             name: string;
         };
@@ -3006,11 +3083,11 @@ export interface components {
          *     Attributes:
          *         status: ``disabled``: its database cannot be used, or its memory is switched off.
          *             ``unknown``: it was not looked at yet.
-         *         codes: what disables it, or what work does not get done.
-         *         advice: what to do about it, in words.
+         *         codes: why it is disabled, or which work is not done.
+         *         advice: the remedy, in words.
          *         pending: memories that wait to be embedded.
-         *         oldest_pending_s: how long the first of them has waited, seconds.
-         *         looked_at: when this was found; its files have not changed since, or it waits for its turn.
+         *         oldest_pending_s: the waiting time of the oldest, seconds.
+         *         looked_at: the time of this state; its files have not changed since, or it is queued.
          */
         OrchestratorState: {
             advice?: string | null;
@@ -3026,7 +3103,7 @@ export interface components {
             status: "ready" | "degraded" | "disabled" | "unknown";
         };
         /**
-         * @description All that is stored, whoever may see it, and whether the memory works.
+         * @description The counts of the whole store, and the health of the memory.
          *
          *     ``stats``: as ``orc.maintenance.stats`` counts it; None where the database cannot be read.
          */
@@ -3081,14 +3158,14 @@ export interface components {
          * @description An item of a context and why it is there.
          *
          *     Attributes:
-         *         text: what is rendered.
-         *         shortened: parts of the text were left out, `` … `` in their place. It is no reason of its
-         *             own here; in a receipt it stands among the reasons.
+         *         text: the rendered text.
+         *         shortened: parts of the text were replaced by `` … ``; a receipt lists this among the
+         *             reasons.
          *         token_cost: of its rendered line.
          *         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
-         *         citation: where it came from, in one line; of a file its whole path, of which the rendered
-         *             line has the name alone.
-         *         at: when it happened, else when it was stored.
+         *         citation: its source in one line; for a file the whole path, of which the rendered line
+         *             has the name alone.
+         *         at: the time of the event, or else of storing.
          *         confidence: after decay, 0..1.
          */
         PackedItem: {
@@ -3107,12 +3184,12 @@ export interface components {
             type: components["schemas"]["MemoryType"];
         };
         /**
-         * @description Something that happened to a contradiction.
+         * @description A change of a contradiction.
          *
          *     Attributes:
-         *         first_id, second_id: the older edge end and the newer one, as the edge has them.
-         *         winner_id: for whom it was decided; None: it was not, or a side of it is hidden.
-         *         actor: None where the journal tells nobody.
+         *         first_id, second_id: the older and the newer end of the edge.
+         *         winner_id: the winner; None: it was not decided, or a side is hidden.
+         *         actor: None if the journal has none.
          */
         PairEvent: {
             actor: string | null;
@@ -3126,7 +3203,7 @@ export interface components {
             second_text: string;
             winner_id?: string | null;
         };
-        /** @description ``memory_id`` stands on ``ground_id``. ``edge_type`` None: it was derived from it. */
+        /** @description ``memory_id`` depends on ``ground_id``. ``edge_type`` None: it was derived from it. */
         PremiseStep: {
             edge_id: string | null;
             edge_type: components["schemas"]["EdgeType"] | null;
@@ -3181,7 +3258,7 @@ export interface components {
             reason: string;
         };
         /**
-         * @description A run or a conversation that was given one of the memories.
+         * @description A run or a conversation that received one of the memories.
          *
          *     Attributes:
          *         name: the id of the run or the conversation.
@@ -3204,18 +3281,17 @@ export interface components {
             reason: string;
         };
         /**
-         * @description One recalled memory and why it stands where it stands.
+         * @description A recalled memory with its score and rank in each leg.
          *
          *     Attributes:
          *         score: the fused score times every modifier; comparable within one bundle only.
          *         legs: the rank, from 1, in every leg that found it.
          *         modifiers: every factor by name, 1.0 where it changed nothing.
          *         effective_confidence: 0..1, the stored confidence after decay.
-         *         citation: where it came from, in one line.
+         *         citation: its source in one line.
          *         contradicted_by: ids of memories that contradict it, unresolved.
-         *         mark: what a prompt says of it: "contradicted by" or "replaced by" what, and its date.
-         *         brought_by: it did not earn its place: it is the other side of the open contradiction of
-         *             this memory, or replaced it.
+         *         mark: the mark for prompts: "contradicted by" or "replaced by" an id, and the date.
+         *         brought_by: the memory whose open contradiction or replacement brought it in.
          */
         RecallItem: {
             brought_by?: string | null;
@@ -3236,7 +3312,7 @@ export interface components {
             source: components["schemas"]["StoredSource"];
         };
         /**
-         * @description A question to the memory, and what may answer it.
+         * @description A recall: a query and filters.
          *
          *     A request without a query is for filters alone: it gives what they let through, the most
          *     important first. Filters of one field are alternatives, except ``tags``, which must all be
@@ -3245,24 +3321,24 @@ export interface components {
          *     Attributes:
          *         query: words or a sentence, in any language.
          *         top_n: 1..1,000 memories; None: the setting.
-         *         kinds, tags: what may answer; without both, reflections tagged ``weekly`` do not: what they
-         *             repeat does.
-         *         scopes, project_ids, session_scope_ids, agent_id, clearance: narrow what the reader may
-         *             see, never widen it; None keeps all that was granted.
-         *         session_id, exclude_session_id: the session in which something was said.
+         *         kinds, tags: of the memories to return; without both, reflections tagged ``weekly`` are
+         *             left out in favour of their sources.
+         *         scopes, project_ids, session_scope_ids, agent_id, clearance: narrow the view of the
+         *             reader, never widen it; None keeps everything granted.
+         *         session_id, exclude_session_id: the session of a turn.
          *         source_path: a file, or with a trailing ``/`` everything below a folder.
          *         event_after, event_before: memories whose event (or else creation) lies in
          *             [after, before); milliseconds or ISO 8601.
-         *         as_of: the memory as it was at that time: what was known then, judged then.
-         *         valid_at: what was true at that time, as far as is known now, or at ``as_of``: its event (or
-         *             else creation) lies before, its end after it. What was replaced since is there, what
-         *             lost a contradiction or was taken back is not.
-         *         min_relevance: 0..1; what has less to do with the query is left out, see
-         *             ``memgraph.retrieval.context.relevance``; None: nothing is for that.
+         *         as_of: the memory as it was at that time.
+         *         valid_at: memories valid at that time, as known now or at ``as_of``: the event (or else
+         *             creation) is before it, the end after it. Memories replaced since are included, those
+         *             that lost a contradiction or were retracted are not.
+         *         min_relevance: 0..1; less relevant memories are left out, see
+         *             ``memgraph.retrieval.context.relevance``; None: no minimum.
          *         include_superseded: show replaced memories beside what replaced them.
          *         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
-         *         for_conversation_id, for_workflow_run_id, for_step_id: for whom the answer is: kept in its
-         *             receipt, of no weight for what answers.
+         *         for_conversation_id, for_workflow_run_id, for_step_id: the receiver of the answer, stored
+         *             in its receipt, without influence on the answer.
          */
         RecallRequest: {
             agent_id?: string | null;
@@ -3298,33 +3374,33 @@ export interface components {
             valid_at?: string | number | null;
         };
         /**
-         * @description A receipt of what one reader was given. None: it does not apply or is not known.
+         * @description A receipt of a delivery to one reader. None: it does not apply or is not known.
          *
          *     Attributes:
          *         receipt_id: begins with ``rcl_``.
          *         at: milliseconds.
-         *         query: what was asked; empty where nothing was, or where only its digest is kept.
-         *         asked: the request as JSON values, for whom it was, and as ``degraded`` the codes of what
-         *             the answer had to do without: what a person may want to know later.
-         *         items: in the order in which they were handed out.
-         *         counts: whether the memories were asked for; who asks how it was then does not ask for
-         *             them. A bulletin does not count, and is a use all the same.
-         *         purpose: what it was for: ``recall``, ``bulletin``, ``get_context``, ``build_context``,
-         *             ``on_step`` and others.
-         *         actor: who asked.
-         *         conversation_id, workflow_run_id, step_id: for which of them it was.
+         *         query: the query; empty if there was none, or if only its digest is stored.
+         *         asked: the request as JSON values, its receiver, and the codes of missing parts as
+         *             ``degraded``.
+         *         items: in the order of delivery.
+         *         counts: whether it counts as an access; a request about the past does not. A bulletin does
+         *             not count, and is a use all the same.
+         *         purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
+         *             another.
+         *         actor: the caller.
+         *         conversation_id, workflow_run_id, step_id: the receiver.
          *         query_sha256: of the query, 64 hexadecimal digits.
-         *         change_seq: the last journal entry that the answer could know of.
-         *         viewer: what the asker could see: the fields of ``policy.scope.Viewer``. Ids that a reader
-         *             of the receipt was not granted are left out.
+         *         change_seq: the last journal entry that was visible to the answer.
+         *         viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
+         *             reader of the receipt was not granted.
          *         settings_sha256: of the settings that an answer depends on.
-         *         left_out: how many were met and not handed out, by reason: ``scope`` and ``clearance`` (the
-         *             asker might not see them; of the newest that hold the words of the query), ``status``
-         *             (superseded), ``budget`` (tokens) and ``top_n``. A reader is told of those that it may
-         *             see itself; None: not counted, or the asker saw more than the reader does.
-         *         sha256: of the bytes handed out: of a text as UTF-8, of a bundle as ``bundle_bytes``.
-         *         same_as: the receipt that has the items, where the very same was handed out before.
-         *         bulletin_id: the bulletin that was handed out.
+         *         left_out: the number of matches that were not delivered, by reason: ``scope`` and
+         *             ``clearance`` (hidden from the caller; of the newest with the words of the query),
+         *             ``status`` (superseded), ``budget`` (tokens) and ``top_n``. A reader gets the numbers
+         *             of memories that it may see; None: not counted, or the caller saw more than the reader.
+         *         sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
+         *         same_as: the receipt with the items, if the same bytes were delivered before.
+         *         bulletin_id: the delivered bulletin.
          */
         Receipt: {
             actor?: string | null;
@@ -3356,13 +3432,13 @@ export interface components {
             workflow_run_id?: string | null;
         };
         /**
-         * @description One memory that was handed out. ``legs`` and ``modifiers`` are those of ``RecallItem``,
-         *     ``reasons`` those of ``PackedItem`` and ``shortened``; of a recall ``beside:<memory id>`` alone,
-         *     where it was brought in beside another (``RecallItem.brought_by``).
+         * @description A delivered memory. ``legs`` and ``modifiers`` are those of ``RecallItem``, ``reasons`` those
+         *     of ``PackedItem`` and ``shortened``; in a recall ``beside:<memory id>`` alone, for a memory
+         *     brought in beside another (``RecallItem.brought_by``).
          *
          *     Attributes:
-         *         access_count, last_accessed_at: how often and when last, in milliseconds, it had been asked
-         *             for, as far as the answer could know; None and None: that is not kept.
+         *         access_count, last_accessed_at: the accesses before, with the last one in milliseconds, as
+         *             far as they were visible to the answer; None and None: not stored.
          */
         ReceiptItem: {
             access_count?: number | null;
@@ -3378,7 +3454,7 @@ export interface components {
             reasons?: string[];
             score: number;
         };
-        /** @description Receipts, newest first. ``cut``: there are more, or older ones that were not looked at. */
+        /** @description Receipts, newest first. ``cut``: there are more, or older ones were not scanned. */
         ReceiptList: {
             cut: boolean;
             receipts: components["schemas"]["Receipt"][];
@@ -3406,6 +3482,28 @@ export interface components {
             step_id: string | null;
             workflow_run_id: string | null;
         };
+        /**
+         * @description A receipt whose memories may be behind an answer.
+         *
+         *     Attributes:
+         *         share: 0..1, of the whole answer, as of ``SentenceSupport``.
+         *         sentences: places of the sentences that its memories hold at least half of, from 0.
+         *         memory_ids: its memories that hold them.
+         *         query: the question, where the operator keeps it; else empty.
+         */
+        ReceiptSupport: {
+            actor: string | null;
+            /** Format: date-time */
+            at: string;
+            conversation_id: string | null;
+            memory_ids: string[];
+            purpose: string | null;
+            query: string;
+            receipt_id: string;
+            sentences: number[];
+            share: number;
+            workflow_run_id: string | null;
+        };
         /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
         RedactedEntry: {
             details: string;
@@ -3413,7 +3511,7 @@ export interface components {
             seq: number;
         };
         /**
-         * @description A memory that has its place back: nothing but ``by`` had replaced it, or won.
+         * @description A memory that is active again: only ``by`` had replaced it, or won against it.
          *
          *     That goes now, or is retracted already and was itself replaced by nothing but what goes.
          */
@@ -3455,7 +3553,7 @@ export interface components {
             reflection: components["schemas"]["Memory"] | null;
         };
         /**
-         * @description The outcome of a write, and what the memory repeats, updates or contradicts.
+         * @description The outcome of a write, and the memories that it repeats, updates or contradicts.
          *
          *     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
          *     nothing was compared, or the key may not read.
@@ -3477,15 +3575,15 @@ export interface components {
             updates?: string[] | null;
         };
         /**
-         * @description A request that was asked once more, as of the moment when it was asked first.
+         * @description The replay of a request, as of its first time.
          *
          *     Attributes:
          *         same: whether it gives the same memories in the same order.
-         *         same_digest: whether it gives the same bytes; None: they cannot be told.
-         *         differences: memories that came, went or stand elsewhere, in the order of the receipt and
-         *             then of the replay.
-         *         because: codes of what else differs, see ``WHY``.
-         *         cut: not all entries of the journal were looked at.
+         *         same_digest: whether it gives the same bytes; None: unknown.
+         *         differences: memories that came, went or moved, in the order of the receipt and then of
+         *             the replay.
+         *         because: codes of other differences, see ``WHY``.
+         *         cut: not all entries of the journal were examined.
          */
         Replay: {
             /** Format: date-time */
@@ -3507,13 +3605,14 @@ export interface components {
          * @description The result of scanning the orchestrator's folder for the erased strings.
          *
          *     Attributes:
-         *         strings: how many strings were looked for; ``too_short`` say nothing of whose they are
-         *             (short phrases, plain words, dates), ``shared`` stand in memories or ids that stay.
-         *         bytes: how many were read, in so many ``files``.
-         *         hits: how many strings were found; 0 is the proof.
-         *         places: the files in which, relative to the folder; ``unread``: those that could not be.
-         *         other_case: files, but databases, that say a long phrase (20 characters, or three words) in
-         *             capitals or otherwise. They are not overwritten: whether it is the same, a person tells.
+         *         strings: the number of searched strings, without ``too_short`` ones (short phrases, plain
+         *             words, dates) and ``shared`` ones, which occur in memories or ids that stay.
+         *         bytes: the number of bytes read, in ``files`` files and ``tables`` of a server.
+         *         hits: the number of strings that were found; 0 is the proof.
+         *         places: the files with hits, relative to the folder, and tables with their schema;
+         *             ``unread``: unreadable files.
+         *         other_case: files, except databases, with a long phrase (20 characters, or three words) in
+         *             another case. They are not overwritten: a person has to decide.
          */
         Residue: {
             /** @default 0 */
@@ -3531,6 +3630,8 @@ export interface components {
             /** @default 0 */
             strings?: number;
             /** @default 0 */
+            tables?: number;
+            /** @default 0 */
             too_short?: number;
             /** @default [] */
             unread?: string[];
@@ -3539,20 +3640,21 @@ export interface components {
             reason: string;
             winner: string;
         };
-        /** @description A memory that is back: ``active``, or ``superseded`` by what still stands. */
+        /** @description A restored memory: ``active``, or ``superseded`` by an active one. */
         RestoredMemory: {
             memory_id: string;
-            status: components["schemas"]["MemoryStatus"];
+            /** @enum {string} */
+            status: "active" | "superseded" | "retracted";
             summary: string;
         };
-        /** @description A memory that stays: further sources say it (``supported``), or grounds are left to it. */
+        /** @description A memory that stays, with further sources (``supported``) or other evidence (``grounds``). */
         RetainedMemory: {
             /** @enum {string} */
             because: "supported" | "grounds";
             memory_id: string;
             summary: string;
         };
-        /** @description A memory that goes: the source gave it, or it was ``derived`` from such ones alone. */
+        /** @description A retracted memory: ``given`` by the source, or ``derived`` from such memories alone. */
         RetractedMemory: {
             /** @enum {string} */
             because: "given" | "derived";
@@ -3581,17 +3683,45 @@ export interface components {
         /** @enum {string} */
         Scope: "session" | "project" | "global";
         /**
-         * @description Ordered from open to closed; a reader sees what is at or below its clearance.
+         * @description The sensitivity of a memory, from open to closed; a reader sees up to its clearance.
          * @enum {string}
          */
         Sensitivity: "Public" | "Internal" | "Confidential" | "Restricted";
+        /**
+         * @description A sentence of an answer, and what was handed out that says the same.
+         *
+         *     Attributes:
+         *         share: 0..1, of the sentence's words, weighed by how rare they are, that are in the best of
+         *             the memories.
+         *         memory_ids: memories that hold at least half of it, the best first; none: nothing that was
+         *             handed out says this.
+         */
+        SentenceSupport: {
+            memory_ids: string[];
+            share: number;
+            text: string;
+        };
+        /**
+         * @description Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
+         *
+         *     Attributes:
+         *         wal_until: the position of the write-ahead log when the tables were clean: what lies before
+         *             it may hold them, on the server, in archives and in backups, until it is removed there.
+         *         archived: whether the server archives its log.
+         *         replicas: how many replicas and other readers of the log are connected or have a slot.
+         */
+        ServerTraces: {
+            archived: boolean;
+            replicas: number;
+            wal_until: string;
+        };
         /**
          * @description The readiness of the service.
          *
          *     Attributes:
          *         status: ``unusable``: the root is gone or cannot be written, and nothing works.
          *         disk_free_bytes: where the databases lie.
-         *         orchestrators: told to those who may know of all of them, sorted by name.
+         *         orchestrators: sorted by name; only for callers who may see all of them.
          */
         ServiceReadiness: {
             disk_free_bytes?: number | null;
@@ -3599,7 +3729,7 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "unusable";
         };
-        /** @description ``ended``: whether the session was open until now. */
+        /** @description The result of ending a session; ``ended``: it was open until now. */
         SessionEnded: {
             ended: boolean;
         };
@@ -3636,9 +3766,9 @@ export interface components {
          *
          *     Attributes:
          *         state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
-         *             ``pending``: some are left for a later run, and ``reason`` says why.
-         *         extractor: who proposed the facts.
-         *         echoes: sentences that the memory itself had handed out, and that were left out.
+         *             ``pending``: some remain for a later run, see ``reason``.
+         *         extractor: the proposer of the facts.
+         *         echoes: sentences that were left out because the memory had delivered them.
          *         resolved: edges of contradictions that were decided.
          *         compared: pairs of statements that were compared.
          *         calls, tokens: of a language model.
@@ -3674,11 +3804,6 @@ export interface components {
             /** @default 0 */
             turns?: number;
         };
-        /**
-         * @description A status as it is shown, listed and counted; what is erased is stored as retracted.
-         * @enum {string}
-         */
-        ShownStatus: "active" | "superseded" | "retracted" | "erased";
         /** @description An Ed25519 signature over the report without this field; both in hexadecimal digits. */
         Signature: {
             /**
@@ -3708,14 +3833,14 @@ export interface components {
             reason: string;
         };
         /**
-         * @description A source, as far as the reader sees what came from it.
+         * @description A source, as far as the reader sees its memories.
          *
          *     Attributes:
-         *         memories: how many came from it; ``active`` and ``retracted`` ones are among them.
+         *         memories: the number of its memories, including ``active`` and ``retracted`` ones.
          *         first_at, last_at: when the first and the last was stored, milliseconds since 1970.
-         *         tier: that in which it is now; ``told``: an operator named it, or a folder above it.
-         *         inherited: that was said of something else, from which the same came: of a folder or a file.
-         *         limit: how many memories it may hold; None: any number.
+         *         tier: its tier now; ``told``: an operator assigned it.
+         *         inherited: it was assigned to another source of the same memories: a folder or a file.
+         *         limit: the maximum number of its memories; None: no limit.
          */
         SourceInfo: {
             active: number;
@@ -3770,7 +3895,7 @@ export interface components {
             turns: components["schemas"]["SourceTurn"][];
         };
         /**
-         * @description By what a source is named: a file or a folder, a conversation, a run, exact bytes.
+         * @description The kind of a source's name: a path, a conversation, a run, or a content's digest.
          * @enum {string}
          */
         SourceName: "path" | "conversation" | "run" | "content";
@@ -3786,15 +3911,15 @@ export interface components {
         /**
          * @description The result of restoring a source, or its preview.
          *
-         *     Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
-         *     may not see; the numbers are whole.
+         *     Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
+         *     actor may not see; the numbers count all.
          *
          *     Attributes:
          *         dry_run: nothing was changed.
-         *         restored: how many are back.
-         *         replaced: how many had their place back meanwhile, and are replaced again.
-         *         counted: for how many that stayed the source counts again.
-         *         left_open: how many contradictions stay open that were decided for what is back.
+         *         restored: the number of restored memories.
+         *         replaced: the number of memories that had been reinstated, and are replaced again.
+         *         counted: the number of kept memories for which the source counts again.
+         *         left_open: the number of open contradictions that were decided for restored memories.
          *         cut: a list is not whole.
          */
         SourceRestoration: {
@@ -3820,13 +3945,13 @@ export interface components {
         /**
          * @description The result of retracting a source, or its preview.
          *
-         *     Each list is told up to ``MAX_TOLD``, the oldest memories first, and never names what the actor
-         *     may not see; the numbers are whole.
+         *     Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
+         *     actor may not see; the numbers count all.
          *
          *     Attributes:
          *         dry_run: nothing was changed.
-         *         given, derived, kept, weakened, reinstated: how many of each there are.
-         *         reopened: how many contradictions are open again that were decided for what goes.
+         *         given, derived, kept, weakened, reinstated: the number of each.
+         *         reopened: the number of contradictions that were decided for retracted memories.
          *         cut: a list is not whole.
          */
         SourceRetraction: {
@@ -3887,18 +4012,19 @@ export interface components {
             names: string[];
             reason: string;
         };
-        /** @description An active memory that stands on a ground that no longer holds: the one that ended last. */
+        /** @description An active memory with refuted evidence, the one that ended last. */
         StaleMemory: {
             memory: components["schemas"]["Memory"];
             premise: components["schemas"]["InvalidPremise"];
         };
         /**
-         * @description By when the grounds ended, the newest first; what is back from being taken back, by that.
+         * @description Stale memories by the end of their evidence, newest first; restored evidence by its first
+         *     end.
          *
          *     Attributes:
-         *         next_after: what to pass as ``after`` for the next page; None at the end. A page may be
-         *             shorter than was asked for and go on: so many endings are looked at, and no more.
-         *         cut_reasons: ``max_rows``: more stands on a ground than is read.
+         *         next_after: pass it as ``after`` for the next page; None at the end. A page may be shorter
+         *             than its limit and not the last: a limited number of endings is examined.
+         *         cut_reasons: ``max_rows``: a memory has more dependents than are read.
          */
         StalePage: {
             cut: boolean;
@@ -3906,17 +4032,18 @@ export interface components {
             items: components["schemas"]["StaleMemory"][];
             next_after: string | null;
         };
-        /** @description One status that a memory had: ``until`` None means that it still holds. */
+        /** @description A period of a memory's status; ``until`` None: it lasts. */
         StatusPeriod: {
             actor: string;
             reason: string | null;
             /** Format: date-time */
             since: string;
-            status: components["schemas"]["MemoryStatus"];
+            /** @enum {string} */
+            status: "active" | "superseded" | "retracted";
             until: string | null;
         };
         /**
-         * @description All rates of what one reader sees.
+         * @description All rates of the memories that one reader sees.
          *
          *     Attributes:
          *         memories: active ones that are no raw turns; most rates are shares of them.
@@ -3930,7 +4057,7 @@ export interface components {
             ok: boolean;
             orchestrator: string;
         };
-        /** @description A bulletin as it was handed out. ``memory_ids``: those that it cites, in its order. */
+        /** @description A delivered bulletin. ``memory_ids``: the cited memories, in its order. */
         StoredBulletin: {
             body: string;
             bulletin_id: string;
@@ -3959,11 +4086,11 @@ export interface components {
          *
          *     Attributes:
          *         seeds: the ids that were asked for and are visible.
-         *         missing: those that are not there or not visible to the reader; the two are not told apart.
+         *         missing: requested ids that do not exist or are not visible to the reader.
          *         nodes: by distance, nearest first.
-         *         edges: every edge of the asked types between two of ``nodes``.
-         *         derivations: of one of ``nodes`` from another one; they are no edges and not followed, and
-         *             none are given where types of edges were asked for.
+         *         edges: every edge of the requested types between two of ``nodes``.
+         *         derivations: of one of ``nodes`` from another one; they are not followed, and left out if
+         *             types of edges were requested.
          *         sources: of all nodes, each once.
          *         distances: hops from the nearest seed, by memory id.
          *         cut: whether a bound left something out.
@@ -3984,12 +4111,12 @@ export interface components {
             sources: components["schemas"]["StoredSource"][];
         };
         /**
-         * @description A suggestion for a contradiction; a person decides it.
+         * @description A suggestion for a contradiction, which a person decides.
          *
          *     Attributes:
-         *         winner_id: None: the evidence does not tell, or neither side can win.
-         *         confidence: 0.5..1, that the side with more evidence holds.
-         *         reasons: the weightiest first, those against the winner among them.
+         *         winner_id: None: the evidence is undecided, or neither side can win.
+         *         confidence: 0.5..1, that the side with more evidence is true.
+         *         reasons: the weightiest first, including those against the winner.
          */
         Suggestion: {
             confidence: number;
@@ -3997,20 +4124,20 @@ export interface components {
             winner_id: string | null;
         };
         /**
-         * @description Why one side is more likely to hold.
+         * @description A reason why one side is more likely to be true.
          *
          *     Attributes:
          *         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
          *             ``higher_confidence`` or ``newer``.
-         *         favours: the id of the memory it speaks for.
-         *         weight: of the evidence, natural log of the odds, above 0.
+         *         favours: the id of the favoured memory.
+         *         weight: the natural logarithm of the odds, above 0.
          */
         SuggestionReason: {
             code: string;
             favours: string;
             weight: number;
         };
-        /** @description The task at hand. ``metadata["project_id"]`` counts where ``project_id`` is None. */
+        /** @description The current task. ``metadata["project_id"]`` is used if ``project_id`` is None. */
         Task: {
             metadata?: {
                 [key: string]: unknown;
@@ -4059,38 +4186,37 @@ export interface components {
             /** @default 0.4 */
             task?: number;
         };
-        /** @description The use of a tier: ``share_tokens`` is its share before what others left was handed on. */
+        /** @description The use of a tier: ``share_tokens`` is its share before unused shares were redistributed. */
         TierUse: {
             chosen: number;
             offered: number;
             share_tokens: number;
             spent: number;
         };
-        /** @description An entry of the journal that stands for an erased memory. */
+        /** @description The journal entry of an erased memory. */
         Tombstone: {
             hash: string;
             memory_id: string;
             seq: number;
         };
         /**
-         * @description Everything that tells where a memory comes from and what became of it.
+         * @description The origin of a memory, and everything that happened to it.
          *
          *     Attributes:
-         *         supports: further sources, the first one first; ``independent_sources`` counts those that
-         *             are neither the same conversation, file, run nor speaker, nor a copy, the memory's own
-         *             among them.
-         *         status_history: the first one first.
+         *         supports: further sources, oldest first; ``independent_sources`` counts the sources that
+         *             share no conversation, file, run or speaker and are no copies, including its own.
+         *         status_history: oldest first.
          *         edges_out, edges_in: strongest first.
-         *         grounds: what it was derived from, is caused by or is part of, and their grounds in turn.
-         *         dependents: the same the other way: what was derived from it, and so on.
-         *         replaced: what it Updates, and what that did in turn.
-         *         replaced_by: what Updates it, and what updates that.
-         *         stale_grounds: ids among ``grounds`` that were replaced or taken back; one that was
-         *             evicted, that decayed, or whose task was closed refutes nothing and is not among them.
-         *         stale_dependents: ids of active ``dependents`` with such a ground, or the memory itself, on
-         *             the way to them: what now stands on a replaced ground. What took the place of the
-         *             ground is not among them.
-         *         memories, sources: of every id above but the journal's, each once.
+         *         grounds: its evidence: the memories that it was derived from, is caused by or is part of,
+         *             and their evidence in turn.
+         *         dependents: the reverse: the memories that depend on it, directly or not.
+         *         replaced: the memories that it replaced, directly or not.
+         *         replaced_by: the memories that replaced it, directly or not.
+         *         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
+         *             decay or the end of a task.
+         *         stale_dependents: ids of active ``dependents`` that depend on stale evidence or on this
+         *             memory if it is stale, without those that replaced it.
+         *         memories, sources: of every id above except the journal's, each once.
          *         cut_reasons: of ``depth``, ``max_links``, ``max_edges``, ``max_journal``, sorted.
          */
         Trace: {
@@ -4116,7 +4242,7 @@ export interface components {
             supports: components["schemas"]["MemorySupport"][];
         };
         /**
-         * @description The trust in a source. A lower one replaces nothing that a higher one said.
+         * @description The trust in a source. Statements of a lower tier replace none of a higher tier.
          * @enum {string}
          */
         TrustTier: "low" | "standard" | "high";
@@ -4126,8 +4252,7 @@ export interface components {
          *     Attributes:
          *         name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
          *             of a content, as ``kind`` says.
-         *         max_memories: how many it may hold; 0: nothing more; None: what the settings say of its
-         *             tier.
+         *         max_memories: its limit; 0: no further ones; None: the limit of its tier in the settings.
          *         set_at: milliseconds since 1970.
          */
         TrustedSource: {
@@ -4140,12 +4265,12 @@ export interface components {
             set_at: string;
             tier: components["schemas"]["TrustTier"];
         };
-        /** @description All that operators said, by kind and name. */
+        /** @description The trust assigned by operators, by kind and name. */
         TrustedSources: {
             items: components["schemas"]["TrustedSource"][];
         };
         /**
-         * @description A file that was taken into the drop zone, or whose content was taken before.
+         * @description An uploaded file in the drop zone, or whose content is known already.
          *
          *     Attributes:
          *         sha256: of its bytes; under it the status is found.
@@ -4169,7 +4294,7 @@ export interface components {
             valid_until: string | null;
         };
         /**
-         * @description A memory that stays, and for which the source counts no longer; what it gave it is lost.
+         * @description A memory that stays and loses the support of the source.
          *
          *     Attributes:
          *         confidence_before, confidence_after: 0..1.
@@ -5575,6 +5700,51 @@ export interface operations {
             };
         };
     };
+    explain_answer: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty one: none. */
+                project?: string[];
+                /** @description Only these sessions; an empty one: none. */
+                session?: string[];
+                /** @description Only this agent's and nobody's. */
+                agent?: string;
+                /** @description Nothing of a higher sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description Its name. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerGiven"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswerExplanation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     export: {
         parameters: {
             query?: {
@@ -5957,7 +6127,7 @@ export interface operations {
                 /** @description Of these kinds. */
                 kind?: components["schemas"]["MemoryKind"][];
                 /** @description Of these statuses. */
-                status?: components["schemas"]["ShownStatus"][];
+                status?: components["schemas"]["MemoryStatus"][];
                 /** @description With all these tags. */
                 tag?: string[];
                 /** @description Said in this session. */
@@ -5968,6 +6138,12 @@ export interface operations {
                 limit?: number;
                 /** @description As it was at that time. */
                 as_of?: string | number | null;
+                /** @description Stored at this time or later. */
+                since?: string | number | null;
+                /** @description Stored at this time or before. */
+                until?: string | number | null;
+                /** @description From this file, by its whole path. */
+                source_path?: string | null;
             };
             header?: never;
             path: {

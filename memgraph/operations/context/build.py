@@ -28,7 +28,7 @@ from memgraph.model.context import (
     TierShares,
 )
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace, ReplayMoment
-from memgraph.model.receipts import Receipt, ReceiptItem, did_without
+from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import Viewer
@@ -42,7 +42,7 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 
 def plan_of(
-    asked: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
+    request: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
 ) -> ContextPlan:
     """Return the plan from the request, else the profile, else the settings."""
     shares = TierShares.model_construct(
@@ -51,29 +51,29 @@ def plan_of(
         everywhere=settings.global_share,
     )
     return ContextPlan(
-        budget_tokens=_first(asked.budget_tokens, profile.budget_tokens, settings.budget_tokens),
-        shares=_first(asked.shares, profile.shares, shares),
-        head_tail=_first(asked.head_tail, profile.head_tail, settings.head_tail),
-        format=_first(asked.format, profile.format, BlockFormat(settings.format)),
-        max_items=asked.max_items,
+        budget_tokens=_first(request.budget_tokens, profile.budget_tokens, settings.budget_tokens),
+        shares=_first(request.shares, profile.shares, shares),
+        head_tail=_first(request.head_tail, profile.head_tail, settings.head_tail),
+        format=_first(request.format, profile.format, BlockFormat(settings.format)),
+        max_items=request.max_items,
         mark=mark,
-        query=asked.query,
+        query=request.query,
         min_relevance=settings.min_relevance,
     )
 
 
-def plan_from(asked: Mapping[str, Any], query: str) -> ContextPlan:
+def plan_from(fields: Mapping[str, Any], query: str) -> ContextPlan:
     """Return the plan of a context from its receipt."""
-    kept = asked["plan"]
+    plan = fields["plan"]
     return ContextPlan(
-        budget_tokens=asked["budget_tokens"],
-        shares=TierShares(**kept["shares"]),
-        head_tail=kept["head_tail"],
-        format=BlockFormat(asked["format"]),
-        max_items=kept["max_items"],
-        mark=kept["mark"],
+        budget_tokens=fields["budget_tokens"],
+        shares=TierShares(**plan["shares"]),
+        head_tail=plan["head_tail"],
+        format=BlockFormat(fields["format"]),
+        max_items=plan["max_items"],
+        mark=plan["mark"],
         query=query,
-        min_relevance=kept.get("min_relevance"),
+        min_relevance=plan.get("min_relevance"),
     )
 
 
@@ -81,10 +81,10 @@ def built(
     opened: OpenOrchestrator,
     viewer: Viewer,
     task: Task | None,
-    asked: ContextRequest,
+    context_request: ContextRequest,
     plan: ContextPlan,
     counter: TokenCounter,
-    told: Sequence[Degraded] = (),
+    notes: Sequence[Degraded] = (),
     *,
     then: ReplayMoment | None = None,
 ) -> tuple[ContextPackage, Receipt, ReceiptContext]:
@@ -92,26 +92,30 @@ def built(
 
     Args:
         viewer: sees nothing but what the context may hold.
-        told: notes on how the tokens were counted.
+        notes: notes on how the tokens were counted.
         then: rebuild it as it was at that moment; None: now.
     """
-    most = _candidates_of(plan)
-    wanted = GatherRequest(
+    limit = _candidates_of(plan)
+    gather_request = GatherRequest(
         task_id=None if task is None else task.task_id,
         project_id=None if task is None else task.project,
         shares=plan.shares,
-        most=most,
+        most=limit,
         exponent=opened.settings.memory.decay.exponent,
     )
-    request = _recall_request(asked, most, plan.min_relevance, None if then is None else then.at)
-    with reading(opened, viewer, request, then=then) as found:
-        candidates = gathered(found.snapshot, found.narrowing, wanted, found.items)
+    request = _recall_request(
+        context_request, limit, plan.min_relevance, None if then is None else then.at
+    )
+    with reading(opened, viewer, request, then=then) as in_snapshot:
+        candidates = gathered(
+            in_snapshot.snapshot, in_snapshot.narrowing, gather_request, in_snapshot.items
+        )
     context = assembled(candidates, plan, counter)
     # Built without validation: the values are our own.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
-        task_id=wanted.task_id,
-        at=found.narrowing.at,
+        task_id=gather_request.task_id,
+        at=in_snapshot.narrowing.at,
         items=context.items,
         text=context.text,
         format=plan.format,
@@ -123,17 +127,21 @@ def built(
         left_out_count=context.left_out_count,
         compression_ratio=context.compression_ratio,
         receipt_id=opened.ids.new(RECEIPT_PREFIX),
-        degraded=(*told, *found.degraded),
+        degraded=(*notes, *in_snapshot.degraded),
     )
-    recalled = {item.memory.memory_id: item for item in found.items}
-    receipt = _receipt(package, asked, wanted, context, recalled)
+    recalled = {item.memory.memory_id: item for item in in_snapshot.items}
+    receipt = _receipt(package, context_request, gather_request, context, recalled)
     receipt = replace(
         receipt,
-        asked={**receipt.asked, "plan": _laid_out(plan, asked)},
-        change_seq=found.account.change_seq,
-        left_out=_left_out(found.account, context),
+        asked={**receipt.asked, "plan": _laid_out(plan, context_request)},
+        change_seq=in_snapshot.account.change_seq,
+        left_out=_left_out(in_snapshot.account, context),
     )
-    return package, receipt, ReceiptContext(match=found.account.match, narrowing=found.narrowing)
+    return (
+        package,
+        receipt,
+        ReceiptContext(match=in_snapshot.account.match, narrowing=in_snapshot.narrowing),
+    )
 
 
 def _candidates_of(plan: ContextPlan) -> int:
@@ -142,16 +150,16 @@ def _candidates_of(plan: ContextPlan) -> int:
 
 
 def _recall_request(
-    asked: ContextRequest, most: int, floor: float | None, as_of: int | None
+    request: ContextRequest, limit: int, floor: float | None, as_of: int | None
 ) -> RecallRequest:
     # All of it was validated in the request for the context.
     return RecallRequest.model_construct(
-        query=asked.query,
-        top_n=most,
-        kinds=asked.kinds,
-        types=asked.types,
-        tags=asked.tags,
-        exclude_session_id=asked.exclude_session_id,
+        query=request.query,
+        top_n=limit,
+        kinds=request.kinds,
+        types=request.types,
+        tags=request.tags,
+        exclude_session_id=request.exclude_session_id,
         min_relevance=floor,
         as_of=as_of,
     )
@@ -159,8 +167,8 @@ def _recall_request(
 
 def _receipt(
     package: ContextPackage,
-    asked: ContextRequest,
-    wanted: GatherRequest,
+    context_request: ContextRequest,
+    gather_request: GatherRequest,
     context: AssembledContext,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
@@ -170,8 +178,8 @@ def _receipt(
     for_whom = {
         "purpose": PURPOSE,
         "context_package_id": package.context_package_id,
-        "task_id": wanted.task_id,
-        "project_id": wanted.project_id,
+        "task_id": gather_request.task_id,
+        "project_id": gather_request.project_id,
         "format": package.format.value,
         "budget_tokens": package.budget_tokens,
         "counter": package.counter,
@@ -179,19 +187,19 @@ def _receipt(
         # By number alone: ids would tell a reader of the receipt what its items do not.
         "left_out": dict(sorted(context.left_out_reasons.items())) or None,
     }
-    request = asked.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
+    request = context_request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
     return Receipt(
         receipt_id=package.receipt_id,
         at=package.at,
-        query=asked.query,
+        query=context_request.query,
         asked=request
         | {name: value for name, value in for_whom.items() if value is not None}
-        | did_without(package.degraded),
-        items=tuple(_receipt_item(each, recalled) for each in context.items),
+        | degraded_field(package.degraded),
+        items=tuple(_receipt_item(item, recalled) for item in context.items),
     )
 
 
-def _laid_out(plan: ContextPlan, asked: ContextRequest) -> dict[str, Any]:
+def _laid_out(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
     """Return the parts of a plan that only the receipt's plan field keeps."""
     return {
         "shares": plan.shares.model_dump(),
@@ -199,7 +207,7 @@ def _laid_out(plan: ContextPlan, asked: ContextRequest) -> dict[str, Any]:
         "max_items": plan.max_items,
         "mark": plan.mark,
         "min_relevance": plan.min_relevance,
-        "model": asked.model,
+        "model": request.model,
     }
 
 
@@ -220,4 +228,4 @@ def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> Rec
 
 
 def _first(*values: Any) -> Any:
-    return next(each for each in values if each is not None)
+    return next(value for value in values if value is not None)

@@ -85,31 +85,33 @@ class ContextBuilder(Handle):
             AccessDenied: the task or its project was not granted; it is logged and journalled.
             StorageError: the database cannot be read.
         """
-        asked = _asked(request, fields)
-        named = {"task_id": task} if isinstance(task, str) else task
-        working = None if named is None else value_of(Task, named)
+        checked_request = _asked(request, fields)
+        task_fields = {"task_id": task} if isinstance(task, str) else task
+        working = None if task_fields is None else value_of(Task, task_fields)
         with self._service.opened(self.name) as opened:
             self._require_granted(opened, working)
             settings = opened.settings.memory.context
-            plan = plan_of(asked, self.profile, settings, new_mark(opened.ids))
-            counter, told = self._counters.at_hand(asked.model or self.profile.model)
+            plan = plan_of(checked_request, self.profile, settings, new_mark(opened.ids))
+            counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
             viewer = self._viewer_of(working, plan.shares)
-            package, receipt, behind = built(opened, viewer, working, asked, plan, counter, told)
+            package, receipt, source_data = built(
+                opened, viewer, working, checked_request, plan, counter, notes
+            )
             changed = _in_other_words(package)
             texts = (changed,) if changed else ()
-            self._keep_receipt(opened, receipt, behind, viewer=viewer, texts=texts)
+            self._keep_receipt(opened, receipt, source_data, viewer=viewer, texts=texts)
         return package
 
     def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
         """Raise AccessDenied when the task or its project is not the viewer's."""
         if task is None:
             return
-        for tier, asked in ((Tier.TASK, task.task_id), (Tier.PROJECT, task.project)):
-            if asked is not None and asked not in self.viewer.scope_ids(tier.scope):
+        for tier, scope_id in ((Tier.TASK, task.task_id), (Tier.PROJECT, task.project)):
+            if scope_id is not None and scope_id not in self.viewer.scope_ids(tier.scope):
                 error = AccessDenied(
                     f"this {tier.value} is not open to the handle", field=tier.value
                 )
-                raise self._denied(opened, error, field=tier.value, asked=asked)
+                raise self._denied(opened, error, field=tier.value, asked=scope_id)
 
     def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:
         """Return a viewer of exactly the task, its project and the global tier, where they have a
@@ -130,18 +132,18 @@ class ContextBuilder(Handle):
         )
 
 
-def value_of(kind: type[ValueT], given: object) -> ValueT:
+def value_of(kind: type[ValueT], value: object) -> ValueT:
     """Return the value itself, or one built from its fields.
 
     Raises:
         InvalidInput: it is neither.
     """
-    if isinstance(given, kind):
-        return given
-    if isinstance(given, Mapping):
-        return validated(kind, dict(given))
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, Mapping):
+        return validated(kind, dict(value))
     raise InvalidInput(
-        f"a {kind.__name__} or its fields, not {type(given).__name__}", field=kind.__name__
+        f"a {kind.__name__} or its fields, not {type(value).__name__}", field=kind.__name__
     )
 
 
@@ -151,11 +153,11 @@ def _in_other_words(package: ContextPackage) -> str:
     """
     if package.format is not BlockFormat.FENCED:
         return package.text
-    return "\n".join(each.text for each in package.items if each.shortened)
+    return "\n".join(item.text for item in package.items if item.shortened)
 
 
 def _asked(
     request: ContextRequest | Mapping[str, Any] | None, fields: Mapping[str, Any]
 ) -> ContextRequest:
-    given = value_of(ContextRequest, {} if request is None else request)
-    return validated(ContextRequest, {**dict(given), **fields}) if fields else given
+    checked = value_of(ContextRequest, {} if request is None else request)
+    return validated(ContextRequest, {**dict(checked), **fields}) if fields else checked

@@ -107,44 +107,44 @@ class DatabaseBackend(Handle):
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[ContextItem]:
         """Return the items that pass a filter, see ``MemoryBackend``."""
-        return [each.item for each in self.query_held(filters, limit, order_by)]
+        return [item.item for item in self.query_held(filters, limit, order_by)]
 
     def query_held(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[BackendItem]:
         """Return the items of ``query``, each with the id of its memory. Raises as ``query``."""
-        terms, order, most = parse(filters), parse_order(order_by), parse_limit(limit)
+        terms, order, count = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            found, rest = items.select(snapshot, self._place(opened), terms, order, limit=most)
-            held = (BackendItem(each.memory_id, item_of(each)) for each in found)
-            return list(islice((each for each in held if matches(each.item, rest)), most))
+            memories, rest = items.select(snapshot, self._place(opened), terms, order, limit=count)
+            candidates = (BackendItem(memory.memory_id, item_of(memory)) for memory in memories)
+            return list(islice((item for item in candidates if matches(item.item, rest)), count))
 
     def get(self, item_id: str) -> ContextItem | None:
         """Return the item with that id; of several memories the most trusted, then the newest."""
         if not items.is_id(item_id):
             return None
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            found = items.find(snapshot, self._place(opened), item_id)
-            if len(found) > 1:
-                ids = [each.memory_id for each in found]
+            memories = items.find(snapshot, self._place(opened), item_id)
+            if len(memories) > 1:
+                ids = [memory.memory_id for memory in memories]
                 best = opened.writer.joiner.most_trusted(snapshot, ids)
-                found = [each for each in found if each.memory_id in best]
-        return item_of(found[0]) if found else None
+                memories = [memory for memory in memories if memory.memory_id in best]
+        return item_of(memories[0]) if memories else None
 
     def delete(self, item_id: str) -> bool:
         """Retract an item with the reason ``deleted``; False: there is none with that id."""
         if not items.is_id(item_id):
             return False
         with self._write() as (opened, transaction):
-            found = items.find(transaction, self._place(opened), item_id)
-            retract_all(transaction, [each.memory_id for each in found], DELETED)
-        return bool(found)
+            memories = items.find(transaction, self._place(opened), item_id)
+            retract_all(transaction, [memory.memory_id for memory in memories], DELETED)
+        return bool(memories)
 
     def list_all(self) -> list[ContextItem]:
         """Return every item, oldest first, ties by id."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            found, _ = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
-            return [item_of(each) for each in found]
+            memories, _ = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
+            return [item_of(item) for item in memories]
 
     def clear(self, reason: str | None = None) -> int:
         """Retract every item that exists when it begins; return how many.
@@ -159,11 +159,11 @@ class DatabaseBackend(Handle):
         because = validated(ActorReason, {"actor": self.actor, "reason": because}).reason
         with self._service.opened(self.name) as opened:
             with opened.database.read() as snapshot:
-                through = items.last_key(snapshot)
+                through = memories.last_pk(snapshot)
             cleared = after = 0
             while True:
                 with opened.transaction(self.actor) as transaction:
-                    some = items.some(
+                    some = items.next_items(
                         transaction,
                         self._place(opened),
                         after=after,
@@ -191,65 +191,74 @@ class DatabaseBackend(Handle):
         )
 
     def _add(self, item: ContextItem, max_items: int | None) -> Sequence[str]:
-        kept = checked(item)
-        given = memory_input_of(
-            kept, self.tier, self.scope_id, sensitivity=self._sensitivity, agent_id=self._agent_id
+        checked_item = checked(item)
+        memory = memory_input_of(
+            checked_item,
+            self.tier,
+            self.scope_id,
+            sensitivity=self._sensitivity,
+            agent_id=self._agent_id,
         )
         with self._service.opened(self.name) as opened:
-            prepared = opened.writer.prepare(given)
+            prepared = opened.writer.prepare(memory)
             with opened.transaction(self.actor) as transaction:
-                known = items.find(transaction, self._place(opened), kept.context_item_id)
-                if len(known) != 1 or not equal(item_of(known[0]), kept):
-                    self._store(opened, transaction, prepared, known, kept)
-                gone: Sequence[str] = ()
+                existing = items.find(
+                    transaction, self._place(opened), checked_item.context_item_id
+                )
+                if len(existing) != 1 or not equal(item_of(existing[0]), checked_item):
+                    self._store(opened, transaction, prepared, existing, checked_item)
+                evicted: Sequence[str] = ()
                 if max_items is not None:
-                    gone = evict(
-                        transaction, self._place(opened), max_items, new=kept.context_item_id
+                    evicted = evict(
+                        transaction,
+                        self._place(opened),
+                        max_items,
+                        new=checked_item.context_item_id,
                     )
             self._embed_soon(opened)
-        return gone
+        return evicted
 
     def _store(
         self,
         opened: OpenOrchestrator,
         transaction: JournalledTransaction,
         prepared: PreparedMemory,
-        known: Sequence[Memory],
-        kept: ContextItem,
+        existing: Sequence[Memory],
+        item: ContextItem,
     ) -> None:
         """Store an item in place of those with its id; the same readers see it."""
-        if known:
+        if existing:
             same = ("kind", "sensitivity", "agent_id")
-            inherited = {name: getattr(known[0], name) for name in same}
+            inherited = {name: getattr(existing[0], name) for name in same}
             prepared = replace(prepared, given=prepared.given.model_copy(update=inherited))
         links = [
-            EdgeInput(from_id="#new", to_id=each.memory_id, edge_type=EdgeType.UPDATES)
-            for each in known
+            EdgeInput(from_id="#new", to_id=memory.memory_id, edge_type=EdgeType.UPDATES)
+            for memory in existing
         ]
         prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
         mine = opened.writer.joiner.replaceable(
-            transaction, prepared.given, [each.memory_id for each in known]
+            transaction, prepared.given, [memory.memory_id for memory in existing]
         )
         if any(
-            each.content_hash == prepared.content_hash and each.memory_id not in mine
-            for each in known
+            memory.content_hash == prepared.content_hash and memory.memory_id not in mine
+            for memory in existing
         ):
             raise Conflict(
                 "a more trusted source states it otherwise, and is kept", field="payload"
             )
         # A more trusted item with this id exists already.
-        if any(mine <= {each.memory_id} and equal(item_of(each), kept) for each in known):
+        if any(mine <= {memory.memory_id} and equal(item_of(memory), item) for memory in existing):
             return
         # Before it is stored: with the same text it would count as a repetition of the old one.
         # A more trusted memory stays, and the new one contradicts it.
-        replaced = [each for each in known if each.memory_id in mine]
-        for each in replaced:
+        replaced = [memory for memory in existing if memory.memory_id in mine]
+        for memory in replaced:
             memories.set_status(
-                transaction, each.memory_id, MemoryStatus.SUPERSEDED, reason=REPLACED
+                transaction, memory.memory_id, MemoryStatus.SUPERSEDED, reason=REPLACED
             )
         written = opened.writer.store(transaction, [prepared], links, view=self._view)
         if written.errors:
             raise written.errors[0]
         transaction.tell(written.entries)
         by = {"by": written.ids_by_key["new"]}
-        transaction.tell([NewEntry("supersede", each.memory_id, by) for each in replaced])
+        transaction.tell([NewEntry("supersede", memory.memory_id, by) for memory in replaced])

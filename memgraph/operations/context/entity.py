@@ -22,15 +22,20 @@ from memgraph.model.entities import (
     ForgetResult,
     ListRequest,
     MemoryItemRecord,
-    MemoryScope,
-    MemorySource,
-    MemoryTier,
     RetrieveRequest,
     StoreItemInput,
     StoreRequest,
     StoreResult,
+    kinds_of,
 )
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
@@ -135,7 +140,11 @@ FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
 # As ``memgraph.model.conversation`` hears them.
-_ROLES = {MemorySource.USER: "user", MemorySource.SYSTEM: "system", MemorySource.AGENT: "assistant"}
+_ROLES = {
+    CapturedBy.USER: "user",
+    CapturedBy.SYSTEM: "system",
+    CapturedBy.EXTRACTOR: "assistant",
+}
 
 
 class MemoryEntity(Handle):
@@ -189,8 +198,8 @@ class MemoryEntity(Handle):
     def retrieve(
         self,
         query: str,
-        tier: MemoryTier | str | None = None,
-        scope: MemoryScope | str | None = None,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
         limit: int = DEFAULT_LIMIT,
         *,
         session_id: str | None = None,
@@ -216,7 +225,7 @@ class MemoryEntity(Handle):
     def forget(
         self,
         cutoff_date: str | int | datetime | None = None,
-        scope: MemoryScope | str | None = None,
+        scope: Scope | str | None = None,
         item_ids: Sequence[str] | None = None,
         *,
         session_id: str | None = None,
@@ -243,8 +252,8 @@ class MemoryEntity(Handle):
 
     def list_items(
         self,
-        tier: MemoryTier | str | None = None,
-        scope: MemoryScope | str | None = None,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
         limit: int = DEFAULT_LIMIT,
         *,
         session_id: str | None = None,
@@ -277,18 +286,18 @@ class MemoryEntity(Handle):
         }
         calls["list_items"] = calls["listItems"]
         if method not in calls:
-            known = sorted(calls)
-            raise InvalidInput(f"a method is one of: {', '.join(known)}", field="method")
+            methods = sorted(calls)
+            raise InvalidInput(f"a method is one of: {', '.join(methods)}", field="method")
         if payload is not None and not isinstance(payload, Mapping):
             raise InvalidInput("a payload must be a JSON object", field="payload")
-        found = calls[method](dict(payload or {}))
-        if isinstance(found, BaseModel):
-            return found.model_dump(mode="json", by_alias=camel_case)
-        return [each.model_dump(mode="json", by_alias=camel_case) for each in found]
+        result = calls[method](dict(payload or {}))
+        if isinstance(result, BaseModel):
+            return result.model_dump(mode="json", by_alias=camel_case)
+        return [each.model_dump(mode="json", by_alias=camel_case) for each in result]
 
-    def _store(self, given: StoreRequest) -> StoreResult:
+    def _store(self, request: StoreRequest) -> StoreResult:
         with self._service.opened(self.name) as opened:
-            inputs = [self._input(opened, each) for each in given.items]
+            inputs = [self._input(opened, each) for each in request.items]
             with self._turn():
                 ids = self._write_items(opened, inputs)
                 self._embed_soon(opened)
@@ -310,66 +319,74 @@ class MemoryEntity(Handle):
         ids.update(zip(new, stored, strict=True))
         return [ids[str(each.item_id)] for each in inputs]
 
-    def _retrieve(self, given: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
+    def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
-            viewer = self._viewer_of(opened, given)
-            request = RecallRequest(query=given.query, top_n=given.limit, kinds=_kinds(given.tier))
+            viewer = self._viewer_of(opened, retrieve_request)
+            request = RecallRequest(
+                query=retrieve_request.query,
+                top_n=retrieve_request.limit,
+                kinds=_kinds(retrieve_request.tier),
+            )
             with self._turn():
                 bundle = answer(opened, viewer, request)
                 receipt = Receipt.of(request, bundle)
-                why = {"purpose": PURPOSE, "agent_id": self.agent_id, "request": _told(given)}
-                told = replace(receipt, asked={**receipt.asked, **why}, purpose=PURPOSE)
-                behind = behind_of(viewer, request, bundle)
-                self._keep_receipt(opened, told, behind, viewer=viewer)
+                why = {
+                    "purpose": PURPOSE,
+                    "agent_id": self.agent_id,
+                    "request": _told(retrieve_request),
+                }
+                full_receipt = replace(receipt, asked={**receipt.asked, **why}, purpose=PURPOSE)
+                source_data = behind_of(viewer, request, bundle)
+                self._keep_receipt(opened, full_receipt, source_data, viewer=viewer)
         return tuple(
             MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
         )
 
-    def _list_items(self, given: ListRequest) -> tuple[MemoryItemRecord, ...]:
+    def _list_items(self, request: ListRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
-            view = View(self._viewer_of(opened, given), statuses=frozenset({MemoryStatus.ACTIVE}))
+            view = View(self._viewer_of(opened, request), statuses=frozenset({MemoryStatus.ACTIVE}))
             with self._turn(), opened.database.read() as snapshot:
-                chosen = MemoryFilter(kinds=_kinds(given.tier))
-                found = memories.select(snapshot, view, chosen, limit=given.limit)
-                sources = {each.source_id: each for each in sources_of(snapshot, found)}
+                chosen = MemoryFilter(kinds=_kinds(request.tier))
+                rows = memories.select(snapshot, view, chosen, limit=request.limit)
+                sources = {each.source_id: each for each in sources_of(snapshot, rows)}
         return tuple(
-            MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in found
+            MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in rows
         )
 
-    def _forget(self, given: ForgetRequest) -> ForgetResult:
+    def _forget(self, request: ForgetRequest) -> ForgetResult:
         with self._service.opened(self.name) as opened:
             own = AgentMemoryFilter(
                 self.agent_id,
                 self.viewer.clearance,
-                before=given.cutoff_date,
-                scope=None if given.scope is None else given.scope.scope,
-                memory_ids=given.item_ids,
-                session_id=given.session_id,
-                project_id=self._project(opened, given.project_id),
+                before=request.cutoff_date,
+                scope=request.scope,
+                memory_ids=request.item_ids,
+                session_id=request.session_id,
+                project_id=self._project(opened, request.project_id),
             )
             with self._turn(), opened.transaction(self.actor) as transaction:
-                gone = items_rows.items_of_agent(transaction, own)
-                retract_all(transaction, gone, FORGOTTEN)
-        return ForgetResult(deleted_count=len(gone))
+                items = items_rows.items_of_agent(transaction, own)
+                retract_all(transaction, items, FORGOTTEN)
+        return ForgetResult(deleted_count=len(items))
 
     def _turn(self) -> AbstractContextManager[None]:
         return mailboxes_of(self._service).turn((self.name, self.agent_id))
 
     def _input(self, opened: OpenOrchestrator, item: StoreItemInput) -> MemoryInput:
-        scope_id = item.session_id if item.scope is MemoryScope.SESSION else None
-        if item.scope is MemoryScope.PROJECT:
+        scope_id = item.session_id if item.scope is Scope.SESSION else None
+        if item.scope is Scope.PROJECT:
             scope_id = self._project(opened, item.project_id)
             if scope_id is None:
                 raise InvalidInput("a ProjectScope needs a projectId", field="projectId")
-        episode = item.tier is MemoryTier.EPISODIC
-        agents_own = item.source is MemorySource.AGENT
+        episode = item.tier is MemoryKind.EPISODE
+        agents_own = item.source is CapturedBy.EXTRACTOR
         return MemoryInput(
             content=item.content,
-            kind=item.tier.kinds[0],
+            kind=item.tier,
             type=MemoryType.OBSERVATION if episode else MemoryType.FACT,
             confidence=MAX_CONFIDENCE if agents_own else 1.0,
             sensitivity=item.sensitivity,
-            scope=item.scope.scope,
+            scope=item.scope,
             scope_id=scope_id,
             agent_id=self.agent_id,
             session_id=item.session_id,
@@ -377,41 +394,41 @@ class MemoryEntity(Handle):
             item_id=_item_id(item, scope_id),
             source_role=_ROLES[item.source] if episode else None,
             attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
-            source=Source(captured_by=item.source.captured_by),
+            source=Source(captured_by=item.source),
         )
 
-    def _viewer_of(self, opened: OpenOrchestrator, given: ListRequest) -> Viewer:
+    def _viewer_of(self, opened: OpenOrchestrator, request: ListRequest) -> Viewer:
         """Return the viewer of one request: sessions and projects that it does not name are not
         visible.
         """
-        project_id = self._project(opened, given.project_id)
+        project_id = self._project(opened, request.project_id)
         return replace(
             self.viewer,
-            session_ids=frozenset(() if given.session_id is None else (given.session_id,)),
+            session_ids=frozenset(() if request.session_id is None else (request.session_id,)),
             project_ids=frozenset(() if project_id is None else (project_id,)),
-            scopes=self.viewer.scopes if given.scope is None else frozenset((given.scope.scope,)),
+            scopes=self.viewer.scopes if request.scope is None else frozenset((request.scope,)),
         )
 
-    def _project(self, opened: OpenOrchestrator, asked: str | None) -> str | None:
+    def _project(self, opened: OpenOrchestrator, project_id: str | None) -> str | None:
         """Return the project of a request. Raises AccessDenied: the entity works in another one."""
-        if asked is None or self.project_id in (None, asked):
-            return asked or self.project_id
-        tell_denial(opened, actor=self.actor, field="project", asked=asked)
+        if project_id is None or self.project_id in (None, project_id):
+            return project_id or self.project_id
+        tell_denial(opened, actor=self.actor, field="project", requested=project_id)
         raise AccessDenied("the entity belongs to another project", field="projectId")
 
 
-def _kinds(tier: MemoryTier | None) -> tuple[MemoryKind, ...]:
-    return tuple(MemoryKind) if tier is None else tier.kinds
+def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
+    return tuple(MemoryKind) if tier is None else kinds_of(tier)
 
 
-def _told(given: RetrieveRequest) -> dict[str, Any]:
+def _told(request: RetrieveRequest) -> dict[str, Any]:
     """Return the fields of a request that a receipt keeps beside its query."""
-    return given.model_dump(
+    return request.model_dump(
         mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
     )
 
 
 def _item_id(item: StoreItemInput, scope_id: str | None) -> str:
     """Return an id that is equal for equal items and different for others."""
-    said = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
-    return "item_" + hashlib.sha256(said.encode()).hexdigest()[:_ITEM_DIGITS]
+    text = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
+    return "item_" + hashlib.sha256(text.encode()).hexdigest()[:_ITEM_DIGITS]

@@ -78,12 +78,12 @@ def context_for(
         mark=mark,
         insight=None if reflection is None else _insight(opened, reflection, bundle.at),
     )
-    shown = {"format": format.value, "mark": mark, "insight": include_insight}
-    receipt = _receipt(request, bundle, items, reflection, shown, text)
+    format_fields = {"format": format.value, "mark": mark, "insight": include_insight}
+    receipt = _receipt(request, bundle, items, reflection, format_fields, text)
     block = ContextBlock(
         text=text,
         format=format,
-        memory_ids=tuple(each.memory_id for each in receipt.items),
+        memory_ids=tuple(memory.memory_id for memory in receipt.items),
         receipt_id=receipt.receipt_id,
         token_cost=token_cost(text),
         degraded=bundle.degraded,
@@ -96,20 +96,22 @@ def _telling(bundle: Bundle, reflection: Memory | None, limit: int) -> list[Reca
 
     Of a turn and a fact with the same text, the fact is kept.
     """
-    told = {content_hash(bundle.query)}
+    seen_hashes = {content_hash(bundle.query)}
     if reflection is not None:
-        told.add(reflection.content_hash)
+        seen_hashes.add(reflection.content_hash)
     by_text: dict[str, RecallItem] = {}
     for item in bundle.items:
         text = item.memory.content_hash
         first = by_text.get(text)
         better = first is not None and first.memory.kind is MemoryKind.EPISODE
-        if text not in told and (first is None or (better and item.memory.kind is MemoryKind.FACT)):
+        if text not in seen_hashes and (
+            first is None or (better and item.memory.kind is MemoryKind.FACT)
+        ):
             by_text[text] = item
     items = {item.memory.memory_id: item for item in by_text.values()}
-    sides = {one: item.contradicted_by for one, item in items.items()}
-    chosen = select_within(((one, 1) for one in items), limit, sides).chosen
-    return [items[one] for one in chosen]
+    sides = {memory_id: item.contradicted_by for memory_id, item in items.items()}
+    chosen = select_within(((memory_id, 1) for memory_id in items), limit, sides).chosen
+    return [items[memory_id] for memory_id in chosen]
 
 
 def _line(item: RecallItem) -> BlockLine:
@@ -140,7 +142,7 @@ def _receipt(
     bundle: Bundle,
     items: list[RecallItem],
     reflection: Memory | None,
-    shown: Mapping[str, Any],
+    format_fields: Mapping[str, Any],
     text: str,
 ) -> Receipt:
     """Return the receipt of the bundle, with the reflection as last item: not recalled, it scores
@@ -153,7 +155,7 @@ def _receipt(
         receipt_id=recalled.receipt_id,
         at=recalled.at,
         query=recalled.query,
-        asked={**recalled.asked, "purpose": PURPOSE, **shown, "sha256": digest},
+        asked={**recalled.asked, "purpose": PURPOSE, **format_fields, "sha256": digest},
         items=(*recalled.items, *last),
         counts=recalled.counts,
         change_seq=recalled.change_seq,

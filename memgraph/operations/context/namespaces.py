@@ -82,14 +82,14 @@ class NamespaceHandle(Handle):
             "agent_id": self.viewer.agent_id,
             "source": _SOURCE,
         }
-        kept = validated(MemoryInput, {**self._fields, "content": "-"})
-        facts = ScopeFacts(kept.scope, kept.scope_id, kept.sensitivity, kept.agent_id)
+        checked = validated(MemoryInput, {**self._fields, "content": "-"})
+        facts = ScopeFacts(checked.scope, checked.scope_id, checked.sensitivity, checked.agent_id)
         verdict = visible(self.viewer, facts)
         if not verdict.allowed:
             self._deny(verdict.reason)
-        self._scope, self._scope_id = kept.scope, kept.scope_id
+        self._scope, self._scope_id = checked.scope, checked.scope_id
         view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
-        self._place = NamespacePlace(view, kept.scope.value, kept.scope_id, kept.agent_id)
+        self._place = NamespacePlace(view, checked.scope.value, checked.scope_id, checked.agent_id)
 
     def items(
         self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True
@@ -107,17 +107,17 @@ class NamespaceHandle(Handle):
             now = opened.clock.now_ms()
             with opened.database.read() as snapshot:
                 rows = self._standing(snapshot, ids, now)
-            found = {one: item_of(row) for one, row in rows.items()}
+            by_id = {item_id: item_of(row) for item_id, row in rows.items()}
             if refresh:
-                self._refresh(opened, list(found.values()))
-            return [found.get(one) for one in ids]
+                self._refresh(opened, list(by_id.values()))
+            return [by_id.get(item_id) for item_id in ids]
 
     def search(
         self,
         prefix: Namespace,
         *,
         query: str = "",
-        wanted: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Any] | None = None,
         limit: int = 10,
         offset: int = 0,
         refresh: bool = True,
@@ -128,7 +128,7 @@ class NamespaceHandle(Handle):
         by the time of their last put, newest first. A receipt records them.
 
         Args:
-            wanted: a filter over the values, see ``value_filters``.
+            filters: a filter over the values, see ``value_filters``.
             limit, offset: 0 or more.
             refresh: as in ``items``.
 
@@ -137,20 +137,22 @@ class NamespaceHandle(Handle):
         """
         if limit < 0 or offset < 0:
             raise InvalidInput("limit and offset must be 0 or more", field="limit")
-        value_filters.check(wanted or {})
-        most = offset + limit
+        value_filters.check(filters or {})
+        end = offset + limit
         with self._service.opened(self.name) as opened:
-            bundle = self._answers(opened, prefix, query, MAX_TOP_N if wanted else most)
-            recalled = {} if bundle is None else {one.memory.memory_id: one for one in bundle.items}
+            bundle = self._answers(opened, prefix, query, MAX_TOP_N if filters else end)
+            recalled = (
+                {} if bundle is None else {item.memory.memory_id: item for item in bundle.items}
+            )
             with opened.database.read() as snapshot:
                 now = opened.clock.now_ms()
                 seq, _ = journal.head(snapshot)
-                ranked = self._ranked(snapshot, recalled, wanted or {}, at=now)
-                rest = self._newest(snapshot, prefix, wanted or {}, ranked, at=now, most=most)
-            shown = [*ranked, *rest][offset:most]
+                ranked = self._ranked(snapshot, recalled, filters or {}, at=now)
+                rest = self._newest(snapshot, prefix, filters or {}, ranked, at=now, most=end)
+            page = [*ranked, *rest][offset:end]
             items = [
-                ReceiptItem(one.memory_id, one.score or 0.0, *_reasons(recalled, one))
-                for one in shown
+                ReceiptItem(item.memory_id, item.score or 0.0, *_reasons(recalled, item))
+                for item in page
             ]
             receipt = Receipt(
                 receipt_id=opened.ids.new(RECEIPT_PREFIX) if bundle is None else bundle.receipt_id,
@@ -162,8 +164,8 @@ class NamespaceHandle(Handle):
             )
             self._keep_receipt(opened, receipt)
             if refresh:
-                self._refresh(opened, shown)
-            return shown
+                self._refresh(opened, page)
+            return page
 
     def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
         """Return every namespace at or below a prefix that has items, sorted. Reads no values."""
@@ -178,15 +180,18 @@ class NamespaceHandle(Handle):
             InvalidInput: an invalid namespace, key, value or time; nothing was written.
         """
         last = {rules.item_id(put.namespace, put.key): put for put in puts}
-        given = {
-            one: None if put.value is None else input_of(put, self._fields)
-            for one, put in last.items()
+        inputs = {
+            item_id: None if put.value is None else input_of(put, self._fields)
+            for item_id, put in last.items()
         }
-        if not given:
+        if not inputs:
             return
         with self._service.opened(self.name) as opened:
             prepare = opened.writer.prepare
-            drafts = {one: None if each is None else prepare(each) for one, each in given.items()}
+            drafts = {
+                item_id: None if memory is None else prepare(memory)
+                for item_id, memory in inputs.items()
+            }
             with opened.transaction(self.actor) as transaction:
                 write_all(opened, transaction, self._place, drafts)
             self._embed_soon(opened)
@@ -216,33 +221,33 @@ class NamespaceHandle(Handle):
 
     def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
         """Return the valid memories with these ids; of two with one id the later."""
-        rows = items_rows.standing_in_namespace(snapshot, self._place, item_ids)
+        rows = items_rows.active_in_namespace(snapshot, self._place, item_ids)
         return {row.item_id or "": row for row in rows if holds(row, at)}
 
     def _ranked(
         self,
         snapshot: Snapshot,
         recalled: Mapping[str, RecallItem],
-        wanted: Mapping[str, Any],
+        filters: Mapping[str, Any],
         *,
         at: int,
     ) -> list[StoredItem]:
         """Return the recalled items that are in this place now and pass the filter."""
-        ids = [each.memory.item_id for each in recalled.values() if each.memory.item_id]
+        ids = [item.memory.item_id for item in recalled.values() if item.memory.item_id]
         rows = self._standing(snapshot, ids, at).values()
         here = {row.memory_id for row in rows}
-        found = [
-            item_of(each.memory, each.score)
-            for memory_id, each in recalled.items()
+        items = [
+            item_of(item.memory, item.score)
+            for memory_id, item in recalled.items()
             if memory_id in here
         ]
-        return [each for each in found if value_filters.matches(each.value, wanted)]
+        return [item for item in items if value_filters.matches(item.value, filters)]
 
     def _newest(
         self,
         snapshot: Snapshot,
         prefix: Namespace,
-        wanted: Mapping[str, Any],
+        filters: Mapping[str, Any],
         ranked: Sequence[StoredItem],
         *,
         at: int,
@@ -252,22 +257,22 @@ class NamespaceHandle(Handle):
         missing = max(most - len(ranked), 0)
         if not missing:
             return []
-        known = {each.name for each in ranked}
-        limit = None if wanted else most
+        ranked_names = {item.name for item in ranked}
+        limit = None if filters else most
         keys = items_rows.newest(snapshot, self._place, prefix, at=at, limit=limit)
-        found: list[StoredItem] = []
+        items: list[StoredItem] = []
         for start in range(0, len(keys), _AT_A_TIME):
             for row in items_rows.by_key(snapshot, keys[start : start + _AT_A_TIME]):
                 each = item_of(row)
-                if each.name not in known and value_filters.matches(each.value, wanted):
-                    known.add(each.name)
-                    found.append(each)
-                    if len(found) == missing:
-                        return found
-        return found
+                if each.name not in ranked_names and value_filters.matches(each.value, filters):
+                    ranked_names.add(each.name)
+                    items.append(each)
+                    if len(items) == missing:
+                        return items
+        return items
 
     def _refresh(self, opened: OpenOrchestrator, items: Sequence[StoredItem]) -> None:
-        expiring = [each.memory_id for each in items if each.ttl is not None]
+        expiring = [item.memory_id for item in items if item.ttl is not None]
         if not expiring:
             return
         with opened.database.write() as transaction:
@@ -277,8 +282,8 @@ class NamespaceHandle(Handle):
 def _reasons(
     recalled: Mapping[str, RecallItem], item: StoredItem
 ) -> tuple[Mapping[str, int], Mapping[str, float]]:
-    found = recalled.get(item.memory_id)
-    return ({}, {}) if found is None else (found.legs, found.modifiers)
+    recall_item = recalled.get(item.memory_id)
+    return ({}, {}) if recall_item is None else (recall_item.legs, recall_item.modifiers)
 
 
 MAX_TTL: Final = 100 * 366 * 24 * 3_600_000
@@ -339,10 +344,10 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
     text, attributes = rules.value_text(value), dict[str, Any]()
     searched = put.texts is None
     # The value is stored beside it: the searched text can omit what no text may hold.
-    texts = dict.fromkeys(each.replace("\0", " ").strip() for each in put.texts or ())
-    said = "\n".join(each for each in texts if each)
-    if said:
-        attributes["value"], text, searched = rules.plain_text(value), said, True
+    texts = dict.fromkeys(text.replace("\0", " ").strip() for text in put.texts or ())
+    joined = "\n".join(text for text in texts if text)
+    if joined:
+        attributes["value"], text, searched = rules.plain_text(value), joined, True
     if put.ttl is not None:
         if not 0 < put.ttl <= MAX_TTL:
             raise InvalidInput("a time to live must be above 0, up to 100 years", field="ttl")
@@ -401,13 +406,13 @@ def write_all(
         Conflict: a memory that is no item has the id of one and the same text.
     """
     at = transaction.at
-    standing: dict[str, list[Memory]] = {one: [] for one in drafts}
-    for row in items_rows.standing_in_namespace(transaction, place, list(drafts)):
-        standing[row.item_id or ""].append(row)
+    current: dict[str, list[Memory]] = {item_id: [] for item_id in drafts}
+    for row in items_rows.active_in_namespace(transaction, place, list(drafts)):
+        current[row.item_id or ""].append(row)
     items: list[PreparedMemory] = []
     links: list[EdgeInput] = []
-    for one, draft in drafts.items():
-        before = standing[one]
+    for item_id, draft in drafts.items():
+        before = current[item_id]
         if draft is None:
             _delete(transaction, place, before)
         elif before and holds(before[-1], at) and _same(before[-1], draft.given):
@@ -415,12 +420,12 @@ def write_all(
         else:
             key = str(len(items))
             items.append(_following(opened, draft, key, before, at))
-            links += [_replaces(key, each) for each in before]
+            links += [_replaces(key, memory) for memory in before]
     store = opened.writer.store
     written = store(transaction, items, links, view=place.view)
     if written.errors:
         raise written.errors[0]
-    if any(each.outcome != "stored" for each in written.memories):
+    if any(memory.outcome != "stored" for memory in written.memories):
         raise Conflict("another memory with the same text has the item's name")
     transaction.tell(written.entries)
 
@@ -433,19 +438,19 @@ def _delete(
         transaction.tell(entries)
 
 
-def _same(row: Memory, given: MemoryInput) -> bool:
+def _same(row: Memory, memory: MemoryInput) -> bool:
     """Return True when a put changes nothing but times."""
     return (
-        row.content.removesuffix(rules.DIFFERENT) == given.content
-        and row.attributes.get("value") == given.attributes.get("value")
+        row.content.removesuffix(rules.DIFFERENT) == memory.content
+        and row.attributes.get("value") == memory.attributes.get("value")
         and (row.tags, row.sensitivity, row.importance)
-        == (given.tags, given.sensitivity, given.importance)
+        == (memory.tags, memory.sensitivity, memory.importance)
     )
 
 
-def _put_again(transaction: JournalledTransaction, row: Memory, given: MemoryInput) -> None:
+def _put_again(transaction: JournalledTransaction, row: Memory, memory: MemoryInput) -> None:
     """Refresh the time and expiry of an unchanged value, without a new version."""
-    at, ttl = transaction.at, given.attributes.get("ttl")
+    at, ttl = transaction.at, memory.attributes.get("ttl")
     until = None if ttl is None else at + ttl
     attributes = {**row.attributes, "ttl": ttl} if ttl is not None else dict(row.attributes)
     if ttl is None:
@@ -460,16 +465,16 @@ def _following(
     opened: OpenOrchestrator, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
 ) -> PreparedMemory:
     """Return the draft as the version that follows the earlier ones."""
-    given = draft.given
-    ttl = given.attributes.get("ttl")
+    memory = draft.given
+    ttl = memory.attributes.get("ttl")
     update: dict[str, Any] = {"key": key, "valid_until": None if ttl is None else at + ttl}
     if before and holds(before[-1], at):
-        update["attributes"] = given.attributes | {"first_put_at": first_put(before[-1])}
-    said = normalise_content(given.content)
-    if any(normalise_content(row.content) == said for row in before):
-        update["content"] = given.content + rules.DIFFERENT
-        return opened.writer.prepare(given.model_copy(update=update))
-    return replace(draft, given=given.model_copy(update=update))
+        update["attributes"] = memory.attributes | {"first_put_at": first_put(before[-1])}
+    content = normalise_content(memory.content)
+    if any(normalise_content(row.content) == content for row in before):
+        update["content"] = memory.content + rules.DIFFERENT
+        return opened.writer.prepare(memory.model_copy(update=update))
+    return replace(draft, given=memory.model_copy(update=update))
 
 
 def _replaces(key: str, row: Memory) -> EdgeInput:

@@ -86,8 +86,8 @@ def promote(
     # No transaction stays open while a person decides.
     if not _consented(memory, target, callback):
         return None
-    kept = Source(**source.model_dump(exclude={"source_id"}))
-    prepared = opened.writer.prepare(_promotion(memory, target, kept))
+    source_fields = Source(**source.model_dump(exclude={"source_id"}))
+    prepared = opened.writer.prepare(_promotion(memory, target, source_fields))
     with opened.transaction(actor) as transaction:
         # It may have been promoted or retracted meanwhile.
         _promotable(transaction, memory_id, target, view, transaction.at)
@@ -121,8 +121,8 @@ def _finished(
     view: View,
     reason: str,
 ) -> str:
-    told = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
-    transaction.tell([NewEntry("promote", new_id, told | {"reason": reason})])
+    details = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
+    transaction.tell([NewEntry("promote", new_id, details | {"reason": reason})])
     if target.tier is Tier.PROJECT:
         place = ItemPlace(
             scope=Scope.PROJECT,
@@ -169,13 +169,13 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> st
     Raises:
         Conflict: it was replaced since: promoting the old text again would contradict that.
     """
-    found = items.of(snapshot, memory_id, target.tier.scope, target.scope_id)
-    for wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
-        one = next((each for each, status in found if status is wanted), None)
-        if one is not None and wanted is MemoryStatus.SUPERSEDED:
-            raise Conflict("its promoted copy has been replaced since", memory_id=one)
-        if one is not None:
-            return one
+    pairs = items.promotions_of(snapshot, memory_id, target.tier.scope, target.scope_id)
+    for status_wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
+        match = next((memory for memory, status in pairs if status is status_wanted), None)
+        if match is not None and status_wanted is MemoryStatus.SUPERSEDED:
+            raise Conflict("its promoted copy has been replaced since", memory_id=match)
+        if match is not None:
+            return match
     return None
 
 
@@ -199,7 +199,7 @@ def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> Memor
     record = attributes.get(RECORD)
     if isinstance(record, dict):
         # Where the item belongs changes with its place; what else is noted of it stays true.
-        attributes[RECORD] = {name: one for name, one in record.items() if name != "source"}
+        attributes[RECORD] = {name: value for name, value in record.items() if name != "source"}
     return MemoryInput(
         **fields,
         scope=target.tier.scope,
@@ -225,9 +225,9 @@ def evict(
     number = excess(items.count(transaction, place), max_items)
     if number == 0:
         return ()
-    gone = items.next_to_evict(transaction, place, number, but=new)
-    retract_all(transaction, [each.memory_id for each in gone], EVICTED)
-    return tuple(each.item_id for each in gone)
+    evicted = items.next_to_evict(transaction, place, number, but=new)
+    retract_all(transaction, [memory.memory_id for memory in evicted], EVICTED)
+    return tuple(memory.item_id for memory in evicted)
 
 
 def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], reason: str) -> None:
@@ -236,4 +236,6 @@ def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], r
     ``changes.retract`` handles one; a hundred take it a third of a second.
     """
     decay.retire(transaction, memory_ids, reason=reason)
-    transaction.tell([NewEntry("retract", each, {"reason": reason}) for each in memory_ids])
+    transaction.tell(
+        [NewEntry("retract", memory_id, {"reason": reason}) for memory_id in memory_ids]
+    )

@@ -62,7 +62,7 @@ def make_plan(
     alone = queries.named_only_by(snapshot, plan.pks)
     own = EntityForms("", (), ()) if entity is None else entity
     plan.entity_pks = sorted({*alone.pks, *own.pks})
-    rows = queries.doomed(snapshot, plan.pks)
+    rows = queries.memories_to_erase(snapshot, plan.pks)
     plan.memory_ids = [row.memory_id for row in rows]
     lines = find_lines(opened.paths, snapshot, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
@@ -122,7 +122,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
                 candidates=[each.entity_id for each in found],
             )
         return queries.naming(snapshot, found[0]), found[0]
-    pks = queries.chosen(snapshot, target.kind, target.value)
+    pks = queries.memories_named(snapshot, target.kind, target.value)
     if pks:
         return pks, None
     named = target.value[:80]
@@ -144,7 +144,7 @@ def _close(snapshot: Snapshot, plan: ErasurePlan, named: Sequence[int]) -> None:
     if plan.kind in _BY_SOURCE:
         elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
         chosen -= elsewhere
-        ids = [row.memory_id for row in queries.doomed(snapshot, sorted(elsewhere))]
+        ids = [row.memory_id for row in queries.memories_to_erase(snapshot, sorted(elsewhere))]
         kept |= dict.fromkeys(ids, "other_sources")
     first = frozenset(chosen)
     while True:
@@ -213,7 +213,7 @@ def _lengthen(
     one.
     """
     saying = set()
-    source = queries.standing_texts(snapshot, plan.pks, plan.entity_pks)
+    source = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
     while chunk := list(islice(source, _CHUNK)):
         texts = [FoldedBytes(text.encode()).data for _, text in chunk]
         # No string holds the NUL between two of them.
@@ -266,7 +266,7 @@ def find_lines(
         data = read(paths.directory / relative)
         if data is None:
             continue
-        kept = queries.lines_kept(snapshot, path, plan.pks)
+        kept = queries.remaining_locators(snapshot, path, plan.pks)
         if plan.kind in _WHOLE and not kept:
             plan.removals += [relative, relative + MANIFEST_ENDING]
             texts += data.decode(encoding_of(data), "replace").splitlines()

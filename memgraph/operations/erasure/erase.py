@@ -34,7 +34,7 @@ from memgraph.operations.erasure.signatures import (
 )
 from memgraph.operations.life.echoes import catch_up
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import erasure
+from memgraph.store import erasure, memories
 from memgraph.store import erasure_search as queries
 from memgraph.store.erasure import digest
 from memgraph.store.files import FileLock
@@ -53,7 +53,7 @@ _SHORTEST_WORD: Final = 3
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
     """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
     kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
-    begins = queries.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
+    begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
     derived = set(plan.derived_pks)
     ids = zip(plan.pks, plan.memory_ids, strict=True)
     return ErasurePreview(
@@ -110,11 +110,9 @@ def erase(
             target faster than it is planned.
         StorageError: the database failed; run it again.
         ExtraMissing: the report could not be signed; nothing is erased.
-        EngineLacking: the engine cannot remove what is deleted; nothing is erased.
     """
     if not dry_run:
         load_ed25519()
-        opened.database.require_overwriting()
     with FileLock(opened.paths.memory / LOCK_NAME).held():
         if not dry_run:
             for file in unfinished(opened.paths):
@@ -138,7 +136,7 @@ def erase(
 
 
 def _previewed(opened: OpenOrchestrator, plan: ErasurePlan) -> ErasureReport:
-    found = folder.would_erase(opened.paths, plan)
+    found = folder.would_erase(opened.paths, plan, opened.database)
     with opened.database.read() as snapshot:
         told = preview(snapshot, plan).model_copy(update={"waiting": found.waiting})
     report = _report(opened, plan, found.files)
@@ -180,22 +178,24 @@ def _carry_out(
     step(2)
     with opened.database.read() as snapshot:
         proven = proven_redactions(opened.paths, snapshot)
-    files = folder.erase_files(opened.paths, plan)
+    files = folder.erase_files(opened.paths, plan, opened.database)
     keep_proven(opened.paths, proven, at=opened.clock.now_ms())
     _note_files(opened, plan)
     step(3)
     folded = _fold(opened)
     step(4)
-    residue = folder.scan(opened.paths, plan)
+    residue = folder.scan(opened.paths, plan, opened.database)
+    server = opened.database.traces()
     vacuumed = any(folder.of_database(opened.paths, each) for each in residue.places)
     if vacuumed:
         folded = _write_anew(opened)
-        residue = folder.scan(opened.paths, plan)
+        residue = folder.scan(opened.paths, plan, opened.database)
     report = _report(opened, plan, files).model_copy(
         update={
             "ended_at": opened.clock.now_ms(),
-            "wal_truncated": folded,
-            "vacuumed": vacuumed,
+            "wal_truncated": folded and server is None,
+            "vacuumed": vacuumed or (folded and server is not None),
+            "server": server,
             "residue": residue,
             "unfinished": _obstacles(files, residue, folded=folded),
         }
@@ -210,7 +210,7 @@ def _carry_out(
 def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> ErasureReport:
     """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
-        steps = erasure.told_of(snapshot, plan.erasure_id)
+        steps = erasure.erasure_steps(snapshot, plan.erasure_id)
         stones = erasure.tombstones(snapshot, plan.erasure_id)
     redactions = tuple(
         RedactedEntry(seq=seq, hash=sealed, details=details)
@@ -258,7 +258,7 @@ def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[s
 
 
 def _fold(opened: OpenOrchestrator) -> bool:
-    """Cut the WAL to nothing; return whether the readers of an older state ended in time.
+    """Remove what is kept of deleted rows; return whether readers of an older state ended in time.
 
     They are waited for with the lock given up between two short tries, so that others may write.
     """

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from memgraph.rules.erasure import fill
 from memgraph.rules.sources import UTF8, encoding_of, line_spans
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure_search, open_files
-from memgraph.store.engine import store_of
+from memgraph.store.engine import Database, store_of
 from memgraph.text.fold import FoldedBytes
 
 # The bytes of files, the database's own ones read by another process.
@@ -50,13 +50,25 @@ def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
     Raises:
         OSError: it cannot be read.
     """
-    with open_files.otherwise(path) as may_be_read:
+    with open_files.without_sqlite(path) as may_be_read:
         free = may_be_read and not aside
     with _opened(path) if free else _aside(path) as file:
-        tail = b""
-        while piece := file.read(_CHUNK):
-            yield tail + piece
-            tail = (tail + piece)[-overlap:] if overlap else b""
+        yield from _overlapping(iter(lambda: file.read(_CHUNK), b""), overlap)
+
+
+def _overlapping(parts: Iterable[bytes], overlap: int) -> Iterator[bytes]:
+    """Yield large pieces of what comes in parts, each beginning with the end of the one before."""
+    piece = bytearray()
+    fresh = 0
+    for part in parts:
+        piece += part
+        fresh += len(part)
+        if fresh >= _CHUNK:
+            yield bytes(piece)
+            del piece[: max(len(piece) - overlap, 0)]
+            fresh = 0
+    if fresh:
+        yield bytes(piece)
 
 
 @contextmanager
@@ -112,7 +124,7 @@ class _Said(NamedTuple):
     other_case: int
 
 
-def erase_files(paths: OrchestratorPaths, plan: ErasurePlan) -> ErasedFiles:
+def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> ErasedFiles:
     """Overwrite erased texts in files, and remove files that go as a whole.
 
     A copy of the database with one of the memories is removed: it cannot be edited without becoming
@@ -124,6 +136,9 @@ def erase_files(paths: OrchestratorPaths, plan: ErasurePlan) -> ErasedFiles:
             wipe(paths.directory / relative)
             done.removed.append(relative)
     done.removed.extend(each for each in plan.snapshots if not (paths.directory / each).exists())
+    for name in database.copies(plan.memory_ids):
+        database.remove_copy(name)
+        done.removed.append(name)
     known = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
@@ -156,12 +171,8 @@ def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
                 continue
 
 
-def scan(
-    paths: OrchestratorPaths,
-    plan: ErasurePlan,
-    progress: Callable[[int], None] = lambda _bytes: None,
-) -> Residue:
-    """Search every byte of the folder for the strings of the plan."""
+def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Residue:
+    """Search every byte of the folder, and of a server's tables, for the strings of the plan."""
     places, hits, files, size = [], set[int](), 0, 0
     unread: list[str] = []
     cased: list[CaseVariant] = []
@@ -173,7 +184,6 @@ def scan(
                 found |= said.strings
                 other_case += said.other_case
                 size += said.length
-                progress(size)
         except FileNotFoundError:
             continue
         except OSError:
@@ -185,11 +195,22 @@ def scan(
             places.append(relative)
         if other_case:
             cased.append(CaseVariant(file=relative, count=other_case))
+    tables = 0
+    for name, parts in database.contents():
+        tables += 1
+        found = set()
+        for piece in _overlapping(parts, _overlap(plan)):
+            found |= plan.needles.found_in(piece)
+            size += len(piece)
+        if found:
+            hits |= found
+            places.append(name)
     return Residue(
         strings=len(plan.needles),
         too_short=plan.too_short,
         shared=plan.shared,
         files=files,
+        tables=tables,
         bytes=size,
         hits=len(hits),
         places=tuple(places),
@@ -198,12 +219,12 @@ def scan(
     )
 
 
-def would_erase(paths: OrchestratorPaths, plan: ErasurePlan) -> FilesToErase:
+def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> FilesToErase:
     """Return what ``erase_files`` would do, and what would be left; nothing is written."""
     done, waiting, cased = ErasedFiles(), list[str](), list[CaseVariant]()
     whole = (*plan.removals, *plan.snapshots)
     gone = [each for each in whole if (paths.directory / each).is_file()]
-    done.removed.extend(gone)
+    done.removed += [*gone, *database.copies(plan.memory_ids)]
     known = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))

@@ -51,18 +51,18 @@ def erase_rows(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     _hide(opened, plan)
     _blank(opened, plan)
     ids = set(plan.memory_ids)
-    _sweep(opened, plan, lambda snapshot: erasure.citing(snapshot, ids, plan.notes))
+    _sweep(opened, plan, lambda snapshot: erasure.rows_citing(snapshot, ids, plan.notes))
     _sweep(
         opened,
         plan,
-        lambda snapshot: erasure.saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
+        lambda snapshot: erasure.rows_saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
     )
 
 
 def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Retract the memories, with a tombstone for each and one for the erasure."""
     with opened.database.read() as snapshot:
-        begun = bool(erasure.told_of(snapshot, plan.erasure_id))
+        begun = bool(erasure.erasure_steps(snapshot, plan.erasure_id))
         buried = {memory_id for memory_id, *_ in erasure.tombstones(snapshot, plan.erasure_id)}
         looked_at = journal.head(snapshot)
         if not begun and overtaken(snapshot, plan):
@@ -89,7 +89,7 @@ def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
 
 def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     with opened.database.read() as snapshot:
-        standing = erasure_search.standing_among(snapshot, plan.pks)
+        standing = erasure_search.unerased_among(snapshot, plan.pks)
     for batch in _batches(standing, BLANKED):
         with opened.transaction(plan.actor) as transaction:
             with transaction.engine.thorough(transaction):
@@ -120,7 +120,7 @@ def _sweep(
 def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[ErasedRow]) -> int:
     with opened.transaction(plan.actor) as transaction:
         with transaction.engine.thorough(transaction):
-            made = erasure.make(transaction, changes)
+            made = erasure.apply(transaction, changes)
         rows: dict[str, int] = {}
         for each in made:
             if each.table != erasure.JOURNAL:
@@ -132,7 +132,7 @@ def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[Erase
 
 
 def _step(plan: ErasurePlan, told: dict[str, Any]) -> NewEntry:
-    """Return the journal entry of one step; ``erasing.told_of`` collects all of them."""
+    """Return the journal entry of one step; ``erasure.erasure_steps`` collects all of them."""
     return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
 
 

@@ -108,6 +108,9 @@ def _said(report: ErasureReport) -> bytes:
         del said["preview"]
     if not report.redactions:
         del said["redactions"]
+    if report.server is None:
+        del said["server"]
+        del said["residue"]["tables"]
     if not report.residue.other_case:
         del said["residue"]["other_case"]
     return compact_json(said).encode()

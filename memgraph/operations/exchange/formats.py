@@ -109,7 +109,7 @@ def write_vault(contents: ExportContents, folder: Path) -> None:
         Conflict: the folder exists.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True)
+        folder.mkdir(mode=0o700)
     except FileExistsError:
         raise Conflict(f"{folder} already exists; name a new folder", path=str(folder)) from None
     links: dict[str, list[str]] = defaultdict(list)

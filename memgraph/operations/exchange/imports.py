@@ -29,7 +29,6 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import (
     embeddings,
     exchange,
-    integrity,
     memories,
     metadata,
     table_digests,
@@ -41,7 +40,7 @@ from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.journal import head as journal_head
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import NewEntry, Transaction
-from memgraph.store.statements import CompiledStatement
+from memgraph.store.statements import CompiledStatement, row_count
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
@@ -170,11 +169,11 @@ class ExportLoader:
                 f"line {told['line']}: {error.message} ({told['reason']})", **told
             ) from error
         if header["schema"] < memories.KEPT_SINCE:
-            memories.fill_in(self.transaction)
+            memories.fill_revisions(self.transaction)
         if header["schema"] < RATES_BY_ORIGIN:
             migrating.step(RATES_BY_ORIGIN).change_rates(self.transaction)
         self._finish_vectors(header)
-        last = text_index.newest_pk(self.transaction)
+        last = memories.last_pk(self.transaction)
         self.transaction.engine.texts.add(self.transaction, 1, last)
         renew = migrating.renew_digests if header["schema"] < STATES_SINCE else table_digests.renew
         state = renew(self.transaction)
@@ -192,8 +191,8 @@ class ExportLoader:
 
     def _require_empty(self) -> None:
         for table in ("memories", "audit_log", "ingest_files"):
-            if integrity.count(self.transaction, table):
-                raise Conflict("an import needs an empty orchestrator")
+            if row_count(self.transaction, table):
+                raise Conflict("an import needs a new or empty orchestrator; choose another name")
 
     def _read(self, source: BinaryIO) -> tuple[dict[str, Any], str]:
         lines = self._lines(source)

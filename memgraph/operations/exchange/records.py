@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from memgraph.model.columns import Table, python_type
-from memgraph.model.receipts import ASKED_FOR, RECALL, said_of
+from memgraph.model.receipts import ASKED_FOR, RECALL, context_fields
 from memgraph.model.tables import metadata
 from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
 from memgraph.operations.exchange.checks import (
@@ -195,7 +195,7 @@ class RecordMapping:
 def _said_of(request: str) -> dict[str, Any]:
     """Return the fields that a receipt of an earlier schema has only in its request."""
     try:
-        said = said_of(json.loads(request))
+        said = context_fields(json.loads(request))
     except (ValueError, TypeError, AttributeError):
         raise refused("value", "request is no JSON object") from None
     return {"purpose": RECALL, **said}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 
 from memgraph.config import Settings
+from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
-from memgraph.providers.completion import CompletionProvider, completion_provider
-from memgraph.providers.fence import fenced
+from memgraph.providers.completion import CompletionProvider, completion_provider, fenced
 from memgraph.rules.dedup import JACCARD_THRESHOLD, Similarity, compare, word_set
 from memgraph.rules.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 
@@ -73,8 +72,8 @@ class LocatedSentences:
         """
         words = word_set(content)
         few = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
-        found = sorted((self._by_word.get(word, []) for word in words), key=len)
-        return {place for places in found[:few] for place in places}
+        match = sorted((self._by_word.get(word, []) for word in words), key=len)
+        return {place for places in match[:few] for place in places}
 
 
 def configured_extractor(
@@ -84,13 +83,12 @@ def configured_extractor(
     chosen = settings.memory.extractor
     if chosen.provider == "none":
         return None
-    variables = os.environ if environ is None else environ
     return completion_provider(
         chosen.provider,
         timeout_s=chosen.timeout_s,
         retries=chosen.retries,
         api_base=chosen.api_base or None,
-        api_key=variables.get(chosen.api_key_env) if chosen.api_key_env else None,
+        api_key=model_key(chosen, environ),
     )
 
 
@@ -126,7 +124,8 @@ def propose(
         accepted, rejected = judge(answer, piece)
         told.rejected += rejected
         told.accepted += [
-            replace(each, start=each.start + offset, end=each.end + offset) for each in accepted
+            replace(proposal, start=proposal.start + offset, end=proposal.end + offset)
+            for proposal in accepted
         ]
     told.failed = len(pieces) - answered
     return told

@@ -93,9 +93,13 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
         The number of memories.
     """
     with opened.database.read() as snapshot:
-        told = [_Told.read(each.outcomes) for each in ingest_files.parts(snapshot, sha256)]
-    outcomes = [each for part in told for each in part.memories]
-    ids = [each.memory_id for each in outcomes if each.outcome == "stored" and each.memory_id]
+        told = [_Told.read(link.outcomes) for link in ingest_files.parts(snapshot, sha256)]
+    outcomes = [memory for part in told for memory in part.memories]
+    ids = [
+        outcome.memory_id
+        for outcome in outcomes
+        if outcome.outcome == "stored" and outcome.memory_id
+    ]
     for start in range(0, len(ids), MOST):
         with opened.transaction(actor) as transaction:
             for memory_id in ids[start : start + MOST]:
@@ -127,13 +131,13 @@ class _Told:
     to_compare: int = 0
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> _Told:
+    def read(cls, fields: Mapping[str, Any]) -> _Told:
         """Return the value that ``written`` made."""
         made, edges, links = (
-            [Outcome.model_validate(each) for each in told[name]]
+            [Outcome.model_validate(item) for item in fields[name]]
             for name in ("memories", "edges", "links")
         )
-        return cls(made, edges, links, told["waiting"], told["to_compare"])
+        return cls(made, edges, links, fields["waiting"], fields["to_compare"])
 
     def written(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -223,8 +227,8 @@ class _Storing:
                 break
             steps.append(step)
             room -= cost
-        given = [each for each in steps if isinstance(each, MemoryInput)]
-        return _Part(steps, room, [self._opened.writer.prepare(each) for each in given])
+        inputs = [memory for memory in steps if isinstance(memory, MemoryInput)]
+        return _Part(steps, room, [self._opened.writer.prepare(memory) for memory in inputs])
 
     def _write(
         self,
@@ -245,18 +249,20 @@ class _Storing:
             # Another worker stored this part.
             self.resume(transaction)
             return None
-        told = self._store(transaction, part, errors)
+        progress = self._store(transaction, part, errors)
         self.done += len(part.steps)
         ended = self.done == len(self.steps)
-        waiting = self._join_waiting(transaction, told, part.room) if ended else False
-        self._told.add(told)
+        waiting = self._join_waiting(transaction, progress, part.room) if ended else False
+        self._told.add(progress)
         if ended and not waiting:
             if self._part == 0:
                 return self._end(transaction, json_text(self._manifest()))
-            if manifest is not None and not told.links:
+            if manifest is not None and not progress.links:
                 return self._end(transaction, manifest)
         self._part += 1
-        row = ingest_files.StoredPart(self._part, self._document.plan, self.done, told.written())
+        row = ingest_files.StoredPart(
+            self._part, self._document.plan, self.done, progress.written()
+        )
         ingest_files.add_part(transaction, sha256, row)
         return None
 
@@ -280,7 +286,7 @@ class _Storing:
         written = self._opened.writer.store(
             transaction,
             part.prepared,
-            [each for each in part.steps if isinstance(each, EdgeInput)],
+            [step for step in part.steps if isinstance(step, EdgeInput)],
             view=self._view,
             compare=ComparisonTime.LATER if self._document.relate else ComparisonTime.NEVER,
             keys=self._keys,
@@ -288,16 +294,18 @@ class _Storing:
         transaction.tell(written.entries)
         errors += written.errors
         _support(transaction, part.prepared, written)
-        if any(isinstance(each, MemoryInput) and each.key == self._main for each in part.steps):
+        if any(isinstance(step, MemoryInput) and step.key == self._main for step in part.steps):
             main = self._keys.get(self._main)
             if main is not None:
                 ingest_files.add_keys(transaction, main, self._document.document_keys)
-        told = _Told(written.memories, written.edges, to_compare=written.to_compare)
-        self._link(transaction, [each for each in part.steps if isinstance(each, FileLink)], told)
-        return told
+        progress = _Told(written.memories, written.edges, to_compare=written.to_compare)
+        self._link(
+            transaction, [step for step in part.steps if isinstance(step, FileLink)], progress
+        )
+        return progress
 
     def _link(
-        self, transaction: JournalledTransaction, links: Sequence[FileLink], told: _Told
+        self, transaction: JournalledTransaction, links: Sequence[FileLink], progress: _Told
     ) -> None:
         """Join the file with those that it names, or keep the link for a later file."""
         edges: list[EdgeInput] = []
@@ -309,38 +317,38 @@ class _Storing:
             if target is not None:
                 edges += _edge(local, target, link)
             else:
-                told.waiting += 1
+                progress.waiting += 1
                 _wait(transaction, local, link)
-        self._join(transaction, edges, told)
+        self._join(transaction, edges, progress)
 
-    def _join_waiting(self, transaction: JournalledTransaction, told: _Told, room: int) -> bool:
+    def _join_waiting(self, transaction: JournalledTransaction, progress: _Told, room: int) -> bool:
         """Join some of the links that waited for this file; return True when more may wait."""
         main = self._keys.get(self._main)
         if main is None:
             return False
-        most = max(1, room // _LINK_COST)
+        limit = max(1, room // _LINK_COST)
         keys = self._document.document_keys
-        rows = ingest_files.waiting_for(transaction, keys, after=self._last_waiting, limit=most)
-        seen = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
+        rows = ingest_files.pending_links(transaction, keys, after=self._last_waiting, limit=limit)
+        visible = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
         # The others keep waiting for a writer who sees both sides.
-        taken = [row for row in rows if row.memory_id in seen]
-        ingest_files.waits_no_longer(transaction, [row.link_id for row in taken])
-        edges = [edge for row in taken for edge in _edge(row.memory_id, main, row)]
-        self._join(transaction, edges, told)
+        visible_rows = [row for row in rows if row.memory_id in visible]
+        ingest_files.remove_pending_links(transaction, [row.link_id for row in visible_rows])
+        edges = [edge for row in visible_rows for edge in _edge(row.memory_id, main, row)]
+        self._join(transaction, edges, progress)
         self._last_waiting = max((row.link_id for row in rows), default=self._last_waiting)
-        return len(rows) == most
+        return len(rows) == limit
 
     def _join(
-        self, transaction: JournalledTransaction, edges: Sequence[EdgeInput], told: _Told
+        self, transaction: JournalledTransaction, edges: Sequence[EdgeInput], progress: _Told
     ) -> None:
         """Join stored memories; a memory replaced as a whole takes its details with it."""
         joiner = self._opened.writer.joiner
         joined = self._opened.writer.store(transaction, [], edges, view=self._view)
         transaction.tell(joined.entries)
-        told.links += joined.edges
+        progress.links += joined.edges
         for edge, outcome in zip(edges, joined.edges, strict=True):
-            whole = edge.edge_type is EdgeType.UPDATES and not edge.partial
-            if whole and outcome.outcome == "stored" and outcome.code is None:
+            replaces_all = edge.edge_type is EdgeType.UPDATES and not edge.partial
+            if replaces_all and outcome.outcome == "stored" and outcome.code is None:
                 _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
 
     def _end(self, transaction: JournalledTransaction, manifest: str) -> DocumentOutcome:
@@ -360,16 +368,16 @@ class _Storing:
         return outcome.model_copy(update={"manifest": json.loads(manifest)})
 
     def _outcome(self) -> DocumentOutcome:
-        told = self._told
-        in_order = dict(zip(self._edge_places, told.edges, strict=False))
+        progress = self._told
+        in_order = dict(zip(self._edge_places, progress.edges, strict=False))
         return DocumentOutcome(
             outcome="stored",
-            memories=tuple(told.memories),
+            memories=tuple(progress.memories),
             edges=tuple(in_order[place] for place in sorted(in_order)),
-            links_made=_stored(told.links),
-            links_rejected=tuple(each for each in told.links if each.outcome == "rejected"),
-            links_waiting=told.waiting,
-            to_compare=told.to_compare,
+            links_made=_stored(progress.links),
+            links_rejected=tuple(link for link in progress.links if link.outcome == "rejected"),
+            links_waiting=progress.waiting,
+            to_compare=progress.to_compare,
         )
 
     def _manifest(self) -> dict[str, Any]:
@@ -382,7 +390,7 @@ class _Storing:
 
 def _steps(document: Document) -> tuple[list[Step], list[int]]:
     """Return the steps of a document, and the places of its edges in step order."""
-    places = {f"#{each.key}": place for place, each in enumerate(document.memories)}
+    places = {f"#{memory.key}": place for place, memory in enumerate(document.memories)}
     due: dict[int, list[int]] = {}
     for place, edge in enumerate(document.edges):
         last = max(places.get(edge.from_id, -1), places.get(edge.to_id, -1))
@@ -392,7 +400,7 @@ def _steps(document: Document) -> tuple[list[Step], list[int]]:
     for place in range(-1, len(document.memories)):
         if place >= 0:
             steps.append(document.memories[place])
-        steps += [document.edges[each] for each in due.get(place, ())]
+        steps += [document.edges[edge_index] for edge_index in due.get(place, ())]
         order += due.get(place, ())
     return [*steps, *document.links], order
 
@@ -485,41 +493,41 @@ def _find(snapshot: Snapshot, link: FileLink, view: View | None) -> str | None:
 
 
 def _known_as(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
-    return _seen(snapshot, ingest_files.known_as(snapshot, key), view)
+    return _seen(snapshot, ingest_files.memories_known_as(snapshot, key), view)
 
 
 def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
     """Return the memories that the writer sees."""
     if view is None:
         return ids
-    seen = memories.existing_ids(snapshot, ids, view)
-    return [each for each in ids if each in seen]
+    visible = memories.existing_ids(snapshot, ids, view)
+    return [memory_id for memory_id in ids if memory_id in visible]
 
 
 def _wait(transaction: Transaction, local: str, link: FileLink) -> None:
     for target in (link.target, *link.fallbacks):
         row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
-        ingest_files.wait_for(transaction, row | {"target": target})
+        ingest_files.add_pending_link(transaction, row | {"target": target})
 
 
 def _stored(outcomes: Sequence[Outcome]) -> int:
-    return sum(each.outcome == "stored" for each in outcomes)
+    return sum(outcome.outcome == "stored" for outcome in outcomes)
 
 
 def _dumped(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    return [each.model_dump(mode="json", exclude_none=True) for each in outcomes]
+    return [outcome.model_dump(mode="json", exclude_none=True) for outcome in outcomes]
 
 
 def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
     """Return the counts for a manifest and the journal."""
     tallies: dict[str, int] = {}
-    for each in outcome.memories:
-        tallies[each.outcome] = tallies.get(each.outcome, 0) + 1
+    for memory in outcome.memories:
+        tallies[memory.outcome] = tallies.get(memory.outcome, 0) + 1
     return {
         "memories": dict(sorted(tallies.items())),
         "edges": _stored(outcome.edges),
         "links_made": outcome.links_made,
         "links_waiting": outcome.links_waiting,
-        "links_rejected": [each.code for each in outcome.links_rejected],
+        "links_rejected": [link.code for link in outcome.links_rejected],
         "to_compare": outcome.to_compare,
     }

@@ -88,23 +88,23 @@ def seen_files(
     """
     if not 1 <= limit <= MAX_BATCH:
         raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
-    found: list[IngestedFile] = []
+    files: list[IngestedFile] = []
     places: list[Place] = []
     place = None if after is None else _place(after)
     with opened.database.read() as snapshot:
-        while len(found) <= limit:
+        while len(files) <= limit:
             # Manifests may be large: hardly more are read than fit a page.
-            page = ingest_files.before(snapshot, place, max(limit + 1 - len(found), BLOCK))
+            page = ingest_files.before(snapshot, place, max(limit + 1 - len(files), BLOCK))
             if not page:
                 break
             place = page[-1].place
             for row in page:
-                told = _seen(snapshot, row, reader)
-                if told is not None:
-                    found.append(told)
+                file = _seen(snapshot, row, reader)
+                if file is not None:
+                    files.append(file)
                     places.append(row.place)
-    following = _cursor(places[limit - 1]) if len(found) > limit else None
-    return IngestPage(items=tuple(found[:limit]), next_cursor=following)
+    following = _cursor(places[limit - 1]) if len(files) > limit else None
+    return IngestPage(items=tuple(files[:limit]), next_cursor=following)
 
 
 def _cursor(place: Place) -> str:
@@ -113,10 +113,10 @@ def _cursor(place: Place) -> str:
 
 
 def _place(cursor: str) -> Place:
-    told = _CURSOR.fullmatch(cursor)
-    if told is None:
-        raise InvalidInput("this is not the next_cursor of a page", field="cursor")
-    return int(told[1]), told[2]
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise InvalidInput("not a cursor; use the next_cursor of the page before", field="cursor")
+    return int(match[1]), match[2]
 
 
 def no_file(sha256: str) -> NotFound:
@@ -125,17 +125,19 @@ def no_file(sha256: str) -> NotFound:
 
 
 def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile | None:
-    made = _memory_ids(row.manifest)
-    seen = memories.existing_ids(snapshot, sorted(made), reader.view)
-    whole = made == seen and bool(made)
-    if not (whole or row.manifest.get(BY) == reader.actor or (not made and reader.everything)):
+    memory_ids = _memory_ids(row.manifest)
+    seen = memories.existing_ids(snapshot, sorted(memory_ids), reader.view)
+    is_visible = memory_ids == seen and bool(memory_ids)
+    if not (
+        is_visible or row.manifest.get(BY) == reader.actor or (not memory_ids and reader.everything)
+    ):
         return None
-    told: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
+    details: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
     return IngestedFile(
         sha256=row.sha256,
         status=_status(row),
         at=row.recorded_at,
-        manifest=told if made == seen else _without_hidden(told, seen),
+        manifest=details if memory_ids == seen else _without_hidden(details, seen),
     )
 
 
@@ -147,13 +149,15 @@ def _status(row: FileRow) -> Literal["processed", "held", "rejected"]:
 
 def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:
     items: Sequence[Mapping[str, Any]] = manifest.get("items", {}).get("memories", ())
-    return {each["memory_id"] for each in items if each.get("memory_id")}
+    return {item["memory_id"] for item in items if item.get("memory_id")}
 
 
-def _without_hidden(told: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+def _without_hidden(manifest: dict[str, Any], visible: set[str]) -> dict[str, Any]:
     """Return the file without hidden memories and their counts: a sender's view may have
     narrowed.
     """
-    items = [each for each in told["items"]["memories"] if each.get("memory_id") in seen]
-    counts = {name: told[name] for name in told if name not in ("memories", "edges", "items")}
+    items = [item for item in manifest["items"]["memories"] if item.get("memory_id") in visible]
+    counts = {
+        name: manifest[name] for name in manifest if name not in ("memories", "edges", "items")
+    }
     return counts | {"items": {"memories": items}}

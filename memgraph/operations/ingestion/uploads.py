@@ -59,8 +59,8 @@ def uploads() -> UploadPort:
     """Return the installed file reader. Raises MemoryDisabled: there is none."""
     from importlib.metadata import entry_points
 
-    for each in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
-        return cast(UploadPort, each.load())
+    for entry_point in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
+        return cast(UploadPort, entry_point.load())
     raise MemoryDisabled(
         f"no installed package reads files: none has the entry point {ENTRY_POINTS}"
     )
@@ -71,9 +71,9 @@ def sender_of(handle: Orchestrator) -> dict[str, Any]:
     viewer.
     """
     viewer: dict[str, Any] = {}
-    for each in fields(Viewer):
-        value = getattr(handle.viewer, each.name)
-        viewer[each.name] = sorted(value) if isinstance(value, frozenset) else value
+    for field in fields(Viewer):
+        value = getattr(handle.viewer, field.name)
+        viewer[field.name] = sorted(value) if isinstance(value, frozenset) else value
     return {"actor": handle.actor, "viewer": viewer}
 
 
@@ -136,20 +136,20 @@ class DropZoneWorker:
             thread.join(PATIENCE_S)
 
     def _run(self) -> None:
-        again: set[str] = set()
+        unfinished: set[str] = set()
         while not self._stopping.is_set():
-            names = self._next(again)
-            again = {each for each in names if not self._work_off(each)}
+            names = self._next(unfinished)
+            unfinished = {name for name in names if not self._work_off(name)}
 
-    def _next(self, again: set[str]) -> set[str]:
+    def _next(self, unfinished: set[str]) -> set[str]:
         """Return the orchestrators whose drop zone is next: a requested one, else those to
         retry.
         """
         try:
-            asked = self._asked.get(timeout=RETRY_S if again else None)
+            name = self._asked.get(timeout=RETRY_S if unfinished else None)
         except queue.Empty:
-            return again
-        return again if asked is None else again | {asked}
+            return unfinished
+        return unfinished if name is None else unfinished | {name}
 
     def _work_off(self, name: str) -> bool:
         """Process an orchestrator's drop zone; return True when nothing is left."""

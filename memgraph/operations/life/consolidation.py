@@ -274,8 +274,10 @@ class _Run:
             work = propose(self.tools, page)
         except ProviderError:
             # The page is lost; its cost is reported.
-            left = self.tools.budget
-            notes.work.update(calls=before.calls - left.calls, tokens=before.tokens - left.tokens)
+            remaining = self.tools.budget
+            notes.work.update(
+                calls=before.calls - remaining.calls, tokens=before.tokens - remaining.tokens
+            )
             raise
         notes.work.update(calls=work.calls, tokens=work.tokens)
         if work.incomplete:

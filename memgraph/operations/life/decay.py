@@ -80,28 +80,28 @@ def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
     with opened.transaction(PART, claimed=False) as transaction:
         restored = 0
         for memory_id, at in used.items():
-            found = decay_rows.retired(transaction, memory_id)
-            if found is None or found[1] < at:
+            retired = decay_rows.retired(transaction, memory_id)
+            if retired is None or retired[1] < at:
                 continue
-            one, since = found
+            row, since = retired
             rule = ExpiryRule(since, chosen.threshold, chosen.exponent)
             # It may have been used long before, and have expired again since.
-            if has_expired(one._replace(last_accessed_at=at), rule):
+            if has_expired(row._replace(last_accessed_at=at), rule):
                 continue
             transaction.tell(changes.restore(transaction, memory_id, reason=USED, view=None))
             restored += 1
     return restored
 
 
-def has_expired(one: DecayRow, rule: ExpiryRule) -> bool:
+def has_expired(row: DecayRow, rule: ExpiryRule) -> bool:
     """Return True when the job retires this row, which is an active fact."""
     # One of hardly any confidence that was restored stays: whoever restored it wanted it.
-    return not one.restored and should_retire(
+    return not row.restored and should_retire(
         kind=MemoryKind.FACT,
         status=MemoryStatus.ACTIVE,
-        confidence=one.confidence,
-        decay_rate=one.decay_rate,
-        days=days_idle(rule.now_ms, one.created_at, one.last_accessed_at),
+        confidence=row.confidence,
+        decay_rate=row.decay_rate,
+        days=days_idle(rule.now_ms, row.created_at, row.last_accessed_at),
         threshold=rule.threshold,
         exponent=rule.exponent,
     )
@@ -112,13 +112,13 @@ def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, acto
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
         expired = [
-            each
-            for each in decay_rows.decaying_now(transaction, pks, rule.threshold)
-            if has_expired(each, rule)
+            row
+            for row in decay_rows.decaying_now(transaction, pks, rule.threshold)
+            if has_expired(row, rule)
         ]
         if expired:
-            decay_rows.retire(transaction, [each.memory_id for each in expired])
+            decay_rows.retire(transaction, [row.memory_id for row in expired])
             transaction.tell(
-                [NewEntry("retract", each.memory_id, {"reason": REASON}) for each in expired]
+                [NewEntry("retract", row.memory_id, {"reason": REASON}) for row in expired]
             )
     return len(expired)

@@ -97,24 +97,24 @@ class _Hashes:
         self._known: dict[int, frozenset[int]] = {}
 
     def of(self, memory: HandedOutMemory) -> frozenset[int]:
-        found = self._known.get(memory.pk)
-        if found is None:
-            found = line_hashes(memory.content) | line_hashes(memory.summary or "")
+        hashes = self._known.get(memory.pk)
+        if hashes is None:
+            hashes = line_hashes(memory.content) | line_hashes(memory.summary or "")
             if len(self._known) >= MAX_CACHED:
                 self._known.clear()
-            self._known[memory.pk] = found
-        return found
+            self._known[memory.pk] = hashes
+        return hashes
 
 
 def _lines(pending: EchoBacklog, hashes: _Hashes) -> list[tuple[int, int, int]]:
     """Return every line once: its hash, and when it was handed out first and last."""
     handed: Iterable[tuple[frozenset[int], int, int]] = (
-        *((hashes.of(each), each.first_at, each.last_at) for each in pending.recalled),
+        *((hashes.of(item), item.first_at, item.last_at) for item in pending.recalled),
         *((line_hashes(text), at, at) for text, at in pending.texts),
     )
     times: dict[int, tuple[int, int]] = {}
-    for found, first_at, last_at in handed:
-        for line_hash in found:
+    for lines, first_at, last_at in handed:
+        for line_hash in lines:
             first, last = times.get(line_hash, (first_at, last_at))
             times[line_hash] = min(first, first_at), max(last, last_at)
     return [(line_hash, first, last) for line_hash, (first, last) in sorted(times.items())]

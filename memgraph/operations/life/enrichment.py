@@ -75,8 +75,8 @@ def enrich(
         return JobReport.skipped(NO_PROVIDER)
     chosen = opened.settings.memory.entities
     limit = chosen.enrichment_limit if limit is None else limit
-    most = chosen.enrichment_max_entities if max_entities is None else max_entities
-    run = _Run(opened, now_ms, actor, most)
+    max_names = chosen.enrichment_max_entities if max_entities is None else max_entities
+    run = _Run(opened, now_ms, actor, max_names)
     while run.taken < limit and not stop():
         progress(PART, run.taken, limit)
         batch, through = run.next_batch(limit - run.taken)
@@ -120,37 +120,39 @@ class _Run:
     def _signature(self) -> str:
         """Return the providers and limits that decide which memories are skipped."""
         model = self.opened.llm
-        readable = [] if model is None else [each for each in Sensitivity if model.may_read(each)]
+        readable = [] if model is None else [item for item in Sensitivity if model.may_read(item)]
         return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
 
-    def next_batch(self, left: int) -> tuple[list[EnrichmentCandidate], int]:
+    def next_batch(self, remaining: int) -> tuple[list[EnrichmentCandidate], int]:
         """Return the next candidates, and the key up to which all memories have then been
         checked.
         """
         # Model calls are slow, so each answer is written at once.
-        size = min(left, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
+        size = min(remaining, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
         with self.opened.database.read() as snapshot:
-            through = min(self.cursor + WINDOW, enrichment.last_pk(snapshot))
+            through = min(self.cursor + WINDOW, memories.last_pk(snapshot))
             through = max(through, self.cursor)
-            found = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
-        return found, found[-1].pk if len(found) == size else through
+            candidates = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
+        return candidates, candidates[-1].pk if len(candidates) == size else through
 
     def work_off(self, batch: Sequence[EnrichmentCandidate], through: int) -> bool:
         """Ask the providers and link what they find; return True when the run may continue."""
-        found: dict[int, list[EntityName]] = {}
+        names_by_pk: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
         answers = [self._find(group, without) for without, group in groups]
-        if len(batch) > 1 and any(_is_refusal(each) for one in answers for each in _errors(one)):
+        if len(batch) > 1 and any(
+            _is_refusal(error) for answer in answers for error in _errors(answer)
+        ):
             # Which text it is only one after the other can tell.
-            if not all(self.work_off([one], one.pk) for one in batch):
+            if not all(self.work_off([memory], memory.pk) for memory in batch):
                 return False
             self.cursor = through
             return True
         for (without, group), answer in zip(groups, answers, strict=True):
-            self._take(group, without, answer, found)
-        self.taken += len(found)
-        if found:
-            self._write(found, {each.pk: each for each in batch}, through)
+            self._take(group, without, answer, names_by_pk)
+        self.taken += len(names_by_pk)
+        if names_by_pk:
+            self._write(names_by_pk, {memory.pk: memory for memory in batch}, through)
         if self.error is None:
             self.cursor = through
         return self.error is None
@@ -162,22 +164,24 @@ class _Run:
         naming, model = self.opened.naming, self.opened.llm
         if "llm" not in naming.accurate.names or model is None:
             return [((), list(batch))] if batch else []
-        may = [one for one in batch if model.may_read(Sensitivity(one.sensitivity))]
-        may_not = [one for one in batch if one not in may]
+        may = [memory for memory in batch if model.may_read(Sensitivity(memory.sensitivity))]
+        may_not = [memory for memory in batch if memory not in may]
         if not set(naming.accurate.names) - {"llm", "regex"}:
             self.counts["withheld"] += len(may_not)
             may_not = []
         return [(w, group) for w, group in (((), may), (("llm",), may_not)) if group]
 
     def _find(self, group: Sequence[EnrichmentCandidate], without: Sequence[str]) -> StrategyResult:
-        return self.opened.naming.find_accurate([one.content for one in group], without=without)
+        return self.opened.naming.find_accurate(
+            [memory.content for memory in group], without=without
+        )
 
     def _take(
         self,
         group: Sequence[EnrichmentCandidate],
         without: Sequence[str],
         answer: StrategyResult,
-        found: dict[int, list[EntityName]],
+        names_by_pk: dict[int, list[EntityName]],
     ) -> None:
         for provider in self.opened.naming.accurate.names:
             error = answer.failures.get(provider)
@@ -185,10 +189,10 @@ class _Run:
                 self._failed(provider, error, group)
             elif provider not in without:
                 self.refused[provider] = 0
-        for one, spans, codes in zip(group, answer.spans, answer.rejected, strict=True):
-            found[one.pk] = names_of(spans)
+        for memory, spans, codes in zip(group, answer.spans, answer.rejected, strict=True):
+            names_by_pk[memory.pk] = names_of(spans)
             for code in codes:
-                self._reject(code, one.memory_id)
+                self._reject(code, memory.memory_id)
 
     def _failed(
         self, provider: str, error: MemgraphError, group: Sequence[EnrichmentCandidate]
@@ -211,8 +215,8 @@ class _Run:
 
     def _write(
         self,
-        found: dict[int, list[EntityName]],
-        given: dict[int, EnrichmentCandidate],
+        names_by_pk: dict[int, list[EntityName]],
+        by_pk: dict[int, EnrichmentCandidate],
         through: int,
     ) -> None:
         """Link memories that did not change since they were read, and stamp those that every
@@ -220,44 +224,49 @@ class _Run:
         """
         opened, naming = self.opened, self.opened.naming
         with opened.transaction(self.actor) as transaction:
-            standing = [
-                one
-                for one in enrichment.still_open(transaction, list(found))
-                if one.content_hash == given[one.pk].content_hash
+            open_memories = [
+                memory
+                for memory in enrichment.still_open(transaction, list(names_by_pk))
+                if memory.content_hash == by_pk[memory.pk].content_hash
             ]
-            names = [(one.pk, tuple(naming.resolved(found[one.pk]))) for one in standing]
+            names = [
+                (memory.pk, tuple(naming.resolved(names_by_pk[memory.pk])))
+                for memory in open_memories
+            ]
             transaction.tell(opened.writer.linker.mend_types(transaction, names))
-            linked = enrichment.links_of(transaction, [one.pk for one in standing])
+            linked = enrichment.links_of(transaction, [memory.pk for memory in open_memories])
             new = opened.writer.linker.link(transaction, names, linked)
             if self.error is None:
-                for one in standing:
+                for memory in open_memories:
                     memories.update(
-                        transaction, one.memory_id, attributes=self._stamped(one, found[one.pk])
+                        transaction,
+                        memory.memory_id,
+                        attributes=self._stamped(memory, names_by_pk[memory.pk]),
                     )
                 metadata.put(transaction, CURSOR_KEY, self._cursor_text(through))
                 self.kept = through
-            if standing:
-                ids = [one.memory_id for one in standing]
+            if open_memories:
+                ids = [memory.memory_id for memory in open_memories]
                 transaction.tell([NewEntry("enrich", None, {"memories": ids, "links": new})])
         self.counts["links"] += new
-        self.counts["gone"] += len(found) - len(standing)
+        self.counts["gone"] += len(names_by_pk) - len(open_memories)
         if self.error is None:
-            self.counts["enriched"] += len(standing)
+            self.counts["enriched"] += len(open_memories)
 
-    def _stamped(self, one: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
+    def _stamped(self, memory: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
         """Return the attributes of an enriched memory, with what only models can find."""
-        by_rules = {(each.key, each.type) for each in self.opened.find_names(one.content)}
+        by_rules = {(name_.key, name_.type) for name_ in self.opened.find_names(memory.content)}
         beyond = [
             [name.name, name.type.value]
             for name in names
-            if all((each.key, each.type) not in by_rules for each in self._resolved(name))
+            if all((entity.key, entity.type) not in by_rules for entity in self._resolved(name))
         ]
-        attributes = {**one.attributes, ENRICHED_AT: self.now_ms}
+        attributes = {**memory.attributes, ENRICHED_AT: self.now_ms}
         if beyond:
             before = attributes.get(ENRICHED_NAMES)
-            kept = before if isinstance(before, list) else []
-            new = [each for each in beyond if each not in kept]
-            attributes[ENRICHED_NAMES] = [*kept, *new][:MAX_KEPT_NAMES]
+            earlier = before if isinstance(before, list) else []
+            new = [name for name in beyond if name not in earlier]
+            attributes[ENRICHED_NAMES] = [*earlier, *new][:MAX_KEPT_NAMES]
         return attributes
 
     def _resolved(self, name: EntityName) -> Sequence[EntityName]:
@@ -290,5 +299,5 @@ def _is_refusal(error: MemgraphError) -> bool:
 
 def _cursor(text: str | None, signature: str) -> int:
     """Return the position of the last run; 0 when providers or limits have changed."""
-    kept = {} if text is None else json.loads(text)
-    return int(kept["through"]) if kept.get("with") == signature else 0
+    stored = {} if text is None else json.loads(text)
+    return int(stored["through"]) if stored.get("with") == signature else 0

@@ -14,7 +14,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.life.profiles import EntityReader, VisibleEntity
 from memgraph.operations.maintenance.rebuild import names_in
-from memgraph.providers.fence import fenced
+from memgraph.providers.completion import fenced
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, entities, metadata, text_index
@@ -40,21 +40,23 @@ def merge(
     """
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
-        kept, gone = reader.only(into), reader.only(other)
-        transaction.tell([merge_found(transaction, kept, gone, reason)])
-        return reader.only(kept.row.entity_id).info
+        target, merged = reader.only(into), reader.only(other)
+        transaction.tell([merge_found(transaction, target, merged, reason)])
+        return reader.only(target.row.entity_id).info
 
 
 def merge_found(
     transaction: Transaction, into: VisibleEntity, other: VisibleEntity, reason: str
 ) -> NewEntry:
     """Merge two entities and return the journal entry. Raises Conflict: they are one."""
-    kept, gone = into.row, other.row
-    if kept.pk == gone.pk:
-        raise Conflict("these are already one entity", entity_id=kept.entity_id)
-    moved = entities.merge(transaction, (kept.pk, kept.entity_id), (gone.pk, gone.entity_id))
-    told = {"other": _told(gone), "into": _told(kept), "links": moved, "reason": reason}
-    return NewEntry("merge_entities", kept.entity_id, told)
+    target, merged = into.row, other.row
+    if target.pk == merged.pk:
+        raise Conflict("these are already one entity", entity_id=target.entity_id)
+    moved = entities.merge(
+        transaction, (target.pk, target.entity_id), (merged.pk, merged.entity_id)
+    )
+    details = {"other": _told(merged), "into": _told(target), "links": moved, "reason": reason}
+    return NewEntry("merge_entities", target.entity_id, details)
 
 
 def protect(
@@ -67,11 +69,11 @@ def protect(
         Conflict: the name may mean several.
     """
     with opened.transaction(actor) as transaction:
-        one = EntityReader(transaction, viewer, opened.naming).only(name)
-        entities.protect(transaction, one.row.pk, protected=protected)
+        entity = EntityReader(transaction, viewer, opened.naming).only(name)
+        entities.protect(transaction, entity.row.pk, protected=protected)
         details = {"protected": protected, "reason": reason}
-        transaction.tell([NewEntry("protect_entity", one.row.entity_id, details)])
-        return one.info
+        transaction.tell([NewEntry("protect_entity", entity.row.entity_id, details)])
+        return entity.info
 
 
 def split(
@@ -93,33 +95,35 @@ def split(
         NotFound: the viewer sees no such entity, or no such name of it.
         Conflict: a name is the entity's own one, or comes from the settings.
     """
-    keys = list(dict.fromkeys(canonical(each) for each in names))
+    keys = list(dict.fromkeys(canonical(name) for name in names))
     if not 1 <= len(keys) <= MAX_NAMES or not all(keys):
         raise InvalidInput(f"1 to {MAX_NAMES} names, none of them empty", field="names")
     with opened.database.read() as snapshot:
         row = _splittable(EntityReader(snapshot, viewer, opened.naming), opened, entity, keys)
         linked = entities.linked_memories(snapshot, row.pk)
     # Names are searched outside the transaction: it may take longer than writers wait.
-    named: Named = {}
+    names_by_pk: Named = {}
     for start in range(0, len(linked), BATCH):
         with opened.database.read() as snapshot:
-            named |= _named(opened, snapshot, linked[start : start + BATCH])
+            names_by_pk |= _named(opened, snapshot, linked[start : start + BATCH])
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
         row = _splittable(reader, opened, row.entity_id, keys)
-        since = [pk for pk in entities.linked_memories(transaction, row.pk) if pk not in named]
-        named |= _named(opened, transaction, since)
+        since = [
+            pk for pk in entities.linked_memories(transaction, row.pk) if pk not in names_by_pk
+        ]
+        names_by_pk |= _named(opened, transaction, since)
         new = _part(opened, transaction, row, keys)
-        moved = _relink(transaction, row, new, named)
-        told = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
-        transaction.tell([NewEntry("split_entity", row.entity_id, {**told, "reason": reason})])
-        found = reader.found(new)
-        shown = new.canonical_name if found is None else found.names.shown
+        moved = _relink(transaction, row, new, names_by_pk)
+        details = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
+        transaction.tell([NewEntry("split_entity", row.entity_id, {**details, "reason": reason})])
+        entity_ = reader.found(new)
+        shown_name = new.canonical_name if entity_ is None else entity_.names.shown
         return EntityInfo(
             entity_id=new.entity_id,
-            canonical_name=shown,
+            canonical_name=shown_name,
             type=new.type,
-            mention_count=0 if found is None else found.seen.mentions,
+            mention_count=0 if entity_ is None else entity_.seen.mentions,
         )
 
 
@@ -127,21 +131,21 @@ def _splittable(
     reader: EntityReader, opened: OpenOrchestrator, entity: str, keys: Collection[str]
 ) -> EntityRecord:
     """Return the entity, if all these are names of it that can be removed from it."""
-    one = reader.only(entity)
+    row_ = reader.only(entity)
     for key in keys:
         # First, so that nothing is disclosed about a hidden name.
-        if key not in one.names.keys:
-            raise NotFound(f"{one.names.shown!r} is not called {key[:80]!r}", name=key[:80])
-        if key == one.row.name_key:
+        if key not in row_.names.keys:
+            raise NotFound(f"{row_.names.shown!r} is not called {key[:80]!r}", name=key[:80])
+        if key == row_.row.name_key:
             raise Conflict(f"{key!r} is the entity's own name; split the other names off", name=key)
         if opened.naming.nicknames.pairs_of([key]):
             raise Conflict(f"{key!r} comes from memory.entities.nicknames", name=key)
-    return one.row
+    return row_.row
 
 
 def _named(opened: OpenOrchestrator, snapshot: Snapshot, pks: Sequence[int]) -> Named:
-    found = text_index.contents_of(snapshot, pks)
-    return {pk: names_in(opened, content, kept) for pk, content, kept in found}
+    contents = text_index.contents_of(snapshot, pks)
+    return {pk: names_in(opened, content, attributes) for pk, content, attributes in contents}
 
 
 def _part(
@@ -152,45 +156,50 @@ def _part(
 ) -> EntityRecord:
     """Give the names to an entity of their own: one that was merged, or else a new one."""
     merged = [
-        each
+        merged_name
         for key in keys
-        for each in entities.merged_names(transaction, row.entity_id)
-        if each.name_key == key
+        for merged_name in entities.merged_names(transaction, row.entity_id)
+        if merged_name.name_key == key
     ]
-    group = [row.pk, *(each.pk for each in entities.merged_names(transaction, row.entity_id))]
-    aliases = [each for each in entities.aliases(transaction, group) if each[1] in keys]
+    group = [
+        row.pk,
+        *(merged_name.pk for merged_name in entities.merged_names(transaction, row.entity_id)),
+    ]
+    aliases = [alias for alias in entities.aliases(transaction, group) if alias[1] in keys]
     if merged and merged[0].name_key == keys[0]:
         new = merged[0]
-        entities.make_own(transaction, new.pk)
+        entities.unmerge(transaction, new.pk)
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
         entity_id = opened.ids.new("ent_")
-        made = entities.create(
+        created = entities.create(
             transaction, {EntityName(key, written, row.type): entity_id}, transaction.at
         )
-        [pk] = made.values()
+        [pk] = created.values()
         new = EntityRecord(pk, entity_id, written, key, row.type, 0)
-    names = [each.pk for each in merged if each.pk != new.pk]
+    names = [item.pk for item in merged if item.pk != new.pk]
     entities.make_name_of(transaction, names, new.entity_id)
-    moving = {pk for pk in group if pk not in {each.pk for each in merged}}
+    moving = {pk for pk in group if pk not in {item.pk for item in merged}}
     entities.move_aliases(
         transaction, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk
     )
     return new
 
 
-def _relink(transaction: Transaction, old: EntityRecord, new: EntityRecord, named: Named) -> int:
+def _relink(
+    transaction: Transaction, old: EntityRecord, new: EntityRecord, names_by_pk: Named
+) -> int:
     """Link memories by the names in their texts; return how many links the new entity has."""
-    names = dict.fromkeys(name for each in named.values() for name in each)
-    known = entities.find(transaction, list(names))
+    names = dict.fromkeys(name for group in names_by_pk.values() for name in group)
+    existing = entities.find(transaction, list(names))
     meant = {
-        pk: {known.keys[name] for name in names if name in known.keys}
-        for pk, names in named.items()
+        pk: {existing.keys[name] for name in names if name in existing.keys}
+        for pk, names in names_by_pk.items()
     }
     add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
     remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
     entities.relink(transaction, add=add, remove=remove)
-    entities.recount(transaction, [old.pk, new.pk])
+    text_index.recount(transaction, [old.pk, new.pk], ())
     return len(add)
 
 
@@ -244,30 +253,32 @@ def propose(
     if model is None:
         return 0
     with opened.database.read() as snapshot:
-        asked = {each["entity_id"] for each in _kept(snapshot)}
-        readable = [each for each in Sensitivity if model.may_read(each)]
+        asked_ids = {proposal["entity_id"] for proposal in _kept(snapshot)}
+        readable = [level for level in Sensitivity if model.may_read(level)]
         unsure = enrichment.unsure(
             snapshot, UNSURE, readable, texts=MAX_TEXTS, candidates=MAX_CANDIDATES
         )
     answers: list[_Kept] = []
     error: ProviderError | None = None
-    for one in [each for each in unsure if each.entity_id not in asked][:MAX_ASKED]:
+    for name in [each for each in unsure if each.entity_id not in asked_ids][:MAX_ASKED]:
         try:
-            answers.append(_ask(model, one, mark()) | {"at": at_ms, "provider": model.name})
+            answers.append(_ask(model, name, mark()) | {"at": at_ms, "provider": model.name})
         except ProviderAnswerInvalid:
-            answers.append({"entity_id": one.entity_id, "into_id": None, "at": at_ms})
+            answers.append({"entity_id": name.entity_id, "into_id": None, "at": at_ms})
         except ProviderError as failed:
             error = failed
             break
-    proposed = [each for each in answers if each["into_id"] is not None]
+    proposed = [answer for answer in answers if answer["into_id"] is not None]
     if answers:
         with opened.transaction(actor) as transaction:
-            for each in proposed:
-                each["proposal_id"] = opened.ids.new("prop_")
+            for proposal in proposed:
+                proposal["proposal_id"] = opened.ids.new("prop_")
             _keep(transaction, [*_kept(transaction), *answers])
-            told = [{name: each[name] for name in ("entity_id", "into_id")} for each in proposed]
-            if told:
-                transaction.tell([NewEntry("propose_aliases", None, {"proposals": told})])
+            lines = [
+                {name: proposal[name] for name in ("entity_id", "into_id")} for proposal in proposed
+            ]
+            if lines:
+                transaction.tell([NewEntry("propose_aliases", None, {"proposals": lines})])
     if error is not None:
         raise error
     return len(proposed)
@@ -277,8 +288,8 @@ def listing(opened: OpenOrchestrator, viewer: Viewer) -> list[EntityProposal]:
     """Return the open proposals whose two entities the viewer may see, oldest first."""
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)
-        found = (_shown(snapshot, reader, each) for each in _kept(snapshot))
-        return [each for each in found if each is not None]
+        proposals = (_shown(snapshot, reader, stored) for stored in _kept(snapshot))
+        return [proposal for proposal in proposals if proposal is not None]
 
 
 def decide(
@@ -297,53 +308,53 @@ def decide(
     """
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
-        kept = _kept(transaction)
-        found = [each for each in kept if each.get("proposal_id") == proposal_id]
-        if not found or _shown(transaction, reader, found[0]) is None:
-            told = proposal_id[:80]
-            raise NotFound(f"no open proposal {told!r}", proposal_id=told)
-        [one] = found
-        one["accepted"] = accept
-        _keep(transaction, kept)
+        stored = _kept(transaction)
+        matching = [proposal for proposal in stored if proposal.get("proposal_id") == proposal_id]
+        if not matching or _shown(transaction, reader, matching[0]) is None:
+            shortened = proposal_id[:80]
+            raise NotFound(f"no open proposal {shortened!r}", proposal_id=shortened)
+        [proposal_] = matching
+        proposal_["accepted"] = accept
+        _keep(transaction, stored)
         details = {"proposal_id": proposal_id, "accepted": accept, "reason": reason}
-        transaction.tell([NewEntry("decide_alias", one["entity_id"], details)])
-        into = reader.only(one["into_id"])
+        transaction.tell([NewEntry("decide_alias", proposal_["entity_id"], details)])
+        into = reader.only(proposal_["into_id"])
         if accept:
-            other = reader.only(one["entity_id"])
+            other = reader.only(proposal_["entity_id"])
             transaction.tell([merge_found(transaction, into, other, reason)])
-        return reader.only(one["into_id"]).info
+        return reader.only(proposal_["into_id"]).info
 
 
-def _shown(snapshot: Snapshot, reader: EntityReader, kept: _Kept) -> EntityProposal | None:
-    if kept.get("proposal_id") is None or kept.get("accepted") is not None:
+def _shown(snapshot: Snapshot, reader: EntityReader, stored: _Kept) -> EntityProposal | None:
+    if stored.get("proposal_id") is None or stored.get("accepted") is not None:
         return None
-    rows = [entities.by_id(snapshot, kept[name]) for name in ("entity_id", "into_id")]
-    seen = [None if row is None else reader.found(row) for row in rows]
-    entity, into = seen
+    rows = [entities.by_id(snapshot, stored[name]) for name in ("entity_id", "into_id")]
+    visible = [None if row is None else reader.found(row) for row in rows]
+    entity, into = visible
     # Merged meanwhile, or gone, or hidden: nothing is left to decide.
     if entity is None or into is None or entity.row.pk == into.row.pk:
         return None
     return EntityProposal(
-        proposal_id=kept["proposal_id"],
+        proposal_id=stored["proposal_id"],
         entity=entity.info,
         into=into.info,
-        confidence=kept["confidence"],
-        provider=kept["provider"],
-        proposed_at=kept["at"],
+        confidence=stored["confidence"],
+        provider=stored["provider"],
+        proposed_at=stored["at"],
     )
 
 
-def _ask(model: LanguageModel, one: UncertainName, mark: str) -> _Kept:
+def _ask(model: LanguageModel, name_: UncertainName, mark: str) -> _Kept:
     """Ask the model. Raises ProviderError; ProviderAnswerInvalid also for an answer of another
     shape.
     """
-    known = {str(at): name for at, (_, name) in enumerate(one.candidates)}
-    texts = [text[:MAX_TEXT_CHARS] for text in one.texts]
-    question = json.dumps({"name": one.name, "texts": texts, "known": known}, ensure_ascii=False)
+    names = {str(at): name for at, (_, name) in enumerate(name_.candidates)}
+    texts = [text[:MAX_TEXT_CHARS] for text in name_.texts]
+    question = json.dumps({"name": name_.name, "texts": texts, "known": names}, ensure_ascii=False)
     answer = model.completion.complete_json(SYSTEM, fenced(question, mark), ANSWER_SCHEMA)
-    same, sure = _judged(answer, len(one.candidates))
-    into = None if same is None else one.candidates[same][0]
-    return {"entity_id": one.entity_id, "into_id": into, "confidence": sure}
+    same, sure = _judged(answer, len(name_.candidates))
+    into = None if same is None else name_.candidates[same][0]
+    return {"entity_id": name_.entity_id, "into_id": into, "confidence": sure}
 
 
 def _judged(answer: Any, candidates: int) -> tuple[int | None, float]:

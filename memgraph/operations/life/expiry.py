@@ -43,11 +43,9 @@ def expiring(
     )
     with opened.database.read() as snapshot:
         rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
-        ends = [
-            (_expires_at(each, rule), each.pk, each) for each in rows if has_expired(each, rule)
-        ]
+        ends = [(_expires_at(row, rule), row.pk, row) for row in rows if has_expired(row, rule)]
         first = nsmallest(limit, ends, key=lambda each: each[:2])
-        shown = graph.visible_memories(
+        visible = graph.visible_memories(
             snapshot, [row.memory_id for _, _, row in first], View(viewer)
         )
     moments = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
@@ -56,21 +54,23 @@ def expiring(
         until=rule.now_ms,
         threshold=rule.threshold,
         total=len(ends),
-        items=tuple(_item(shown[row.memory_id], row, end, moments, rule) for end, _, row in first),
+        items=tuple(
+            _item(visible[row.memory_id], row, end, moments, rule) for end, _, row in first
+        ),
     )
 
 
-def _expires_at(one: DecayRow, rule: ExpiryRule) -> int:
-    since = _since(one)
-    found = decay.expires_at(one.confidence, one.decay_rate, since, rule.threshold, rule.exponent)
+def _expires_at(row: DecayRow, rule: ExpiryRule) -> int:
+    since = _since(row)
+    end = decay.expires_at(row.confidence, row.decay_rate, since, rule.threshold, rule.exponent)
     # It has expired by the end of the report, so there is such a moment.
-    return rule.now_ms if found is None else found
+    return rule.now_ms if end is None else end
 
 
 def _item(
-    memory: Memory, one: DecayRow, end: int, moments: list[int], rule: ExpiryRule
+    memory: Memory, row: DecayRow, end: int, moments: list[int], rule: ExpiryRule
 ) -> ExpiringMemory:
-    course = decay.course(one.confidence, one.decay_rate, _since(one), moments, rule.exponent)
+    course = decay.course(row.confidence, row.decay_rate, _since(row), moments, rule.exponent)
     return ExpiringMemory(
         memory=memory,
         confidence_now=course[0],
@@ -80,5 +80,5 @@ def _item(
     )
 
 
-def _since(one: DecayRow) -> int:
-    return one.created_at if one.last_accessed_at is None else one.last_accessed_at
+def _since(row: DecayRow) -> int:
+    return row.created_at if row.last_accessed_at is None else row.last_accessed_at

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memgraph.config import Settings
+from memgraph.config.fields import model_key
 from memgraph.consolidation.ports import ConflictJudge, Extractor, PageProposal, TurnPage
 from memgraph.consolidation.quotations import RuleExtractor
 from memgraph.model.enums import Sensitivity
@@ -48,8 +48,7 @@ def configured_llm(
     chosen = settings.memory.llm
     if chosen.provider == "none":
         return None
-    variables = os.environ if environ is None else environ
-    key = variables.get(chosen.api_key_env) if chosen.api_key_env else None
+    key = model_key(chosen, environ)
     return LanguageModel(
         tool_calling_provider(
             chosen.provider,
@@ -98,9 +97,9 @@ class RulePages:
     name = RULES
 
     def propose(self, page: TurnPage) -> PageProposal:
-        facts, left = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
-        if not left:
+        facts, remaining = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
+        if not remaining:
             return PageProposal(facts=tuple(facts))
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        left_out = RejectedItem(code="fact.too_many", where=where, count=left)
+        left_out = RejectedItem(code="fact.too_many", where=where, count=remaining)
         return PageProposal(facts=tuple(facts), rejected=(left_out,))

@@ -61,21 +61,22 @@ def write_page(
         PageMoved, StoreMoved: nothing was written.
     """
     prepared = [
-        [opened.writer.prepare(each.given) for each in group.matched.fresh] for group in work.groups
+        [opened.writer.prepare(draft.given) for draft in group.matched.fresh]
+        for group in work.groups
     ]
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
-        done, told = PageResult(), list[Event]()
+        done, events_ = PageResult(), list[Event]()
         # All of them before the first is written: what one writes is beside the next.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
-            _write_group(opened, transaction, page.state.session_id, group, items, done, told)
-        stored = sum(each.outcome == "stored" for each in done.facts)
+            _write_group(opened, transaction, page.state.session_id, group, items, done, events_)
+        stored = sum(fact.outcome == "stored" for fact in done.facts)
         session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
         after = page.state.through_pk if through is None else through.pk
         done.last = not queries.has_turns_after(transaction, session_id, after)
-        queries.move_on(
+        queries.note_consolidated(
             transaction,
             session_id,
             page.state.through if through is None else through.memory_id,
@@ -83,9 +84,9 @@ def write_page(
         )
         if done.last:
             number = queries.extracted_facts(transaction, session_id)
-            told.append(SessionConsolidated(session_id=session_id, facts=number))
+            events_.append(SessionConsolidated(session_id=session_id, facts=number))
         transaction.tell([_entry(page, work, done, stored)])
-        events.append(transaction, transaction.at, told)
+        events.append(transaction, transaction.at, events_)
     return done
 
 
@@ -98,28 +99,32 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
     done = PageResult(last=False)
     for group in work.groups:
         done.rejected += [*group.rejected, *group.undecided]
-        for each in group.matched.fresh:
-            content = each.given.content
-            again = any(
+        for draft in group.matched.fresh:
+            content = draft.given.content
+            is_repeated = any(
                 at == group.place and relation_of(content, old) is Relation.DUPLICATE
                 for at, old in earlier
             )
-            done.facts.append(_note(each, None, "strengthened" if again else "stored"))
-        earlier += [(group.place, each.given.content) for each in group.matched.fresh]
+            done.facts.append(_note(draft, None, "strengthened" if is_repeated else "stored"))
+        earlier += [(group.place, draft.given.content) for draft in group.matched.fresh]
         done.facts += [
-            _note(each, target, "strengthened") for each, target in _strengthening(group)
+            _note(draft, target, "strengthened") for draft, target in _strengthening(group)
         ]
-        said = {f"#{each.number}": each.given.content for each in group.drafts}
+        texts = {f"#{draft.number}": draft.given.content for draft in group.drafts}
         done.edges += [
-            _edge_note(link, said.get(link.from_id, link.from_id), said.get(link.to_id, link.to_id))
+            _edge_note(
+                link, texts.get(link.from_id, link.from_id), texts.get(link.to_id, link.to_id)
+            )
             for link in group.matched.links
         ]
-        done.resolved += [f"{one.winner} over {one.loser}" for one in group.decisions]
+        done.resolved += [
+            f"{decision.winner} over {decision.loser}" for decision in group.decisions
+        ]
     return done
 
 
 def _entry(page: PageTurns, work: PageWork, done: PageResult, stored: int) -> NewEntry:
-    told = {
+    details = {
         "session_id": page.state.session_id,
         "through": page.turns[-1].memory_id if page.turns else page.state.through,
         "turns": work.turns,
@@ -127,7 +132,7 @@ def _entry(page: PageTurns, work: PageWork, done: PageResult, stored: int) -> Ne
         "strengthened": len(done.facts) - stored,
         "last": done.last,
     }
-    return NewEntry("consolidate", None, told)
+    return NewEntry("consolidate", None, details)
 
 
 def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> None:
@@ -135,19 +140,19 @@ def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> Non
     if state is None or state.through != page.state.through:
         raise PageChanged
     read = {turn for group in work.groups for turn in group.turns}
-    if queries.active_ids(snapshot, read) != read:
+    if memories.active_ids(snapshot, read) != read:
         raise PageChanged
 
 
 def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> None:
     matched, place = group.matched, group.place
-    targets = {each for each in matched.repeats.values() if not each.startswith("#")}
-    if queries.active_ids(snapshot, targets) != targets:
+    targets = {target for target in matched.repeats.values() if not target.startswith("#")}
+    if memories.active_ids(snapshot, targets) != targets:
         raise StoreChanged
-    contents = [each.given.content for each in matched.fresh]
+    contents = [draft.given.content for draft in matched.fresh]
     if not contents:
         return
-    if queries.same_facts(snapshot, {content_hash(each) for each in contents}, place, at=at):
+    if queries.same_facts(snapshot, {content_hash(content) for content in contents}, place, at=at):
         raise StoreChanged
     since = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
     if len(since) == MAX_SINCE or any(_touches(new, old) for new in contents for old in since):
@@ -167,33 +172,33 @@ def _write_group(
     group: GroupWork,
     items: Sequence[PreparedMemory],
     done: PageResult,
-    told: list[Event],
+    events_: list[Event],
 ) -> None:
     done.rejected += [*group.rejected, *group.undecided]
     # They were held against the store when the page was matched.
     written = opened.writer.store(transaction, items, [], compare=ComparisonTime.DONE)
-    for each, outcome in zip(group.matched.fresh, written.memories, strict=True):
+    for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
-            where = f"{session_id}, draft {each.number}"
+            where = f"{session_id}, draft {draft.number}"
             done.rejected.append(RejectedItem(code=QuotaReached.code, where=where))
             continue
         if outcome.outcome != "stored":
             # All of it was looked at in this transaction: something else is wrong.
             raise StoreChanged
-        done.facts.append(_note(each, outcome.memory_id))
-    for each, target in _strengthening(group):
-        rows = [group.turns[one] for one in each.evidence]
+        done.facts.append(_note(draft, outcome.memory_id))
+    for draft, target in _strengthening(group):
+        rows = [group.turns[turn_id] for turn_id in draft.evidence]
         source = memories.source_id(source_of(rows, session_id))
         memories.insert_sources(transaction, {source: source_of(rows, session_id)})
         transaction.tell(
-            changes.strengthen(transaction, target, source_id=source, evidence=each.evidence)
+            changes.strengthen(transaction, target, source_id=source, evidence=draft.evidence)
         )
-        done.facts.append(_note(each, target, "strengthened"))
+        done.facts.append(_note(draft, target, "strengthened"))
     transaction.tell(written.entries)
     open_ones = _join(opened, transaction, group, group.matched.links, written, done)
     for decision in group.decisions:
         _decide(opened, transaction, group, decision, written, done, open_ones)
-    told += open_ones.values()
+    events_ += open_ones.values()
 
 
 def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
@@ -201,12 +206,12 @@ def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
 
     Without those that no person said: they repeat what is known.
     """
-    found = []
-    for each in group.drafts:
-        target = group.matched.target(each.number)
-        if not target.startswith("#") and known_echo(each.voice) is None:
-            found.append((each, target))
-    return found
+    pairs = []
+    for draft in group.drafts:
+        target = group.matched.target(draft.number)
+        if not target.startswith("#") and known_echo(draft.voice) is None:
+            pairs.append((draft, target))
+    return pairs
 
 
 def _join(
@@ -219,11 +224,11 @@ def _join(
 ) -> dict[str, Event]:
     """Write edges between active memories; return an event for each open contradiction by edge."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
-    active = queries.active_ids(transaction, stored)
+    active = memories.active_ids(transaction, stored)
     rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
     # A memory that a person stated or confirmed may be contradicted; only a person replaces it.
-    protected = {one for one, row in rows.items() if is_protected(row)}
-    known = [
+    protected = {memory_id for memory_id, row in rows.items() if is_protected(row)}
+    resolvable = [
         link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         if link.to_id in protected
         else link
@@ -231,10 +236,10 @@ def _join(
         if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
     ]
     joined = StoredBatch(ids_by_key=written.ids_by_key)
-    outcomes = opened.writer.consolidator.join_all(transaction, known, joined)
+    outcomes = opened.writer.consolidator.join_all(transaction, resolvable, joined)
     transaction.tell(joined.entries)
-    found: dict[str, Event] = {}
-    for link, outcome in zip(known, outcomes, strict=True):
+    events_: dict[str, Event] = {}
+    for link, outcome in zip(resolvable, outcomes, strict=True):
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
@@ -242,10 +247,10 @@ def _join(
             link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         done.edges.append(_edge_note(link, from_id, to_id))
         if link.edge_type is EdgeType.CONTRADICTS:
-            found[outcome.edge_id] = ContradictionFound(
+            events_[outcome.edge_id] = ContradictionFound(
                 edge_id=outcome.edge_id, from_id=from_id, to_id=to_id
             )
-    return found
+    return events_
 
 
 def _decide(
@@ -298,13 +303,13 @@ def _decide(
     done.resolved.append(edge.edge_id)
 
 
-def _note(each: FactDraft, memory_id: str | None, outcome: str = "stored") -> FactNote:
+def _note(draft: FactDraft, memory_id: str | None, outcome: str = "stored") -> FactNote:
     return FactNote.model_construct(
         outcome=outcome,
         memory_id=memory_id,
-        type=each.given.type,
-        content=each.given.content,
-        evidence=each.evidence,
+        type=draft.given.type,
+        content=draft.given.content,
+        evidence=draft.evidence,
     )
 
 

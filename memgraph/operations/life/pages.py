@@ -101,9 +101,9 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     turns, echoes = _without_echoes(tools.opened, [t for t in page.turns if _counts(t)])
     before, _ = _without_echoes(tools.opened, page.before)
     work.turns, work.echoes = sum(map(_counts, page.turns)), echoes
-    most = tools.opened.settings.memory.consolidation.max_facts_per_page
+    limit = tools.opened.settings.memory.consolidation.max_facts_per_page
     for place, rows in groups_of(turns).items():
-        share = ceil(most * len(rows) / len(turns))
+        share = ceil(limit * len(rows) / len(turns))
         proposal = _ask(tools, _page(tools, page, place, rows, before, share))
         work.calls += proposal.calls
         work.tokens += proposal.tokens
@@ -151,7 +151,9 @@ def match_all(tools: PageResources, page: PageTurns, work: PageWork) -> None:
 
 def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> list[EdgeInput]:
     """Drop the edges that the judge considers no contradiction, and return them."""
-    said = {f"#{each.number}": each.given.content for each in group.drafts} | group.matched.texts
+    contents = {
+        f"#{draft.number}": draft.given.content for draft in group.drafts
+    } | group.matched.texts
     doubtful = group.matched.doubtful
     suspected = [
         link for link in group.matched.links if frozenset((link.from_id, link.to_id)) in doubtful
@@ -160,7 +162,7 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> lis
         return []
     words = judge.judge(
         [
-            SuspectedContradiction(said[link.to_id], said[link.from_id], link.weight)
+            SuspectedContradiction(contents[link.to_id], contents[link.from_id], link.weight)
             for link in suspected
         ],
         sensitivity=Sensitivity(group.place.sensitivity),
@@ -177,7 +179,7 @@ def _page(
     place: ComparisonPlace,
     rows: Sequence[TurnRow],
     before: Sequence[TurnRow],
-    most: int,
+    limit: int,
 ) -> TurnPage:
     return TurnPage(
         session_id=page.state.session_id,
@@ -186,7 +188,7 @@ def _page(
         sensitivity=Sensitivity(place.sensitivity),
         known=matching.StoredFacts(tools.opened.database.read, place, tools.now_ms),
         budget=tools.budget,
-        max_facts=most,
+        max_facts=limit,
         now_ms=tools.now_ms,
         stop=tools.stop,
     )
@@ -197,16 +199,16 @@ def _drafted(
     place: ComparisonPlace,
     rows: Sequence[TurnRow],
     proposal: PageProposal,
-    most: int,
+    limit: int,
 ) -> GroupWork:
     turns = {row.memory_id: row for row in rows}
     work = GroupWork(place, turns, proposal, rejected=list(proposal.rejected))
     session_id = page.state.session_id
     for number, candidate in enumerate(proposal.facts):
-        if len(work.drafts) == most:
-            left = len(proposal.facts) - number
+        if len(work.drafts) == limit:
+            remaining = len(proposal.facts) - number
             where = f"session {session_id}, facts from {number}"
-            work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=left))
+            work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=remaining))
             break
         judged = draft(candidate, number, turns, session_id)
         if isinstance(judged, FactDraft):
@@ -243,16 +245,16 @@ def _speaker(row: TurnRow) -> Viewer:
 
 def _without_echoes(opened: OpenOrchestrator, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
     """Return turns without what the memory itself handed out, and how much that was."""
-    found = echo_filter(opened, [turn_of(row) for row in rows])
-    kept, echoes = [], 0
+    filter_ = echo_filter(opened, [turn_of(row) for row in rows])
+    turns, echoes = [], 0
     for row in rows:
-        left = found.without_echo(
+        remaining = filter_.without_echo(
             row.content,
             source_role=heard_role(row.source_role, row.told_as),
             at_ms=judged_at(row.at, row.stored_at),
             viewer=_speaker(row),
         )
-        echoes += len(left.reasons)
-        if left.text.strip():
-            kept.append(row._replace(content=left.text))
-    return kept, echoes
+        echoes += len(remaining.reasons)
+        if remaining.text.strip():
+            turns.append(row._replace(content=remaining.text))
+    return turns, echoes

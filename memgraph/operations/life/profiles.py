@@ -81,56 +81,64 @@ class EntityReader:
                 f"a name must have at most {MAX_NAME_CHARS} characters", field="name"
             )
         by_id = entities.by_id(self._snapshot, name_or_id)
-        if by_id is not None and (one := self.found(by_id)) is not None:
-            return [one]
+        if by_id is not None and (entity := self.found(by_id)) is not None:
+            return [entity]
         key = canonical(name_or_id)
         if not key:
             raise InvalidInput("the name of an entity needs letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
-        found: list[VisibleEntity] = []
+        entities_: list[VisibleEntity] = []
         for look_up in (entities.by_keys, entities.of_first_names):
-            rows = () if found else look_up(self._snapshot, keys)
-            found += [one for row in rows if (one := self.found(row)) and one.names.keys & keys]
-        if not found:
-            told = name_or_id[:80]
-            raise NotFound(f"no entity {told!r} in the memories that you may see", name=told)
-        return sorted(found, key=lambda one: (-one.seen.mentions, one.row.pk))
+            rows = () if entities_ else look_up(self._snapshot, keys)
+            entities_ += [
+                entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
+            ]
+        if not entities_:
+            shortened = name_or_id[:80]
+            raise NotFound(
+                f"no entity {shortened!r} in the memories that you may see", name=shortened
+            )
+        return sorted(entities_, key=lambda entity: (-entity.seen.mentions, entity.row.pk))
 
     def only(self, name_or_id: str) -> VisibleEntity:
         """Return the one entity that is meant. Raises Conflict with the candidates: there are
         several.
         """
-        found = self.meant(name_or_id)
-        if len(found) > 1:
-            candidates = [each.info.model_dump(mode="json") for each in found]
+        entities_ = self.meant(name_or_id)
+        if len(entities_) > 1:
+            candidates = [entity.info.model_dump(mode="json") for entity in entities_]
             raise Conflict(
-                f"{name_or_id[:80]!r} may mean {len(found)} entities; name one by its id:"
-                f" {', '.join(each.row.entity_id for each in found[:5])}",
+                f"{name_or_id[:80]!r} may mean {len(entities_)} entities; name one by its id:"
+                f" {', '.join(entity.row.entity_id for entity in entities_[:5])}",
                 candidates=candidates,
             )
-        return found[0]
+        return entities_[0]
 
     def found(self, row: EntityRecord) -> VisibleEntity | None:
         """Return the entity; None: no memory that the reader may see names it."""
-        seen = entities.seen(self._snapshot, row.pk, self.view)
-        names = None if seen is None else self._names(row, seen.mentions)
-        return None if seen is None or names is None else VisibleEntity(row, seen, names)
+        counts = entities.mention_counts(self._snapshot, row.pk, self.view)
+        names = None if counts is None else self._names(row, counts.mentions)
+        return None if counts is None or names is None else VisibleEntity(row, counts, names)
 
     def profile(
-        self, one: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
+        self, entity: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
     ) -> EntityProfile:
         related = []
-        for row, together in entities.together(self._snapshot, one.row.pk, self.view, RELATED):
+        for row, together in entities.mentioned_together(
+            self._snapshot, entity.row.pk, self.view, RELATED
+        ):
             other = self.found(row)
             if other is not None:
                 related.append(RelatedEntity(**other.info.model_dump(), together=together))
         return EntityProfile(
-            **one.info.model_dump(),
-            aliases=one.names.others,
-            protected=entities.is_protected(self._snapshot, one.row.pk),
-            first_seen=one.seen.first,
-            last_seen=one.seen.last,
-            memories=tuple(entities.top_memories(self._snapshot, one.row.pk, self.active, limit)),
+            **entity.info.model_dump(),
+            aliases=entity.names.others,
+            protected=entities.is_protected(self._snapshot, entity.row.pk),
+            first_seen=entity.seen.first,
+            last_seen=entity.seen.last,
+            memories=tuple(
+                entities.top_memories(self._snapshot, entity.row.pk, self.active, limit)
+            ),
             related=tuple(related),
             candidates=tuple(each.info for each in others),
         )
@@ -144,9 +152,9 @@ class EntityReader:
             # No later one can have more visible mentions than it has mentions at all.
             if len(best) >= limit and best[limit - 1].seen.mentions >= row.mention_count:
                 break
-            one = self.found(row)
-            if one is not None and any(key.startswith(prefix) for key in one.names.keys):
-                best.append(one)
+            entity = self.found(row)
+            if entity is not None and any(key.startswith(prefix) for key in entity.names.keys):
+                best.append(entity)
                 best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
         return best[:limit]
 
@@ -158,38 +166,38 @@ class EntityReader:
         pks = [row.pk, *(each.pk for each in merged)]
         aliases = entities.aliases(self._snapshot, pks)
         written += [(key, alias) for _, key, alias in aliases]
-        told = self._naming.nicknames.pairs_of([key for key, _ in written])
+        nicknames = self._naming.nicknames.pairs_of([key for key, _ in written])
         first = _first_name(row)
         written += [first] if first is not None else []
         # An entity with a single name is linked only by that name.
         if len(written) == 1:
-            said = set(written)
+            used = set(written)
         else:
-            said = self._said(row, [each for each in written if each not in told], mentions)
-        known = [*(each for each in written if each in said or each in told), *told]
-        if not known:
+            used = self._said(row, [each for each in written if each not in nicknames], mentions)
+        pairs = [*(each for each in written if each in used or each in nicknames), *nicknames]
+        if not pairs:
             return None
-        shown = known[0][1]
-        others = sorted({name for key, name in known if (key, name) != first} - {shown})
-        return EntityNames(shown, frozenset(key for key, _ in known), tuple(others))
+        shown_name = pairs[0][1]
+        others = sorted({name for key, name in pairs if (key, name) != first} - {shown_name})
+        return EntityNames(shown_name, frozenset(key for key, _ in pairs), tuple(others))
 
     def _said(
-        self, row: EntityRecord, wanted: list[tuple[str, str]], mentions: int
+        self, row: EntityRecord, pairs: list[tuple[str, str]], mentions: int
     ) -> set[tuple[str, str]]:
         """Return the names, (key, as written), that occur in visible texts."""
-        open_ones, said = dict.fromkeys(wanted), set[tuple[str, str]]()
+        open_ones, used = dict.fromkeys(pairs), set[tuple[str, str]]()
         texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
             for each in list(open_ones):
                 if _says(text, folded, each, row):
-                    said.add(each)
+                    used.add(each)
                     del open_ones[each]
             if not open_ones:
-                return said
+                return used
         if mentions > MAX_READ:
-            said.update(each for each in open_ones if self._is_said(row, each))
-        return said
+            used.update(each for each in open_ones if self._is_said(row, each))
+        return used
 
     def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
         texts = entities.contents_saying(self._snapshot, row.pk, self.view, name)
@@ -228,8 +236,8 @@ def profile(
         raise InvalidInput(f"limit must be between 0 and {MAX_MEMORIES}", limit=limit)
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)
-        one, *others = reader.meant(name_or_id)
-        return reader.profile(one, limit=limit, others=others)
+        entity, *others = reader.meant(name_or_id)
+        return reader.profile(entity, limit=limit, others=others)
 
 
 def listing(

@@ -36,7 +36,7 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import events, memories
 from memgraph.store import reflections as queries
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
@@ -67,9 +67,12 @@ class ReflectionScope:
 
 def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list[ReflectionScope]:
     """Return global, and every project with enough new facts, the busiest ones first."""
-    open_ones = [each.value for each in Sensitivity if each.level <= CLEARANCE.level]
-    found = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
-    return [ReflectionScope(), *(ReflectionScope(Scope.PROJECT, each) for each in found)]
+    open_ones = [level.value for level in Sensitivity if level.level <= CLEARANCE.level]
+    project_ids = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
+    return [
+        ReflectionScope(),
+        *(ReflectionScope(Scope.PROJECT, project_id) for project_id in project_ids),
+    ]
 
 
 def read_week(
@@ -79,8 +82,8 @@ def read_week(
     outcomes.
     """
     view = place.view
-    found = queries.of_period(snapshot, view, during, limit)
-    ids = [each.memory_id for each in found]
+    memories_ = queries.of_period(snapshot, view, during, limit)
+    ids = [memory.memory_id for memory in memories_]
     ties = [
         *edge_ties(queries.edges_among(snapshot, ids)),
         *derivation_ties(queries.derivations_among(snapshot, ids)),
@@ -89,7 +92,7 @@ def read_week(
     return WeekMaterial(
         during=during,
         now_ms=now_ms,
-        memories=found,
+        memories=memories_,
         ties=ties,
         contradictions=_pairs(snapshot, queries.contradictions(snapshot, view, during, MAX_PAIRS)),
         replaced=_pairs(snapshot, queries.replacements(snapshot, view, during, MAX_PAIRS)),
@@ -100,13 +103,13 @@ def read_week(
 
 def is_enough(week: WeekMaterial, min_facts: int) -> bool:
     """Return True when there are enough facts to reflect on."""
-    return sum(each.kind is MemoryKind.FACT for each in week.memories) >= min_facts
+    return sum(memory.kind is MemoryKind.FACT for memory in week.memories) >= min_facts
 
 
-def _pairs(snapshot: Snapshot, found: list[tuple[str, str]]) -> list[tuple[Memory, Memory]]:
-    ids = sorted({one for pair in found for one in pair})
-    by_id = {each.memory_id: each for each in memories.get_many(snapshot, ids)}
-    return [(by_id[one], by_id[other]) for one, other in found]
+def _pairs(snapshot: Snapshot, pairs: list[tuple[str, str]]) -> list[tuple[Memory, Memory]]:
+    ids = sorted({end for pair in pairs for end in pair})
+    by_id = {memory.memory_id: memory for memory in memories.get_many(snapshot, ids)}
+    return [(by_id[first], by_id[other]) for first, other in pairs]
 
 
 PART = "reflection"
@@ -161,13 +164,13 @@ def reflect(
     run = _begun(opened, now_ms, actor, provider, force)
     settings = opened.settings.memory.reflection
     with opened.database.read() as snapshot:
-        found = places(snapshot, run.during, settings.min_facts)
+        scopes = places(snapshot, run.during, settings.min_facts)
     outcomes: list[str] = []
-    for number, place in enumerate(found):
+    for number, place in enumerate(scopes):
         if stop():
             break
         outcomes.append(_reflect_on(run, place))
-        progress(PART, number + 1, len(found))
+        progress(PART, number + 1, len(scopes))
     if outcomes and SAVED not in outcomes:
         skipped = JobReport.skipped(outcomes[0])
         return skipped.model_copy(update={"rejected": tuple(run.rejected)})
@@ -212,20 +215,20 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
         week = read_week(snapshot, place, run.during, run.now_ms, settings.limit)
     if not is_enough(week, settings.min_facts):
         return TOO_FEW_FACTS
-    said = _said(run, place, week)
-    made = digest(week, said)
+    sentences = _said(run, place, week)
+    digest_ = digest(week, sentences)
     with run.opened.transaction(run.actor) as transaction:
         # Another process may have been faster, and cited memories may have been retracted.
         if _is_too_soon(run, transaction, place):
             return TOO_SOON
-        there = queries.still_there(transaction, place.view, made.cited)
-        made = made.without(set(made.cited) - there)
-        if not made.cited:
+        there = memories.existing_ids(transaction, digest_.cited, place.view, statuses=STANDING)
+        digest_ = digest_.without(set(digest_.cited) - there)
+        if not digest_.cited:
             return TOO_FEW_FACTS
-        if not _save(run, transaction, place, week, made, by_model=bool(said)):
+        if not _save(run, transaction, place, week, digest_, by_model=bool(sentences)):
             return UNCHANGED
-    run.by_model += bool(said)
-    run.sources += len(made.cited)
+    run.by_model += bool(sentences)
+    run.sources += len(digest_.cited)
     return SAVED
 
 
@@ -250,18 +253,20 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[LayoutE
     # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import ReflectionInput, reflect_with_model
 
-    shown = [
+    inputs = [
         ReflectionInput(
-            memory_id=each.memory_id,
-            content=each.content,
-            type=each.type,
-            at_ms=each.created_at if each.event_time is None else each.event_time,
-            sensitivity=each.sensitivity,
+            memory_id=memory.memory_id,
+            content=memory.content,
+            type=memory.type,
+            at_ms=memory.created_at if memory.event_time is None else memory.event_time,
+            sensitivity=memory.sensitivity,
         )
-        for each in by_centrality(week)
+        for memory in by_centrality(week)
     ]
     try:
-        found = reflect_with_model(run.provider, shown, run.budget, max_sensitivity=run.clearance)
+        reflection = reflect_with_model(
+            run.provider, inputs, run.budget, max_sensitivity=run.clearance
+        )
     except ProviderError as error:
         where = place.scope.value if place.scope_id is None else f"project {place.scope_id}"
         run.rejected.append(RejectedItem(code=MODEL_FAILED, where=f"{where}: {error.code}"))
@@ -269,10 +274,10 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[LayoutE
             RejectedItem(code=code, where=at) for code, at in error.details.get("rejected", ())
         ]
         return []
-    if found is None:
+    if reflection is None:
         return []
-    run.rejected.extend(found.rejected)
-    return [LayoutEntry(each.text, each.memory_ids) for each in found.sentences]
+    run.rejected.extend(reflection.rejected)
+    return [LayoutEntry(sentence.text, sentence.memory_ids) for sentence in reflection.sentences]
 
 
 def _save(
@@ -280,17 +285,17 @@ def _save(
     transaction: JournalledTransaction,
     place: ReflectionScope,
     week: WeekMaterial,
-    made: WeekDigest,
+    week_digest: WeekDigest,
     *,
     by_model: bool,
 ) -> bool:
     """Store a reflection; False: an identical one exists."""
     writer = run.opened.writer
-    given = _given(run, place, week, made, by_model=by_model)
+    memory = _given(run, place, week, week_digest, by_model=by_model)
     links = []
     before = queries.latest(transaction, place.view)
     if before is not None and before.memory_id in _near(run, transaction, place):
-        if before.content == given.content:
+        if before.content == memory.content:
             return False
         because = "made anew for the same days"
         links = [
@@ -301,7 +306,7 @@ def _save(
                 reason=because,
             )
         ]
-    written = writer.store(transaction, [writer.prepare(given)], links)
+    written = writer.store(transaction, [writer.prepare(memory)], links)
     if written.errors:
         raise written.errors[0]
     transaction.tell(written.entries)
@@ -311,27 +316,32 @@ def _save(
 
 
 def _given(
-    run: _Run, place: ReflectionScope, week: WeekMaterial, made: WeekDigest, *, by_model: bool
+    run: _Run,
+    place: ReflectionScope,
+    week: WeekMaterial,
+    week_digest: WeekDigest,
+    *,
+    by_model: bool,
 ) -> MemoryInput:
     # The first line counts all facts of the week, so each of them is a source of it.
-    seen = [each.sensitivity for each in week.memories]
-    cited = set(made.cited)
-    pairs = [*week.contradictions, *week.replaced, *((each, each) for each in week.tasks)]
-    seen += [one.sensitivity for pair in pairs for one in pair if one.memory_id in cited]
+    visible_ids = [memory.sensitivity for memory in week.memories]
+    cited = set(week_digest.cited)
+    pairs = [*week.contradictions, *week.replaced, *((task, task) for task in week.tasks)]
+    visible_ids += [end.sensitivity for pair in pairs for end in pair if end.memory_id in cited]
     period = {"since": iso(run.during.since), "until": iso(run.now_ms)}
     return MemoryInput(
         key="reflection",
-        content=made.text,
-        summary=made.summary,
+        content=week_digest.text,
+        summary=week_digest.summary,
         kind=MemoryKind.REFLECTION,
         type=MemoryType.OBSERVATION,
         importance=rules.IMPORTANCE,
         confidence=rules.MODEL_CONFIDENCE if by_model else rules.DIGEST_CONFIDENCE,
-        sensitivity=rules.highest(seen),
+        sensitivity=rules.highest(visible_ids),
         scope=place.scope,
         scope_id=place.scope_id,
         tags=(rules.WEEKLY,),
         attributes={"period": period, "by": "model" if by_model else "digest"},
         source=SOURCE,
-        derived_from=made.cited,
+        derived_from=week_digest.cited,
     )

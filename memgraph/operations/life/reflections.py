@@ -43,32 +43,32 @@ class LatestReflections:
                 return queries.latest(snapshot, View(viewer, as_of))
             head = journal.head(snapshot)
             with self._lock:
-                kept = self._kept.get(viewer)
-            if kept is not None and kept.head == head:
-                return kept.found
-            found = queries.latest(snapshot, View(viewer))
+                cached = self._kept.get(viewer)
+            if cached is not None and cached.head == head:
+                return cached.found
+            latest = queries.latest(snapshot, View(viewer))
         with self._lock:
-            self._kept[viewer] = _Kept(head, found)
+            self._kept[viewer] = _Kept(head, latest)
             self._kept.move_to_end(viewer)
             while len(self._kept) > MAX_VIEWS:
                 self._kept.popitem(last=False)
-        return found
+        return latest
 
     def forget(self) -> None:
         """Clear the cache, after texts were erased."""
         with self._lock:
             self._kept.clear()
 
-    def is_news(self, found: Memory, now_ms: int) -> bool:
+    def is_news(self, memory: Memory, now_ms: int) -> bool:
         """Return True when it was not handed out within the last hour, and record that it is
         now.
         """
         with self._lock:
-            told = self._told.get(found.memory_id)
-            if told is not None and 0 <= now_ms - told < AGAIN_MS:
+            text = self._told.get(memory.memory_id)
+            if text is not None and 0 <= now_ms - text < AGAIN_MS:
                 return False
-            self._told[found.memory_id] = now_ms
-            self._told.move_to_end(found.memory_id)
+            self._told[memory.memory_id] = now_ms
+            self._told.move_to_end(memory.memory_id)
             while len(self._told) > MAX_VIEWS:
                 self._told.popitem(last=False)
         return True

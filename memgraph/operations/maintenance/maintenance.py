@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
+from memgraph.audit.chain import check_chain
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import JournalHead
 from memgraph.audit.redactions import Proofs
@@ -30,6 +31,7 @@ from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, metadata, table_digests
 from memgraph.store.engine import Store, store_of
+from memgraph.store.journal import hash_of as journal_hash
 from memgraph.store.journal import head as journal_head
 from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 
@@ -100,6 +102,24 @@ def verify(
     return audit.verify(opened.database, opened.anchor_file, progress, stop, proofs=proofs, key=key)
 
 
+def verify_chain(
+    opened: OpenOrchestrator, start: JournalHead | None = None
+) -> tuple[VerifyReport, JournalHead]:
+    """Check the journal alone, from an entry that was checked before; return its head, too."""
+    report = VerifyReport()
+    anchored = anchor.read_state(opened.anchor_file)
+    proofs, key = RedactionProofs(opened.paths), opened.database.journal_key
+    with opened.database.read() as snapshot:
+        if start is not None and journal_hash(snapshot, start.seq) != start.hash:
+            start = None
+        held = anchored if isinstance(anchored, JournalHead) else None
+        if anchored is AnchorState.DAMAGED:
+            report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
+        if start is not None and held is not None and held.seq <= start.seq:
+            held = None
+        return report, check_chain(snapshot, report, held, proofs, key, start)
+
+
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
     """Anchor the journal as it is, although it disagrees with its anchor; that is journalled.
 
@@ -163,7 +183,7 @@ def backup(
     target = target.expanduser().absolute()
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
-    anchored = _sound_anchor(opened.anchor_file)
+    anchored = sound_anchor(opened.anchor_file)
     head = JournalHead(0, "")
     report = VerifyReport()
 
@@ -204,7 +224,9 @@ def upgrade(
     kept: list[Path] = []
 
     def keep() -> None:
-        target = free_name(paths.memory / "backups", "before-upgrade", clock.now_ms(), ".db")
+        folder = paths.memory / "backups"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        target = free_name(folder, "before-upgrade", clock.now_ms(), ".db")
         store.back_up(target)
         kept.append(target)
 
@@ -225,7 +247,8 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
-def _sound_anchor(path: Path) -> JournalHead | None:
+def sound_anchor(path: Path) -> JournalHead | None:
+    """Return what an anchor remembers; None: nothing, or it is damaged."""
     try:
         return anchor.read(path)
     except JournalBroken:
@@ -235,18 +258,17 @@ def _sound_anchor(path: Path) -> JournalHead | None:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A finished restore. ``replaced``: the folder that now holds the old files."""
+    """A finished restore. ``replaced``: the folder or schema that now holds what was there."""
 
     orchestrator: str
     backup: Path
-    replaced: Path | None
+    replaced: str | None
     memories: int
     journal_entries: int
     findings: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        replaced = None if self.replaced is None else str(self.replaced)
-        return asdict(self) | {"backup": str(self.backup), "replaced": replaced}
+        return asdict(self) | {"backup": str(self.backup)}
 
 
 def restore(
@@ -276,15 +298,12 @@ def restore(
         url: of the server that it is kept on; empty: it is a file.
 
     Raises:
-        EngineLacking: a server cannot do it.
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
         JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()
-    with naming_full_disk(paths.root):
-        paths.make_folders()
     store = store_of(paths, url)
-    with naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
+    with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
             found = draft.admit(of_any=True, key=key)
@@ -323,6 +342,23 @@ def restore(
 
 
 @contextmanager
+def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
+    """Make the orchestrator's folders; those of a new one are removed when the block fails."""
+    is_new = not paths.memory.exists()
+    with naming_full_disk(paths.root):
+        paths.make_folders()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            # Only empty ones go.
+            with suppress(OSError):
+                for folder in (*reversed(paths.folders), paths.memory.parent):
+                    folder.rmdir()
+        raise
+
+
+@contextmanager
 def _refusing(file: Path) -> Iterator[None]:
     """Raise errors about the copy as errors of the backup it was made from."""
     try:
@@ -331,7 +367,14 @@ def _refusing(file: Path) -> Iterator[None]:
         details = error.details | {"path": str(file)}
         reasons = ", ".join([error.code, *details.get("findings", ())])
         told = f"{file} is refused as a backup ({reasons})"
+        if isinstance(error, DatabaseCorrupt) and _is_export(file):
+            told = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
         raise type(error)(told, **details) from error
+
+
+def _is_export(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(_EXPORT_BEGINS)) == _EXPORT_BEGINS
 
 
 def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
@@ -355,11 +398,12 @@ def _swap(
     actor: str,
     anchor_file: Path,
     key: bytes | None,
-) -> tuple[JournalHead, Path | None]:
+) -> tuple[JournalHead, str | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
     if "from_orchestrator" in told and store.exists():
         raise Conflict(
-            "a backup of another orchestrator can only become a new one; this one has a database",
+            f"a backup of another orchestrator becomes a new one, and {paths.name} has a database;"
+            " choose another name",
             orchestrator=paths.name,
         )
     with draft.alone() as transaction:
@@ -372,10 +416,11 @@ def _swap(
     folder = free_name(paths.memory / "replaced", "before-restore", at)
     moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
-    return head, folder if moved else None
+    return head, moved
 
 
 BACKUP_KEY = "backup"
+_EXPORT_BEGINS = b'{"record":"header"'
 # Findings that are never accepted.
 UNUSABLE = frozenset({FindingCode.DATABASE_DAMAGED, FindingCode.SCHEMA_CHANGED})
 # What is compared with the journal. Where that is broken, it says nothing of the memories.

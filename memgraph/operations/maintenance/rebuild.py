@@ -24,6 +24,7 @@ from memgraph.store import embeddings, metadata, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
+from memgraph.store.statements import row_count
 
 BATCH = 1_000
 
@@ -162,7 +163,7 @@ def embeddings_rebuild(
 
 def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
     with opened.transaction(actor) as transaction:
-        total = text_index.memory_count(transaction)
+        total = row_count(transaction, "memories")
         progress(RebuildPart.FTS, 0, total)
         text_index.rewrite_search_terms(transaction)
         transaction.engine.phrases.rebuild(transaction)
@@ -193,7 +194,7 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
     So a name that only older rules found is not kept for being known.
     """
     with opened.database.read() as snapshot:
-        total = 2 * text_index.memory_count(snapshot)
+        total = 2 * row_count(snapshot, "memories")
     linker = opened.writer.linker
 
     def relink(transaction: JournalledTransaction, found: Sequence[Named]) -> None:
@@ -215,7 +216,7 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
         lambda more: progress(RebuildPart.ENTITIES, done + more, total),
     )
     with opened.transaction(actor) as transaction:
-        number = text_index.entity_count(transaction)
+        number = row_count(transaction, "entities")
         details = {"part": RebuildPart.ENTITIES, "entities": number, "removed": removed}
         transaction.tell([NewEntry("rebuild", None, details)])
     return {RebuildPart.ENTITIES.value: number}

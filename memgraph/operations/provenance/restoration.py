@@ -44,105 +44,109 @@ class RestorationPlan(NamedTuple):
     left_open: tuple[JoinedContradiction, ...]
 
 
-def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RestorationPlan:
+def plan(snapshot: Snapshot, source: NamedSource, view: View) -> RestorationPlan:
     """Return what restoring a source would change, as far as the view goes.
 
     Raises:
         NotFound: there is no visible memory that was retracted with it and is still retracted.
     """
-    back = sources.taken_back(snapshot, named, view)
-    losses = sources.lost_with(snapshot, named, view)
+    back = sources.retracted_with(snapshot, source, view)
+    losses = sources.support_losses(snapshot, source, view)
     if not back and not losses:
-        raise NotFound("nothing is retracted with this source", name=named.name[:80])
-    others = sources.taken_with_others(snapshot, {each.memory_id for each in losses})
-    others = {one: other for one, other in others.items() if one not in back}
+        raise NotFound("nothing is retracted with this source", name=source.name[:80])
+    others = sources.retracting_sources(snapshot, {loss.memory_id for loss in losses})
+    others = {memory_id: other for memory_id, other in others.items() if memory_id not in back}
     back += others
-    replaced = edges.still_replaced(snapshot, back, back=back)
+    replaced = edges.still_replaced(snapshot, back, restored=back)
     status = {
-        one: MemoryStatus.SUPERSEDED if one in replaced else MemoryStatus.ACTIVE for one in back
+        memory_id: MemoryStatus.SUPERSEDED if memory_id in replaced else MemoryStatus.ACTIVE
+        for memory_id in back
     }
-    again = edges.replaced_and_active(snapshot, back, view)
-    active = [one for one, then in status.items() if then is MemoryStatus.ACTIVE]
+    superseded_again = edges.replaced_and_active(snapshot, back, view)
+    active = [memory_id for memory_id, then in status.items() if then is MemoryStatus.ACTIVE]
     left_open = tuple(
-        each
-        for each in sources.open_since(snapshot, active, view)
-        if each.from_id not in again and each.to_id not in again
+        loss
+        for loss in sources.open_since(snapshot, active, view)
+        if loss.from_id not in superseded_again and loss.to_id not in superseded_again
     )
-    return RestorationPlan(status, tuple(again), tuple(losses), others, left_open)
+    return RestorationPlan(status, tuple(superseded_again), tuple(losses), others, left_open)
 
 
 def restore(
     transaction: JournalledTransaction,
-    named: NamedSource,
-    found: RestorationPlan,
+    source: NamedSource,
+    plan: RestorationPlan,
     *,
     reason: str,
     view: View,
 ) -> None:
     """Apply a plan, with an entry in the journal for each memory and one for all."""
-    told = {"reason": reason, "source": named.kind.value, "name": named.name}
+    details = {"reason": reason, "source": source.kind.value, "name": source.name}
     for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
-        ids = [one for one, then in found.back.items() if then is status]
+        ids = [memory_id for memory_id, then in plan.back.items() if then is status]
         because = f"its source was brought back: {reason}"
         change_all(
             transaction,
             ids,
             status,
             reason=because,
-            entry=lambda one: NewEntry("restore", one, told),
+            entry=lambda one: NewEntry("restore", one, details),
         )
-    for loss in found.losses:
-        _count_again(transaction, loss, told)
-    for other in dict.fromkeys(found.others.values()):
-        its = {one for one, each in found.others.items() if each == other}
+    for loss in plan.losses:
+        _count_again(transaction, loss, details)
+    for other in dict.fromkeys(plan.others.values()):
+        its = {memory_id for memory_id, status in plan.others.items() if status == other}
         end_for(transaction, other, its, reason=reason, view=view)
-    replaced = changes.replace_again(transaction, list(found.back), view=view)
-    counts = {"restored": len(found.back), "replaced": len(replaced), "counted": len(found.losses)}
-    whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
+    replaced = changes.replace_again(transaction, list(plan.back), view=view)
+    counts = {"restored": len(plan.back), "replaced": len(replaced), "counted": len(plan.losses)}
+    whole = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
     transaction.tell([*replaced, NewEntry("restore_source", None, whole)])
 
 
 def report(
-    snapshot: Snapshot, named: NamedSource, found: RestorationPlan, *, dry_run: bool
+    snapshot: Snapshot, source: NamedSource, plan: RestorationPlan, *, dry_run: bool
 ) -> SourceRestoration:
     """Return a plan as a report."""
-    said = dict.fromkeys(each.memory_id for each in found.losses)
-    counted = [one for one in said if one not in found.back]
-    lists = (list(found.back), list(found.replaced), counted)
-    back, replaced, again = (each[:MAX_TOLD] for each in lists)
+    summary_by_id = dict.fromkeys(loss.memory_id for loss in plan.losses)
+    counted = [memory_id for memory_id in summary_by_id if memory_id not in plan.back]
+    lists = (list(plan.back), list(plan.replaced), counted)
+    back, replaced, again = (loss[:MAX_TOLD] for loss in lists)
     summaries = sources.summaries(snapshot, [*back, *replaced, *again])
     return SourceRestoration(
-        kind=named.kind,
-        name=named.name,
+        kind=source.kind,
+        name=source.name,
         dry_run=dry_run,
-        restored=len(found.back),
-        replaced=len(found.replaced),
+        restored=len(plan.back),
+        replaced=len(plan.replaced),
         counted=len(counted),
-        left_open=len(found.left_open),
+        left_open=len(plan.left_open),
         restored_items=tuple(
-            RestoredMemory(memory_id=one, summary=summaries[one], status=found.back[one])
-            for one in back
+            RestoredMemory(
+                memory_id=memory_id, summary=summaries[memory_id], status=plan.back[memory_id]
+            )
+            for memory_id in back
         ),
         replaced_items=tuple(
-            MemorySummary(memory_id=one, summary=summaries[one]) for one in replaced
+            MemorySummary(memory_id=memory_id, summary=summaries[memory_id])
+            for memory_id in replaced
         ),
-        counted_items=tuple(MemorySummary(memory_id=one, summary=summaries[one]) for one in again),
-        left_open_items=tuple(
-            DisputedPair(**each._asdict()) for each in found.left_open[:MAX_TOLD]
+        counted_items=tuple(
+            MemorySummary(memory_id=memory_id, summary=summaries[memory_id]) for memory_id in again
         ),
-        cut=any(len(each) > MAX_TOLD for each in (*lists, found.left_open)),
+        left_open_items=tuple(DisputedPair(**loss._asdict()) for loss in plan.left_open[:MAX_TOLD]),
+        cut=any(len(loss) > MAX_TOLD for loss in (*lists, plan.left_open)),
     )
 
 
 def _count_again(
-    transaction: JournalledTransaction, loss: SupportLoss, told: dict[str, str]
+    transaction: JournalledTransaction, loss: SupportLoss, details: dict[str, str]
 ) -> None:
     memory_id = loss.memory_id
     [memory] = memories.get_many(transaction, [memory_id])
-    trust.give_back(transaction, memory_id, loss.source_ids)
+    trust.reinstate(transaction, memory_id, loss.source_ids)
     after = round(regained(memory.confidence, loss.before, loss.after), 6)
     if after != memory.confidence:
         memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)
     changed = {"confidence": {"before": memory.confidence, "after": after}}
-    whole = {**told, "source_ids": list(loss.source_ids), **changed}
+    whole = {**details, "source_ids": list(loss.source_ids), **changed}
     transaction.tell([NewEntry("regain", memory_id, whole)])

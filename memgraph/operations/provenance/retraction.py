@@ -58,56 +58,64 @@ class RetractionPlan:
     reopened: list[JoinedContradiction] = field(default_factory=list)
 
 
-def plan(snapshot: Snapshot, named: NamedSource, view: View) -> RetractionPlan:
+def plan(snapshot: Snapshot, source: NamedSource, view: View) -> RetractionPlan:
     """Return what retracting a source would change, as far as the view goes.
 
     Raises:
         NotFound: no visible memory, active or retracted, comes from it.
     """
-    said = sources.said_by(snapshot, named, view)
-    if not said and not sources.is_seen(snapshot, named, view):
-        raise no_source(named)
-    found = RetractionPlan()
-    stands = _Stands(snapshot, named)
-    given = sources.given_by(snapshot, named, view)
+    supported = sources.supported_by(snapshot, source, view)
+    if not supported and not sources.is_visible(snapshot, source, view):
+        raise no_source(source)
+    plan = RetractionPlan()
+    stands = _Stands(snapshot, source)
+    given_ids = sources.memories_of(snapshot, source, view)
     # Where the own source was taken back before, this one may be all that was left.
-    found.said_own = known = set(given)
-    given += [one for one in said if one not in known and stands.rests_on_it(one)]
-    said_elsewhere = stands.among(given)
-    for one in given:
-        if one in said_elsewhere:
-            found.kept[one] = "supported"
+    plan.said_own = known_ids = set(given_ids)
+    given_ids += [
+        memory_id
+        for memory_id in supported
+        if memory_id not in known_ids and stands.rests_on_it(memory_id)
+    ]
+    said_elsewhere = stands.among(given_ids)
+    for memory_id in given_ids:
+        if memory_id in said_elsewhere:
+            plan.kept[memory_id] = "supported"
         else:
-            found.gone[one] = "given"
-    _cascade(snapshot, found, stands, view)
-    left = {one: tuple(rows) for one, rows in said.items() if one not in found.gone}
-    found.weakened = _weakened(snapshot, left)
-    found.reinstated = _reinstated(snapshot, found.gone, view)
-    found.reopened = sources.decided_for(snapshot, found.reinstated)
-    return found
+            plan.gone[memory_id] = "given"
+    _cascade(snapshot, plan, stands, view)
+    left = {
+        memory_id: tuple(rows)
+        for memory_id, rows in supported.items()
+        if memory_id not in plan.gone
+    }
+    plan.weakened = _weakened(snapshot, left)
+    plan.reinstated = _reinstated(snapshot, plan.gone, view)
+    plan.reopened = sources.decided_for(snapshot, plan.reinstated)
+    return plan
 
 
 def retract(
-    transaction: JournalledTransaction, named: NamedSource, found: RetractionPlan, *, reason: str
+    transaction: JournalledTransaction, source: NamedSource, plan: RetractionPlan, *, reason: str
 ) -> None:
     """Apply a plan, with an entry in the journal for each memory and one for all."""
-    ids = list(found.gone)
-    told = {"reason": reason, "source": named.kind.value, "name": named.name}
+    ids = list(plan.gone)
+    details = {"reason": reason, "source": source.kind.value, "name": source.name}
     change_all(
         transaction,
         ids,
         MemoryStatus.RETRACTED,
         reason=f"{TAKEN_BACK}: {reason}",
-        entry=lambda one: NewEntry("retract", one, told | {"by": found.gone[one]}),
+        entry=lambda one: NewEntry("retract", one, details | {"by": plan.gone[one]}),
     )
-    for one, loss in found.weakened.items():
-        _weaken(transaction, one, loss, told)
-    for one, why in found.kept.items():
-        if why == "supported" and one in found.said_own:
-            _disown(transaction, one, told)
-    _reinstate(transaction, found.reinstated, f"what had replaced it was taken back: {reason}")
-    counts = {"given": number(found.gone, "given"), "derived": number(found.gone, "derived")}
-    whole = {"kind": named.kind.value, "name": named.name, "reason": reason, **counts}
+    for memory_id, loss in plan.weakened.items():
+        _weaken(transaction, memory_id, loss, details)
+    for memory_id, why in plan.kept.items():
+        if why == "supported" and memory_id in plan.said_own:
+            _disown(transaction, memory_id, details)
+    _reinstate(transaction, plan.reinstated, f"what had replaced it was taken back: {reason}")
+    counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
+    whole = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
     transaction.tell(
         [
             NewEntry(
@@ -115,9 +123,9 @@ def retract(
                 None,
                 whole
                 | {
-                    "kept": len(found.kept),
-                    "weakened": len(found.weakened),
-                    "reinstated": len(found.reinstated),
+                    "kept": len(plan.kept),
+                    "weakened": len(plan.weakened),
+                    "reinstated": len(plan.reinstated),
                 },
             )
         ]
@@ -125,116 +133,122 @@ def retract(
 
 
 def report(
-    snapshot: Snapshot, named: NamedSource, found: RetractionPlan, *, dry_run: bool
+    snapshot: Snapshot, source: NamedSource, plan: RetractionPlan, *, dry_run: bool
 ) -> SourceRetraction:
     """Return a plan as a report."""
-    lists: Sequence[Collection[str]] = (found.gone, found.kept, found.weakened, found.reinstated)
-    gone, kept, less, again = (list(each)[:MAX_TOLD] for each in lists)
-    reopened = found.reopened[:MAX_TOLD]
-    summaries = sources.summaries(snapshot, [*gone, *kept, *less, *again])
+    lists: Sequence[Collection[str]] = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
+    retracted, retained, less, again = (list(ids)[:MAX_TOLD] for ids in lists)
+    reopened = plan.reopened[:MAX_TOLD]
+    summaries = sources.summaries(snapshot, [*retracted, *retained, *less, *again])
     return SourceRetraction(
-        kind=named.kind,
-        name=named.name,
+        kind=source.kind,
+        name=source.name,
         dry_run=dry_run,
-        given=number(found.gone, "given"),
-        derived=number(found.gone, "derived"),
-        kept=len(found.kept),
-        weakened=len(found.weakened),
-        reinstated=len(found.reinstated),
-        reopened=len(found.reopened),
+        given=number(plan.gone, "given"),
+        derived=number(plan.gone, "derived"),
+        kept=len(plan.kept),
+        weakened=len(plan.weakened),
+        reinstated=len(plan.reinstated),
+        reopened=len(plan.reopened),
         retracted_items=tuple(
-            RetractedMemory(memory_id=one, summary=summaries[one], because=found.gone[one])
-            for one in gone
+            RetractedMemory(
+                memory_id=memory_id, summary=summaries[memory_id], because=plan.gone[memory_id]
+            )
+            for memory_id in retracted
         ),
         kept_items=tuple(
-            RetainedMemory(memory_id=one, summary=summaries[one], because=found.kept[one])
-            for one in kept
+            RetainedMemory(
+                memory_id=memory_id, summary=summaries[memory_id], because=plan.kept[memory_id]
+            )
+            for memory_id in retained
         ),
         weakened_items=tuple(
             WeakenedMemory(
-                memory_id=one,
-                summary=summaries[one],
-                confidence_before=found.weakened[one].before,
-                confidence_after=found.weakened[one].after,
+                memory_id=memory_id,
+                summary=summaries[memory_id],
+                confidence_before=plan.weakened[memory_id].before,
+                confidence_after=plan.weakened[memory_id].after,
             )
-            for one in less
+            for memory_id in less
         ),
         reinstated_items=tuple(
-            ReinstatedMemory(memory_id=one, summary=summaries[one], by=found.reinstated[one])
-            for one in again
+            ReinstatedMemory(
+                memory_id=memory_id, summary=summaries[memory_id], by=plan.reinstated[memory_id]
+            )
+            for memory_id in again
         ),
-        reopened_items=tuple(DisputedPair(**each._asdict()) for each in reopened),
-        cut=any(len(each) > MAX_TOLD for each in (*lists, found.reopened)),
+        reopened_items=tuple(DisputedPair(**pair._asdict()) for pair in reopened),
+        cut=any(len(pair) > MAX_TOLD for pair in (*lists, plan.reopened)),
     )
 
 
 class _Stands:
     """Decides which memories have other evidence than one source."""
 
-    def __init__(self, snapshot: Snapshot, named: NamedSource) -> None:
+    def __init__(self, snapshot: Snapshot, source: NamedSource) -> None:
         self._snapshot = snapshot
-        self._gone = is_of(named)
+        self._gone = is_of(source)
 
     def rests_on_it(self, memory_id: str) -> bool:
         """Return True when the source supports a memory whose own source was retracted before."""
         own, _ = trust.origins(self._snapshot, memory_id)
-        return any(self._gone(each) for each in own)
+        return any(self._gone(row) for row in own)
 
     def among(self, memory_ids: Sequence[str]) -> set[str]:
         """Return the memories that another source states as well."""
-        found: set[str] = set()
+        supported: set[str] = set()
         for start in range(0, len(memory_ids), BATCH):
             batch = memory_ids[start : start + BATCH]
-            for one in sources.supported(self._snapshot, batch):
-                if stands_without(*trust.origins(self._snapshot, one), self._gone):
-                    found.add(one)
-        return found
+            for memory_id in sources.supported(self._snapshot, batch):
+                if stands_without(*trust.origins(self._snapshot, memory_id), self._gone):
+                    supported.add(memory_id)
+        return supported
 
 
 def _weakened(snapshot: Snapshot, said: Mapping[str, tuple[str, ...]]) -> dict[str, SourceLoss]:
     """Return what memories lose that a source stated, too; the journal has what they gained by
     it.
     """
-    found: dict[str, SourceLoss] = {}
+    losses: dict[str, SourceLoss] = {}
     ids = list(said)
     for start in range(0, len(ids), BATCH):
-        for each in memories.get_many(snapshot, ids[start : start + BATCH]):
-            rows, before = said[each.memory_id], each.confidence
-            gains = trust.gained(snapshot, each.memory_id, rows)
+        for memory in memories.get_many(snapshot, ids[start : start + BATCH]):
+            rows, before = said[memory.memory_id], memory.confidence
+            gains = trust.gained(snapshot, memory.memory_id, rows)
             after = weakened(before, gains)
-            found[each.memory_id] = SourceLoss(rows, before, round(after, 6))
-    return {one: found[one] for one in ids}
+            losses[memory.memory_id] = SourceLoss(rows, before, round(after, 6))
+    return {memory_id: losses[memory_id] for memory_id in ids}
 
 
 def _weaken(
-    transaction: JournalledTransaction, memory_id: str, loss: SourceLoss, told: Mapping[str, str]
+    transaction: JournalledTransaction, memory_id: str, loss: SourceLoss, details: Mapping[str, str]
 ) -> None:
     at = transaction.at
     trust.end(transaction, memory_id, loss.source_ids)
     if loss.after != loss.before:
         memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
-    whole = {**told, "source_ids": list(loss.source_ids), **changed}
+    whole = {**details, "source_ids": list(loss.source_ids), **changed}
     transaction.tell([NewEntry("weaken", memory_id, whole)])
 
 
 def end_for(
     transaction: JournalledTransaction,
-    named: NamedSource,
+    source: NamedSource,
     memory_ids: Collection[str],
     *,
     reason: str,
     view: View,
 ) -> None:
     """Remove a source from some visible memories that stay, or are restored by another."""
-    told = {"reason": reason, "source": named.kind.value, "name": named.name}
-    said = sources.said_by(transaction, named, view)
-    left = {one: tuple(rows) for one, rows in said.items() if one in memory_ids}
-    for one, loss in _weakened(transaction, left).items():
-        _weaken(transaction, one, loss, told)
-    for one in sources.given_by(transaction, named, view):
-        if one in memory_ids:
-            _disown(transaction, one, told)
+    details = {"reason": reason, "source": source.kind.value, "name": source.name}
+    text = sources.supported_by(transaction, source, view)
+    left = {memory_id: tuple(rows) for memory_id, rows in text.items() if memory_id in memory_ids}
+    for memory_id, loss in _weakened(transaction, left).items():
+        _weaken(transaction, memory_id, loss, details)
+    for memory_id in sources.memories_of(transaction, source, view):
+        if memory_id in memory_ids:
+            _disown(transaction, memory_id, details)
 
 
 def change_all(
@@ -249,81 +263,85 @@ def change_all(
     for start in range(0, len(memory_ids), BATCH):
         batch = memory_ids[start : start + BATCH]
         memories.set_statuses(transaction, batch, status, reason=reason)
-        transaction.tell([entry(one) for one in batch])
+        transaction.tell([entry(memory_id) for memory_id in batch])
 
 
 def _reinstate(
-    transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], told: str
+    transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], reason: str
 ) -> None:
     lost = edges.losers(transaction, list(reinstated))
-    for one in lost:
-        transaction.tell(changes.reinstate(transaction, one, reinstated[one], told=told))
+    for memory_id in lost:
+        transaction.tell(
+            changes.reinstate(transaction, memory_id, reinstated[memory_id], reason=reason)
+        )
     change_all(
         transaction,
-        [one for one in reinstated if one not in lost],
+        [memory_id for memory_id in reinstated if memory_id not in lost],
         MemoryStatus.ACTIVE,
-        reason=told,
-        entry=lambda one: NewEntry("restore", one, {"reason": told}),
+        reason=reason,
+        entry=lambda one: NewEntry("restore", one, {"reason": reason}),
     )
 
 
-def _disown(transaction: JournalledTransaction, memory_id: str, told: Mapping[str, str]) -> None:
+def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping[str, str]) -> None:
     """Keep a memory for its other sources, without its own one."""
     [memory] = memories.get_many(transaction, [memory_id])
     if trust.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
-        whole = {**told, "source_ids": [memory.source_id], "confidence": same}
+        whole = {**details, "source_ids": [memory.source_id], "confidence": same}
         transaction.tell([NewEntry("weaken", memory_id, whole)])
 
 
-def is_of(named: NamedSource) -> Callable[[Origin], bool]:
+def is_of(source: NamedSource) -> Callable[[Origin], bool]:
     """Return a function that is True for an origin that is that source, or lies in that folder."""
-    folder = named.name.rstrip("/") + "/"
+    folder = source.name.rstrip("/") + "/"
 
     def gone(origin: Origin) -> bool:
-        if named.kind is SourceName.PATH:
+        if source.kind is SourceName.PATH:
             path = origin.source_path or ""
-            return path == named.name or path.startswith(folder)
-        return (named.kind.value, named.name) in origin.keys
+            return path == source.name or path.startswith(folder)
+        return (source.kind.value, source.name) in origin.keys
 
     return gone
 
 
-def _cascade(snapshot: Snapshot, found: RetractionPlan, stands: _Stands, view: View) -> None:
+def _cascade(snapshot: Snapshot, plan: RetractionPlan, stands: _Stands, view: View) -> None:
     """Add to a plan what depends only on retracted memories, at any distance."""
-    lately = list(found.gone)
+    lately = list(plan.gone)
     while lately:
         grounds: dict[str, list[str]] = {}
         for start in range(0, len(lately), BATCH):
             grounds |= sources.derived_from(snapshot, lately[start : start + BATCH], view)
         lately = []
-        new = [one for one in grounds if one not in found.gone]
-        said_elsewhere = stands.among([one for one in new if found.kept.get(one) != "supported"])
-        for one in new:
-            if one in said_elsewhere or found.kept.get(one) == "supported":
-                found.kept[one] = "supported"
-            elif any(ground not in found.gone for ground in grounds[one]):
-                found.kept[one] = "grounds"
+        new = [memory_id for memory_id in grounds if memory_id not in plan.gone]
+        said_elsewhere = stands.among(
+            [memory_id for memory_id in new if plan.kept.get(memory_id) != "supported"]
+        )
+        for memory_id in new:
+            if memory_id in said_elsewhere or plan.kept.get(memory_id) == "supported":
+                plan.kept[memory_id] = "supported"
+            elif any(ground not in plan.gone for ground in grounds[memory_id]):
+                plan.kept[memory_id] = "grounds"
             else:
-                found.kept.pop(one, None)
-                found.gone[one] = "derived"
-                lately.append(one)
+                plan.kept.pop(memory_id, None)
+                plan.gone[memory_id] = "derived"
+                lately.append(memory_id)
 
 
 def _reinstated(
-    snapshot: Snapshot, gone: Collection[str], view: View
+    snapshot: Snapshot, retracted: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
     """Return what is superseded by nothing that is left, and by which retracted ones it was."""
     by: dict[str, dict[str, None]] = {}
-    ids = list(gone)
+    ids = list(retracted)
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         for old, new in sources.replaced_by(snapshot, batch, view):
-            if old not in gone:
+            if old not in retracted:
                 by.setdefault(old, {})[new] = None
-    standing = edges.still_replaced(snapshot, list(by), gone=ids)
-    return {old: tuple(new) for old, new in by.items() if old not in standing}
+    replacers = edges.still_replaced(snapshot, list(by), retracted=ids)
+    return {old: tuple(new) for old, new in by.items() if old not in replacers}
 
 
-def number(found: Mapping[str, str], because: str) -> int:
-    return sum(each == because for each in found.values())
+def number(text: Mapping[str, str], because: str) -> int:
+    return sum(item == because for item in text.values())

@@ -39,8 +39,8 @@ def kind_of(kind: SourceName | str) -> SourceName:
     try:
         return SourceName(kind)
     except ValueError:
-        told = ", ".join(SourceName)
-        raise InvalidInput(f"name a source by one of: {told}", field="kind") from None
+        names = ", ".join(SourceName)
+        raise InvalidInput(f"name a source by one of: {names}", field="kind") from None
 
 
 def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> NamedSource:
@@ -80,44 +80,44 @@ def listing(
     kinds = LISTED if kind is None else (kind,)
     place = _place(after, kinds) if after is not None else NamedSource(kinds[0], "")
     found: list[SourceInfo] = []
-    for each in kinds[kinds.index(place.kind) :]:
-        name = place.name if each is place.kind else ""
+    for row in kinds[kinds.index(place.kind) :]:
+        name = place.name if row is place.kind else ""
         room = limit + 1 - len(found)
-        names = sources_rows.names(snapshot, each, view, after=name, limit=room, sender=sender)
-        infos = (info_of(snapshot, trust, NamedSource(each, one), view) for one in names)
-        found.extend(one for one in infos if one is not None)
+        names = sources_rows.names(snapshot, row, view, after=name, limit=room, sender=sender)
+        infos = (info_of(snapshot, trust, NamedSource(row, source), view) for source in names)
+        found.extend(source for source in infos if source is not None)
     more = len(found) > limit
     following = f"{found[limit - 1].kind.value}:{found[limit - 1].name}" if more else None
     return SourcePage(items=tuple(found[:limit]), next_after=following)
 
 
 def info_of(
-    snapshot: Snapshot, trust: TrustRules, named: NamedSource, view: View
+    snapshot: Snapshot, trust: TrustRules, source: NamedSource, view: View
 ) -> SourceInfo | None:
     """Return one source; None: it has no visible memory. ``trust`` has the operators'
     assignment.
     """
-    totals = sources_rows.totals(snapshot, named, view)
+    totals = sources_rows.totals(snapshot, source, view)
     if totals is None:
         return None
-    sources = sources_rows.captured(snapshot, named, view)
-    quotas = {quota.named: quota.most for one in sources for quota in trust.quotas(one)}
-    told = any(trust.is_told(one) for one in sources)
+    sources = sources_rows.captured(snapshot, source, view)
+    quotas = {quota.named: quota.most for name_ in sources for quota in trust.quotas(name_)}
+    trust_ = any(trust.is_told(name_) for name_ in sources)
     return SourceInfo(
-        kind=named.kind,
-        name=named.name,
+        kind=source.kind,
+        name=source.name,
         **totals._asdict(),
-        tier=lowest(trust.tier(one) for one in sources),
-        told=told,
-        inherited=told and named not in trust.told,
-        limit=quotas.get(named),
+        tier=lowest(trust.tier(name_) for name_ in sources),
+        told=trust_,
+        inherited=trust_ and source not in trust.told,
+        limit=quotas.get(source),
     )
 
 
-def no_source(named: NamedSource) -> NotFound:
+def no_source(source: NamedSource) -> NotFound:
     """Return the error for a source that is missing or hidden."""
     # The absolute path shows where a mistyped relative one was searched.
-    return NotFound(f"no memory came from this source: {named.name[:200]}", name=named.name[:80])
+    return NotFound(f"no memory came from this source: {source.name[:200]}", name=source.name[:80])
 
 
 def trusted_from_row(row: TrustRow) -> TrustedSource:
@@ -135,17 +135,17 @@ def trusted_from_row(row: TrustRow) -> TrustedSource:
 
 def trusted(snapshot: Snapshot) -> list[TrustedSource]:
     """Return all operators' trust assignments, by kind and name."""
-    return [trusted_from_row(each) for each in trust_rows.told(snapshot)]
+    return [trusted_from_row(row) for row in trust_rows.assigned(snapshot)]
 
 
-def told_of(snapshot: Snapshot, named: NamedSource) -> TrustedSource | None:
+def told_of(snapshot: Snapshot, source: NamedSource) -> TrustedSource | None:
     """Return the operators' trust assignment for exactly this source."""
-    return next((one for one in trusted(snapshot) if (one.kind, one.name) == named), None)
+    return next((row for row in trusted(snapshot) if (row.kind, row.name) == source), None)
 
 
 def _place(after: str, kinds: tuple[SourceName, ...]) -> NamedSource:
     kind, _, name = after.partition(":")
-    if kind not in {each.value for each in kinds} or not name:
+    if kind not in {part.value for part in kinds} or not name:
         raise InvalidInput("this is not the next_after of a page", field="after")
     return NamedSource(SourceName(kind), name)
 
@@ -155,7 +155,7 @@ def _stored_path(paths: OrchestratorPaths, name: str) -> str:
     base = paths.root if name.startswith(own) else paths.processed
     path = os.path.realpath(os.path.join(base, name))  # noqa: PTH118
     ingest, processed, rejected = (
-        os.path.realpath(each) for each in (paths.ingest, paths.processed, paths.rejected)
+        os.path.realpath(part) for part in (paths.ingest, paths.processed, paths.rejected)
     )
     inside = path.startswith(ingest + os.sep)
     if inside and not f"{path}{os.sep}".startswith((processed + os.sep, rejected + os.sep)):
@@ -188,30 +188,30 @@ def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> Source
 
 
 def with_lines(
-    opened: OpenOrchestrator, view: View, found: EvidenceReport, *, most: int
+    opened: OpenOrchestrator, view: View, report: EvidenceReport, *, limit: int
 ) -> EvidenceReport:
-    """Return the result with the lines of the ``most`` nearest memories.
+    """Return the result with the lines of the ``limit`` nearest memories.
 
     Raises:
-        InvalidInput: ``most`` lies outside of 0..1,000.
+        InvalidInput: ``limit`` lies outside of 0..1,000.
     """
-    if not isinstance(most, int) or not 0 <= most <= MAX_OF_GROUNDS:
+    if not isinstance(limit, int) or not 0 <= limit <= MAX_OF_GROUNDS:
         raise InvalidInput(f"lines must be between 0 and {MAX_OF_GROUNDS:,}", field="lines")
-    if not most:
-        return found
-    links = [each.memory_id for each in found.links]
+    if not limit:
+        return report
+    links = [link.memory_id for link in report.links]
     # Nearest to a run is what it was given; nearest to a memory is what it depends on.
-    nearest = (*found.given, *links)
-    if found.memory_id is not None:
-        nearest = (found.memory_id, *links, *found.given)
+    nearest = (*report.given, *links)
+    if report.memory_id is not None:
+        nearest = (report.memory_id, *links, *report.given)
     ids = list(dict.fromkeys(nearest))
     with opened.database.read() as snapshot:
         # What was erased meanwhile has no source any more.
-        there = graph.visible_memories(snapshot, ids[:most], view)
+        there = graph.visible_memories(snapshot, ids[:limit], view)
         lines = _Reading(opened, snapshot, view).of_all(list(there.values()))
-    cut = set(found.cut_reasons) | ({"max_lines"} if len(ids) > most else set())
-    told = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
-    return found.model_copy(update=told)
+    cut = set(report.cut_reasons) | ({"max_lines"} if len(ids) > limit else set())
+    lines_ = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
+    return report.model_copy(update=lines_)
 
 
 class _File(NamedTuple):
@@ -238,17 +238,19 @@ class _Reading:
 
     def of_all(self, memories: Sequence[Memory]) -> tuple[SourceLines, ...]:
         """Return the lines in the order of the memories."""
-        sources = {each.source_id: each for each in graph.sources_of(self._snapshot, memories)}
+        sources = {
+            memory.source_id: memory for memory in graph.sources_of(self._snapshot, memories)
+        }
         of_file: dict[tuple[str | None, str | None], list[Memory]] = {}
         for memory in memories:
             source = sources[memory.source_id]
             of_file.setdefault((source.source_path, source.content_sha256), []).append(memory)
-        found: dict[str, SourceLines] = {}
+        lines_: dict[str, SourceLines] = {}
         for (path, sha256), its in of_file.items():
             file = None if path is None or sha256 is None else self._file(path, sha256)
             for memory in its:
-                found[memory.memory_id] = self._of(memory, sources[memory.source_id], file)
-        return tuple(found[each.memory_id] for each in memories)
+                lines_[memory.memory_id] = self._of(memory, sources[memory.source_id], file)
+        return tuple(lines_[memory.memory_id] for memory in memories)
 
     def _of(self, memory: Memory, source: StoredSource, file: _File | None) -> SourceLines:
         turns = influence.turns_of(
@@ -277,9 +279,9 @@ class _Reading:
         )
 
     def _file(self, path: str, sha256: str) -> _File:
-        known = ingest_files.status_of(self._snapshot, sha256)
-        taken = known is not None and known[0] is IngestStatus.PROCESSED
-        manifest: Mapping[str, Any] = known[1] if known is not None and taken else {}
+        cached = ingest_files.status_of(self._snapshot, sha256)
+        content = cached is not None and cached[0] is IngestStatus.PROCESSED
+        manifest: Mapping[str, Any] = cached[1] if cached is not None and content else {}
         made = _made(manifest)
         erased = bool(manifest.get("erased"))
         if not made or erased:
@@ -302,20 +304,20 @@ def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
     """Return the memories that a content's manifest records."""
     items = manifest.get("items", {}).get("memories", ())
     return frozenset(
-        each["memory_id"]
-        for each in items
-        if each.get("outcome") == "stored" and each.get("memory_id") is not None
+        part["memory_id"]
+        for part in items
+        if part.get("outcome") == "stored" and part.get("memory_id") is not None
     )
 
 
 def _parts(locators: Iterable[str | None]) -> list[FilePart]:
     """Return the places that may not be shown; the whole file when a place is not recorded."""
-    return [part_of(each) or FilePart() for each in locators]
+    return [part_of(part) or FilePart() for part in locators]
 
 
-def _read(folder: Path, told: str, sha256: str) -> _Kept:
+def _read(folder: Path, text: str, sha256: str) -> _Kept:
     """Return the bytes of a stored file, if they have that digest."""
-    path = _kept_path(folder, told)
+    path = _kept_path(folder, text)
     if path is None:
         return _Kept("gone")
     try:
@@ -335,14 +337,14 @@ def _read(folder: Path, told: str, sha256: str) -> _Kept:
     return _Kept("kept", FileText.of(data))
 
 
-def _kept_path(folder: Path, told: str) -> Path | None:
+def _kept_path(folder: Path, text: str) -> Path | None:
     """Return the current path of a source's file: a root may have been moved since.
 
     None: it is not among the files that ingestion keeps, or is reached by a link.
     """
-    parts = Path(told).parts
-    kept = (folder.parent.name, folder.name)
-    places = [at for at in range(len(parts) - 2) if parts[at : at + 2] == kept]
+    parts = Path(text).parts
+    stored = (folder.parent.name, folder.name)
+    places = [at for at in range(len(parts) - 2) if parts[at : at + 2] == stored]
     if not places:
         return None
     inside = parts[places[-1] + 2 :]

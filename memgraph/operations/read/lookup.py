@@ -7,13 +7,14 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, embeddings, entities, ingest_files, journal, memories, metadata
+from memgraph.store import edges, embeddings, ingest_files, journal, memories, metadata
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import row_count
 from memgraph.store.visibility import View
 
 MAX_PAGE = 1_000
@@ -34,10 +35,10 @@ def get(
 
 
 def _one(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
-    found = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
-    if not found:
+    result = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
+    if not result:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-    return found[0]
+    return result[0]
 
 
 def listing(
@@ -46,12 +47,15 @@ def listing(
     *,
     types: Sequence[MemoryType],
     kinds: Sequence[MemoryKind],
-    statuses: Sequence[MemoryStatus | ShownStatus],
+    statuses: Sequence[MemoryStatus],
     tags: Sequence[str],
     session_id: str | None,
     before: str | None,
     limit: int,
     as_of: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    source_path: str | None = None,
 ) -> list[Memory]:
     """Return memories, newest first; ``before`` is the last id of the page before.
 
@@ -70,15 +74,18 @@ def listing(
         tags=tuple(tags),
         session_id=session_id,
         before=before,
-        statuses=frozenset(members(ShownStatus, statuses)),
+        statuses=frozenset(members(MemoryStatus, statuses)),
+        since=since,
+        until=until,
+        source_path=source_path,
     )
     view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as snapshot:
-        found = memories.select(snapshot, view, chosen, limit=limit)
-        if before is not None and not found:
+        memories_ = memories.select(snapshot, view, chosen, limit=limit)
+        if before is not None and not memories_:
             # Else the page would be empty, as if it were the last.
             _one(snapshot, View(viewer), before)
-        return found
+        return memories_
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:
@@ -88,25 +95,27 @@ def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ..
         InvalidInput: there is no such member.
     """
     try:
-        return tuple(enum(each) for each in values)
+        return tuple(enum(value) for value in values)
     except ValueError:
-        known = [each.value for each in enum]
-        raise InvalidInput(f"{enum.__name__} is one of: {', '.join(known)}", known=known) from None
+        allowed = [member.value for member in enum]
+        raise InvalidInput(
+            f"{enum.__name__} is one of: {', '.join(allowed)}", known=allowed
+        ) from None
 
 
 def stats(opened: OpenOrchestrator) -> dict[str, Any]:
     """Return counts over everything stored, and the sizes on disk in bytes."""
     with opened.database.read() as snapshot:
         seq, _ = journal.head(snapshot)
-        found = {
+        counts = {
             "orchestrator": opened.database.orchestrator_id,
             "memories": memories.counts(snapshot),
             "edges": edges.counts(snapshot),
-            "entities": entities.count(snapshot),
+            "entities": row_count(snapshot, "entities"),
             "embeddings": embeddings.state_counts(snapshot),
             "ingest": ingest_files.counts(snapshot),
             "journal_entries": seq,
             "schema": metadata.revision(snapshot),
         }
     sizes = opened.database.sizes()
-    return {**found, "bytes": sizes, "embedding_model_changed": opened.other_model is not None}
+    return {**counts, "bytes": sizes, "embedding_model_changed": opened.other_model is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.config import Settings
+from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.enums import MemoryKind, Sensitivity
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     from memgraph.retrieval.request import Embed
 
 
-def answers_of(bundle: Bundle, query: str, most: int) -> Bundle:
+def answers_of(bundle: Bundle, query: str, limit: int) -> Bundle:
     """Return the bundle without turns that only repeat the question and labels of tool calls.
 
     Args:
-        most: memories that are kept.
+        limit: memories that are kept.
     """
-    asked = _flat(query)
-    items = [each for each in bundle.items if not _is_no_answer(each.memory, asked)]
+    question = _flat(query)
+    items = [item for item in bundle.items if not _is_no_answer(item.memory, question)]
     return bundle.model_copy(
-        update={"items": tuple(items[:most]), "cut": bundle.cut or len(items) > most}
+        update={"items": tuple(items[:limit]), "cut": bundle.cut or len(items) > limit}
     )
 
 
-def _is_no_answer(memory: Memory, asked: str) -> bool:
+def _is_no_answer(memory: Memory, question: str) -> bool:
     """Return True for a turn that repeats the question, or that is the label of a tool call."""
     if memory.kind is not MemoryKind.EPISODE:
         return False
     is_label = memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
-    return is_label or _flat(memory.content) == asked
+    return is_label or _flat(memory.content) == question
 
 
 def _flat(text: str) -> str:
@@ -171,8 +171,8 @@ def reading(
         bundle = answer(opened, viewer, request, then=then)
         with opened.database.read() as snapshot:
             _, narrowing = dated(snapshot)
-            there = {one.memory_id for one in by_ids(snapshot, narrowing, bundle.ids)}
-            items = tuple(each for each in bundle.items if each.memory.memory_id in there)
+            there = {item.memory_id for item in by_ids(snapshot, narrowing, bundle.ids)}
+            items = tuple(item for item in bundle.items if item.memory.memory_id in there)
             yield RecallInSnapshot(snapshot, narrowing, items, bundle.degraded, bundle.account)
         return
     timed = partial(opened.timed, "recall")
@@ -205,8 +205,8 @@ def reading(
 
 
 def _tell_degraded(opened: OpenOrchestrator, degraded: Sequence[Degraded]) -> None:
-    for each in degraded:
-        opened.meters.degraded(each.code)
+    for degradation in degraded:
+        opened.meters.degraded(degradation.code)
 
 
 def _model_changed(opened: OpenOrchestrator, state: StoreState) -> bool:
@@ -224,31 +224,30 @@ def configured_reranker(
     from memgraph.providers.reranking import reranking_provider
 
     chosen = settings.memory.reranker
-    variables = os.environ if environ is None else environ
     return reranking_provider(
         chosen.provider,
         mode=chosen.mode,
         timeout_s=chosen.timeout_s,
         retries=chosen.retries,
         api_base=chosen.api_base or None,
-        api_key=variables.get(chosen.api_key_env) if chosen.api_key_env else None,
+        api_key=model_key(chosen, environ),
     )
 
 
 def _once(embed: Embed) -> Embed:
     """Call the model only at the first call: one question may be recalled twice."""
-    kept: list[NDArray[np.float32] | ProviderError] = []
+    answers: list[NDArray[np.float32] | ProviderError] = []
 
     def ask(texts: Sequence[str]) -> NDArray[np.float32]:
-        if not kept:
+        if not answers:
             try:
-                kept.append(embed(texts))
+                answers.append(embed(texts))
             except ProviderError as error:
-                kept.append(error)
-        [found] = kept
-        if isinstance(found, ProviderError):
-            raise found
-        return found
+                answers.append(error)
+        [result] = answers
+        if isinstance(result, ProviderError):
+            raise result
+        return result
 
     return ask
 
@@ -273,16 +272,16 @@ def answer_reranked(
     top_n = request.top_n or retrieval.top_n
     pool = ask(widened(request, top_n, chosen.candidates))
     sent, withheld = sendable(pool, chosen.candidates, Sensitivity(chosen.max_sensitivity))
-    told = [_withheld(len(withheld), chosen.max_sensitivity)] if withheld else []
+    notes = [_withheld(len(withheld), chosen.max_sensitivity)] if withheld else []
     provider = opened.reranker
     if provider is None or len(sent) < FEWEST:
-        return _without(ask(request), told)
+        return _without(ask(request), notes)
     try:
-        found = provider.rank(
+        ranking = provider.rank(
             request.query[: chosen.max_chars],
             [item.memory.content[: chosen.max_chars] for item in sent],
         )
-        places = usable_places(found, len(sent))
+        places = usable_places(ranking, len(sent))
     except ProviderError as error:
         opened.rerank_failed = True
         opened.log.failure("rerank", error, level="warning", provider=provider.name)
@@ -296,19 +295,19 @@ def answer_reranked(
         rrf_k=retrieval.rrf_k,
         weight=chosen.weight,
         withheld=withheld,
-        degraded=told,
+        degraded=notes,
     )
 
 
-def _without(bundle: Bundle, told: list[Degraded]) -> Bundle:
-    return bundle.model_copy(update={"degraded": (*bundle.degraded, *told)})
+def _without(bundle: Bundle, notes: list[Degraded]) -> Bundle:
+    return bundle.model_copy(update={"degraded": (*bundle.degraded, *notes)})
 
 
-def _withheld(count: int, most: str) -> Degraded:
+def _withheld(count: int, ceiling: str) -> Degraded:
     memories = "1 memory" if count == 1 else f"{count} memories"
     return Degraded(
         code="rerank.withheld",
-        text=f"{memories} above {most} kept their places: the reranker may not see them",
+        text=f"{memories} above {ceiling} kept their places: the reranker may not see them",
     )
 
 

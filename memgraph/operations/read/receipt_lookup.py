@@ -18,7 +18,7 @@ from memgraph.model.receipts import (
 from memgraph.operations.read.lookup import MAX_PAGE
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import receipts
+from memgraph.store import memories, receipts
 from memgraph.store.items import is_id
 from memgraph.store.receipts import IssuedBulletin, StoredReceipt
 from memgraph.store.snapshot import Snapshot
@@ -45,9 +45,9 @@ def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredRecei
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
-        found = receipts.read(snapshot, receipt_id)
-        if found is not None and _listed(snapshot, view, found.receipt):
-            return found
+        receipt = receipts.read(snapshot, receipt_id)
+        if receipt is not None and _listed(snapshot, view, receipt.receipt):
+            return receipt
     raise NotFound(
         f"no receipt {receipt_id[:80]!r}; a receipt of a task or a project needs a handle"
         " that sees it",
@@ -69,17 +69,17 @@ def receipt_list(
         _check_id(value, name)
     _check_page(limit, before, "rcl_")
     opened.receipts.flush()
-    seen: list[Receipt] = []
+    visible: list[Receipt] = []
     most = MAX_RECEIPTS_LOOKED_AT
     with opened.database.read() as snapshot:
-        for one in receipts.newest(snapshot, wanted, most=most, before=before):
-            found = receipts.read(snapshot, one)
-            if found is not None and _listed(snapshot, view, found.receipt):
-                seen.append(_shown(snapshot, view, found))
-            if len(seen) > limit:
+        for receipt_id in receipts.newest(snapshot, wanted, limit=most, before=before):
+            result = receipts.read(snapshot, receipt_id)
+            if result is not None and _listed(snapshot, view, result.receipt):
+                visible.append(_shown(snapshot, view, result))
+            if len(visible) > limit:
                 break
-        cut = len(seen) > limit or receipts.are_more_than(snapshot, most)
-    return ReceiptList(tuple(seen[:limit]), cut)
+        cut = len(visible) > limit or receipts.is_count_above(snapshot, most)
+    return ReceiptList(tuple(visible[:limit]), cut)
 
 
 def bulletin_history(
@@ -89,12 +89,12 @@ def bulletin_history(
     _check_page(limit, before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
-        found = receipts.bulletins(
-            snapshot, view, limit=limit + 1, before=before, most=MAX_BULLETINS_LOOKED_AT
+        bulletins = receipts.bulletins(
+            snapshot, view, limit=limit + 1, before=before, scanned=MAX_BULLETINS_LOOKED_AT
         )
         unread = receipts.are_more_bulletins(snapshot, before, MAX_BULLETINS_LOOKED_AT)
-    entries = tuple(_entry(BulletinEntry, each) for each in found[:limit])
-    return BulletinHistory(bulletins=entries, cut=len(found) > limit or unread)
+    entries = tuple(_entry(BulletinEntry, item) for item in bulletins[:limit])
+    return BulletinHistory(bulletins=entries, cut=len(bulletins) > limit or unread)
 
 
 def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> StoredBulletin:
@@ -107,81 +107,83 @@ def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> S
     _check_id(bulletin_id, "bulletin_id")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
-        found = receipts.bulletin(snapshot, view, bulletin_id)
-    if found is None:
+        bulletin = receipts.bulletin(snapshot, view, bulletin_id)
+    if bulletin is None:
         raise NotFound(f"no bulletin {bulletin_id[:80]!r}", bulletin_id=bulletin_id[:80])
-    head, text = found
+    head, text = bulletin
     return _entry(StoredBulletin, head, memory_ids=text.memory_ids, body=text.body)
 
 
-def shown_to(opened: OpenOrchestrator, view: View, found: StoredReceipt) -> Receipt:
+def shown_to(opened: OpenOrchestrator, view: View, stored_receipt: StoredReceipt) -> Receipt:
     """Return what a reader may see of a visible receipt."""
     with opened.database.read() as snapshot:
-        return _shown(snapshot, view, found)
+        return _shown(snapshot, view, stored_receipt)
 
 
-def named(found: Receipt) -> list[str]:
+def named(receipt: Receipt) -> list[str]:
     """Return every memory that a receipt names."""
-    bulletin = found.asked.get("bulletin", {}).get("memory_ids", ())
-    return [*(item.memory_id for item in found.items), *bulletin]
+    bulletin = receipt.asked.get("bulletin", {}).get("memory_ids", ())
+    return [*(item.memory_id for item in receipt.items), *bulletin]
 
 
-def _shown(snapshot: Snapshot, view: View, found: StoredReceipt) -> Receipt:
+def _shown(snapshot: Snapshot, view: View, stored_receipt: StoredReceipt) -> Receipt:
     reader = view.viewer
-    receipt = replace(found.receipt, asked=asked_of(found.receipt.asked, reader))
+    receipt = replace(stored_receipt.receipt, asked=asked_of(stored_receipt.receipt.asked, reader))
     if not reader.sees_use:
-        items = (replace(one, access_count=None, last_accessed_at=None) for one in receipt.items)
+        items = (replace(item, access_count=None, last_accessed_at=None) for item in receipt.items)
         receipt = replace(receipt, items=tuple(items))
     if receipt.viewer is None:
         return receipt
-    told = None
+    left_out = None
     # Numbers of what the asker saw would tell a reader who sees less what it does not see.
     if receipt.left_out is not None and _is_covered(reader, receipt):
         hidden = {
-            reason: len(receipts.visible_ids(snapshot, view, ids))
-            for reason, ids in found.hidden.items()
+            reason: len(memories.existing_ids(snapshot, ids, view))
+            for reason, ids in stored_receipt.hidden.items()
         }
-        told = {**receipt.left_out, **hidden}
-    return replace(receipt, viewer=granted(receipt.viewer, reader), left_out=told)
+        left_out = {**receipt.left_out, **hidden}
+    return replace(receipt, viewer=granted(receipt.viewer, reader), left_out=left_out)
 
 
-def _listed(snapshot: Snapshot, view: View, found: Receipt) -> bool:
-    if found.bulletin_id is not None and not _is_covered(view.viewer, found):
+def _listed(snapshot: Snapshot, view: View, receipt: Receipt) -> bool:
+    if receipt.bulletin_id is not None and not _is_covered(view.viewer, receipt):
         return False
-    names = named(found)
+    names = named(receipt)
     if not names:
         # Nothing in it says who may see it; but its query is of the place that it was asked for.
-        return _is_of(view.viewer, found)
-    return receipts.all_visible(snapshot, view, names)
+        return _is_of(view.viewer, receipt)
+    return not receipts.hidden_ids(snapshot, view, names)
 
 
-def _is_covered(reader: Viewer, found: Receipt) -> bool:
-    return found.viewer is not None and covers(reader, viewer_of(found.viewer))
+def _is_covered(reader: Viewer, receipt: Receipt) -> bool:
+    return receipt.viewer is not None and covers(reader, viewer_of(receipt.viewer))
 
 
-def _is_of(viewer: Viewer, found: Receipt) -> bool:
+def _is_of(viewer: Viewer, receipt: Receipt) -> bool:
     """Return True when a viewer sees the task, the project and the agent of a receipt."""
-    asked = found.asked
-    task_id, project_id, agent_id = (asked.get(f"{one}_id") for one in ("task", "project", "agent"))
-    if agent_id is None and found.viewer is not None:
+    request = receipt.asked
+    task_id, project_id, agent_id = (
+        request.get(f"{name}_id") for name in ("task", "project", "agent")
+    )
+    if agent_id is None and receipt.viewer is not None:
         # An agent asks for itself, whether it says so or not.
-        agent_id = found.viewer["agent_id"]
+        agent_id = receipt.viewer["agent_id"]
     if task_id is not None and task_id not in viewer.session_ids:
         return False
     if project_id is not None and project_id not in viewer.project_ids:
         return False
-    if not asks_within(asked, viewer):
+    if not asks_within(request, viewer):
         return False
     own = viewer.agent_id is None or agent_id == viewer.agent_id
     return own or (viewer.shared and agent_id is None)
 
 
-def _entry(kind: type[EntryT], found: IssuedBulletin, **more: Any) -> EntryT:
-    return kind.model_construct(**found._asdict(), **more)
+def _entry(kind: type[EntryT], bulletin: IssuedBulletin, **more: Any) -> EntryT:
+    return kind.model_construct(**bulletin._asdict(), **more)
 
 
-def _check_id(given: object, field: str) -> None:
-    if not is_id(given):
+def _check_id(value: object, field: str) -> None:
+    if not is_id(value):
         raise InvalidInput(f"{field} is a text", field=field)
 
 

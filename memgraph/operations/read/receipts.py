@@ -130,13 +130,13 @@ class ReceiptBook:
         """True when something is to be written."""
         return bool(self._kept or self._handed)
 
-    def add(self, receipt: Receipt, behind: ReceiptContext = NOTHING) -> bool:
+    def add(self, receipt: Receipt, source_data: ReceiptContext = NOTHING) -> bool:
         """Keep a receipt; return True when there are enough to be written."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
                 return True
-            self._kept.append(_Kept(receipt, behind))
+            self._kept.append(_Kept(receipt, source_data))
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
@@ -152,10 +152,12 @@ class ReceiptBook:
             if last is not None and last.text == bulletin.text:
                 return False
             lines = bulletin.text.splitlines()
-            known = frozenset[str]() if last is None else last.lines
-            news = [line for line in lines if line not in known]
+            known_lines = frozenset[str]() if last is None else last.lines
+            news = [line for line in lines if line not in known_lines]
             since = at if last is None else last.at
-            self._bulletins[bulletin.view_key] = _Shown(bulletin.text, known.union(news), since)
+            self._bulletins[bulletin.view_key] = _Shown(
+                bulletin.text, known_lines.union(news), since
+            )
             self._bulletins.move_to_end(bulletin.view_key)
             while len(self._bulletins) > MAX_VIEWS:
                 self._bulletins.popitem(last=False)
@@ -186,24 +188,24 @@ class ReceiptBook:
         """
         with self._lock:
             waiting = max(len(self._kept), len(self._handed))
-        most = max(STEP, -(-waiting // MOST_STEPS))
-        for step in range(-(-waiting // most)):
+        limit = max(STEP, -(-waiting // MOST_STEPS))
+        for step in range(-(-waiting // limit)):
             if step and not stop():
                 time.sleep(GIVE_WAY_S)
             until = time.monotonic() + (0.0 if stop() else GIVE_WAY_S)
-            self._prepare(self._first(most), partial(self._let_recalls_end, until))
-            self._write(most)
+            self._prepare(self._first(limit), partial(self._let_recalls_end, until))
+            self._write(limit)
 
-    def _write(self, most: int) -> int:
+    def _write(self, limit: int) -> int:
         with self._lock:
-            taken, self._kept = self._kept[:most], self._kept[most:]
-            handed, self._handed = self._handed[:most], self._handed[most:]
-        if not taken and not handed and not self._retired:
+            batch, self._kept = self._kept[:limit], self._kept[limit:]
+            handed, self._handed = self._handed[:limit], self._handed[limit:]
+        if not batch and not handed and not self._retired:
             return 0
         try:
-            self._prepare(taken)
-            written = [each.handed_out for each in taken if each.handed_out is not None]
-            used = uses(each.receipt for each in written)
+            self._prepare(batch)
+            written = [item.handed_out for item in batch if item.handed_out is not None]
+            used = uses(item.receipt for item in written)
             used_at = {memory_id: use.last_at for memory_id, use in used.items()}
             # They were in memory alone until now: a power failure may take some either way.
             with self._database.write(durable=False) as transaction:
@@ -211,37 +213,37 @@ class ReceiptBook:
                 # What was kept before an erasure, in whatever process, may hold what it took.
                 stale = through != self.erased_through
                 if stale:
-                    written = [_without_text(each, through) for each in written]
+                    written = [_without_text(item, through) for item in written]
                     echoes.record(transaction, hashed(handed))
                 with_queries = self._with_queries and not stale
                 receipts.write(transaction, written, with_queries=with_queries)
                 # The lines of a bulletin are noted by themselves, as it showed them.
                 recalls = [
-                    (one.at, one.receipt_id)
-                    for one in (each.receipt for each in taken)
-                    if one.purpose != BULLETIN
+                    (receipt.at, receipt.receipt_id)
+                    for receipt in (item.receipt for item in batch)
+                    if receipt.purpose != BULLETIN
                 ]
                 echoes.add(transaction, recalls, [] if stale else handed)
                 retired = decay.retired_since(transaction, used_at)
         except BaseException:
             with self._lock:
-                self._kept[:0] = taken
+                self._kept[:0] = batch
                 self._handed[:0] = handed
             raise
         if not self.waiting:
             self.erased_through = through
         self._tell_of({memory_id: used_at[memory_id] for memory_id in retired})
-        return len(taken)
+        return len(batch)
 
     def _let_recalls_end(self, until: float) -> None:
         self._recalls.wait(max(until - time.monotonic(), 0.0))
 
-    def _first(self, most: int) -> list[_Kept]:
+    def _first(self, limit: int) -> list[_Kept]:
         with self._lock:
-            return self._kept[:most]
+            return self._kept[:limit]
 
     def _prepare(
-        self, kept: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
+        self, waiting: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
     ) -> None:
         """Compute what was postponed. It stays kept, in case another thread writes everything
         meanwhile.
@@ -251,26 +253,26 @@ class ReceiptBook:
         """
         with ExitStack() as held:
             snapshot = None
-            for each in kept:
-                if each.handed_out is not None:
+            for item in waiting:
+                if item.handed_out is not None:
                     continue
                 give_way()
-                if each.behind.match and snapshot is None:
+                if item.behind.match and snapshot is None:
                     snapshot = held.enter_context(self._database.read())
-                each.handed_out = _handed_out(each.receipt, each.behind, snapshot)
+                item.handed_out = _handed_out(item.receipt, item.behind, snapshot)
         give_way()
 
     def _tell_of(self, retired: Mapping[str, int]) -> None:
         with self._lock:
             self._retired.update(retired)
-            given, self._retired = self._retired, {}
-        if not given:
+            pending, self._retired = self._retired, {}
+        if not pending:
             return
         try:
-            self._restore_used(given)
+            self._restore_used(pending)
         except BaseException:
             with self._lock:
-                self._retired = given | self._retired
+                self._retired = pending | self._retired
             raise
 
     def _enough(self) -> bool:
@@ -278,23 +280,23 @@ class ReceiptBook:
 
 
 def _handed_out(
-    receipt: Receipt, behind: ReceiptContext, snapshot: Snapshot | None = None
+    receipt: Receipt, source_data: ReceiptContext, snapshot: Snapshot | None = None
 ) -> NewReceipt:
-    if behind.bulletin is not None:
-        return _of_bulletin(receipt, behind.bulletin)
-    if behind.bundle is not None and receipt.sha256 is None:
-        digest = hashlib.sha256(bundle_bytes(behind.bundle)).hexdigest()
+    if source_data.bulletin is not None:
+        return _of_bulletin(receipt, source_data.bulletin)
+    if source_data.bundle is not None and receipt.sha256 is None:
+        digest = hashlib.sha256(bundle_bytes(source_data.bundle)).hexdigest()
         receipt = replace(receipt, sha256=digest)
     hidden: Mapping[str, Sequence[str]] = {}
-    if snapshot is not None and behind.match and behind.narrowing is not None:
-        hidden = receipts.hidden_matches(snapshot, behind.match, behind.narrowing)
-    return NewReceipt(receipt, hidden, beside=behind.beside)
+    if snapshot is not None and source_data.match and source_data.narrowing is not None:
+        hidden = receipts.hidden_matches(snapshot, source_data.match, source_data.narrowing)
+    return NewReceipt(receipt, hidden, beside=source_data.beside)
 
 
 def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
     ids, text = bulletin.memory_ids, bulletin.text
     digest = hashlib.sha256(text.encode()).hexdigest()
-    shown = ShownBulletin(
+    row = ShownBulletin(
         change_seq=bulletin.change_seq,
         view_key=bulletin.view_key,
         viewer=json_text(receipt.viewer),
@@ -303,16 +305,16 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
         memory_ids=ids,
         body=text,
     )
-    items = tuple(ReceiptItem(one, 0.0) for one in ids)
-    return NewReceipt(replace(receipt, items=items, sha256=digest), bulletin=shown)
+    items = tuple(ReceiptItem(memory_id, 0.0) for memory_id in ids)
+    return NewReceipt(replace(receipt, items=items, sha256=digest), bulletin=row)
 
 
-def _without_text(given: NewReceipt, erased_through: int) -> NewReceipt:
+def _without_text(receipt: NewReceipt, erased_through: int) -> NewReceipt:
     """Return the receipt without the body of a bulletin older than an erasure."""
-    shown = given.bulletin
-    if shown is None or shown.change_seq >= erased_through:
-        return given
-    return replace(given, bulletin=shown._replace(body=MARK))
+    bulletin = receipt.bulletin
+    if bulletin is None or bulletin.change_seq >= erased_through:
+        return receipt
+    return replace(receipt, bulletin=bulletin._replace(body=MARK))
 
 
 def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:

@@ -74,21 +74,21 @@ def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
     return asker
 
 
-def query_of(receipt: Receipt, given: str | None) -> str:
+def query_of(receipt: Receipt, query: str | None) -> str:
     """Return the query: as it is stored, or as it is given and matches the digest.
 
     Raises:
         InvalidInput: it is neither stored nor given, or another one is given.
     """
     digest = receipt.query_sha256
-    text = receipt.query if given is None else given
+    text = receipt.query if query is None else query
     if digest is None:
-        if given:
+        if query:
             raise InvalidInput("the request had no query", field="query")
         return ""
     if hashlib.sha256(text.encode(errors="replace")).hexdigest() == digest:
         return text
-    if given is not None:
+    if query is not None:
         raise InvalidInput(
             "the query differs from the original: the digests do not match", field="query"
         )
@@ -111,24 +111,24 @@ def replayed(
         StorageError: the database cannot be read.
     """
     asker = asker_of(receipt, reader)
-    again = _again(opened, receipt, reader, query_of(receipt, query))
-    given = _given(opened, receipt)
-    differences = _differences(given, again.memory_ids)
+    replay = _again(opened, receipt, reader, query_of(receipt, query))
+    original = _given(opened, receipt)
+    differences = _differences(original, replay.memory_ids)
     cut = False
     if differences and receipt.change_seq is not None:
         with opened.database.read() as snapshot:
             changed = receipts.changes_since(
                 snapshot,
                 receipt.change_seq,
-                {each.memory_id for each in differences},
+                {difference.memory_id for difference in differences},
                 View(asker),
             )
         cut = len(changed) > MOST_ENTRIES
-        differences = [_explained(each, changed[:MOST_ENTRIES]) for each in differences]
+        differences = [_explained(difference, changed[:MOST_ENTRIES]) for difference in differences]
     same_digest = None
-    if again.sha256 is not None and receipt.sha256 is not None:
-        same_digest = again.sha256 == receipt.sha256
-    same = again.memory_ids == given
+    if replay.sha256 is not None and receipt.sha256 is not None:
+        same_digest = replay.sha256 == receipt.sha256
+    same = replay.memory_ids == original
     return Replay(
         receipt_id=receipt.receipt_id,
         at=receipt.at,
@@ -136,7 +136,7 @@ def replayed(
         same=same,
         same_digest=same_digest,
         differences=tuple(differences),
-        because=tuple(_because(opened, receipt, again, same=same, differences=differences)),
+        because=tuple(_because(opened, receipt, replay, same=same, differences=differences)),
         cut=cut,
     )
 
@@ -174,12 +174,12 @@ def _context_of(opened: OpenOrchestrator, receipt: Receipt) -> Receipt | None:
     if receipt_id is None:
         return None
     with opened.database.read() as snapshot:
-        found = receipts.read(snapshot, receipt_id)
-    if found is None:
+        stored_receipt = receipts.read(snapshot, receipt_id)
+    if stored_receipt is None:
         raise InvalidInput(
             f"the receipt of its context, {receipt_id}, is no longer kept", field="receipt_id"
         )
-    return found.receipt
+    return stored_receipt.receipt
 
 
 def _recalled(
@@ -199,23 +199,23 @@ def _recalled(
 def _injected(
     opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str
 ) -> ReplayedAnswer:
-    asked = receipt.asked
+    request = receipt.asked
     block, _, _ = injecting.context_for(
         opened,
         asker,
         _recall_request(receipt, query),
-        format=BlockFormat(asked["format"]),
-        include_insight=bool(asked.get("insight", True)),
-        before=injecting.EarlierBlock(_then(opened, receipt), asked.get("mark", "")),
+        format=BlockFormat(request["format"]),
+        include_insight=bool(request.get("insight", True)),
+        before=injecting.EarlierBlock(_then(opened, receipt), request.get("mark", "")),
     )
-    digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in asked else None
+    digest = hashlib.sha256(block.text.encode()).hexdigest() if "mark" in request else None
     return ReplayedAnswer(block.memory_ids, digest, _lacked(receipt, block.degraded))
 
 
 def _built(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str) -> ReplayedAnswer:
     package = _package(opened, receipt, asker, query)
     digest = hashlib.sha256(package.text.encode()).hexdigest()
-    ids = tuple(each.memory_id for each in package.items)
+    ids = tuple(item.memory_id for item in package.items)
     lacked = _lacked(receipt, package.degraded)
     return ReplayedAnswer(ids, digest if _counts_as(receipt, package) else None, lacked)
 
@@ -231,10 +231,10 @@ def _shown(
         return ReplayedAnswer(bulletin.memory_ids, digest)
     package = _package(opened, context, asker_of(context, reader), query)
     digest = hashlib.sha256(joined(bulletin.text, package).encode()).hexdigest()
-    ids = (*bulletin.memory_ids, *(each.memory_id for each in package.items))
+    ids = (*bulletin.memory_ids, *(item.memory_id for item in package.items))
     lacked = _lacked(context, package.degraded)
-    told = digest if _counts_as(context, package) else None
-    return ReplayedAnswer(tuple(dict.fromkeys(ids)), told, lacked)
+    expected = digest if _counts_as(context, package) else None
+    return ReplayedAnswer(tuple(dict.fromkeys(ids)), expected, lacked)
 
 
 def _package(
@@ -248,7 +248,7 @@ def _package(
     task = None
     if asked.get("task_id") is not None:
         task = Task(task_id=asked["task_id"], project_id=asked.get("project_id"))
-    counter, told = TokenCounters().at_hand(request.model or asked["plan"]["model"])
+    counter, notes = TokenCounters().at_hand(request.model or asked["plan"]["model"])
     plan = building.plan_from(asked, query)
     package, _, _ = building.built(
         opened,
@@ -257,7 +257,7 @@ def _package(
         request,
         plan,
         counter,
-        told,
+        notes,
         then=_then(opened, receipt),
     )
     return package
@@ -269,7 +269,9 @@ def _counts_as(receipt: Receipt, package: ContextPackage) -> bool:
 
 
 def _lacked(receipt: Receipt, degraded: Iterable[Degraded]) -> frozenset[str]:
-    return frozenset(receipt.asked.get("degraded", ())) ^ {each.code for each in degraded}
+    return frozenset(receipt.asked.get("degraded", ())) ^ {
+        degradation.code for degradation in degraded
+    }
 
 
 def _issued(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer) -> ReplayedAnswer:
@@ -281,9 +283,9 @@ def _issued(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer) -> Replay
 def _bulletin(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer) -> Bulletin:
     limits = receipt.asked.get("limits", {})
     settings = opened.settings.memory.bulletin.model_copy(update=dict(limits))
-    known = _then(opened, receipt).known
+    known_at = _then(opened, receipt).known
     with opened.database.read() as snapshot:
-        return generate_in(snapshot, asker, settings, known)
+        return generate_in(snapshot, asker, settings, known_at)
 
 
 def _recall_request(receipt: Receipt, query: str) -> RecallRequest:
@@ -291,74 +293,86 @@ def _recall_request(receipt: Receipt, query: str) -> RecallRequest:
     return validated(RecallRequest, {"as_of": receipt.at, **fields, "query": query})
 
 
-def _fields(kind: type[RecallRequest | ContextRequest], asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: asked[name] for name in kind.model_fields if name in asked}
+def _fields(
+    kind: type[RecallRequest | ContextRequest], request: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {name: request[name] for name in kind.model_fields if name in request}
 
 
 def _then(opened: OpenOrchestrator, receipt: Receipt) -> ReplayMoment:
-    known = receipt.at
+    known_at = receipt.at
     if receipt.change_seq is not None:
         with opened.database.read() as snapshot:
-            known = receipts.known_until(snapshot, receipt.change_seq, receipt.at)
+            known_at = receipts.known_until(snapshot, receipt.change_seq, receipt.at)
     # Who asked for an earlier time did not ask for what was known by then.
     if "as_of" in receipt.asked:
-        known = min(known, parse_time(receipt.asked["as_of"]))
+        known_at = min(known_at, parse_time(receipt.asked["as_of"]))
     # Accesses just before it may have been written after it.
-    told = (one for one in receipt.items if one.access_count is not None)
-    return ReplayMoment(receipt.at, known, {one.memory_id: one.last_accessed_at for one in told})
+    counted = (item for item in receipt.items if item.access_count is not None)
+    return ReplayMoment(
+        receipt.at, known_at, {item.memory_id: item.last_accessed_at for item in counted}
+    )
 
 
 def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
     """Return the bundle with the access data of that moment."""
-    known = {
-        one.memory_id: {
-            "access_count": one.access_count,
-            "last_accessed_at": one.last_accessed_at,
+    known_items = {
+        item.memory_id: {
+            "access_count": item.access_count,
+            "last_accessed_at": item.last_accessed_at,
         }
-        for one in receipt.items
-        if one.access_count is not None
+        for item in receipt.items
+        if item.access_count is not None
     }
     items = tuple(
         item.model_copy(
-            update={"memory": item.memory.model_copy(update=known.get(item.memory.memory_id))}
+            update={"memory": item.memory.model_copy(update=known_items.get(item.memory.memory_id))}
         )
         for item in bundle.items
     )
     return bundle.model_copy(update={"items": items})
 
 
-def _differences(given: Sequence[str], again: Sequence[str]) -> list[Difference]:
+def _differences(original: Sequence[str], replayed_ids: Sequence[str]) -> list[Difference]:
     """Return which memories came, went, and changed their rank."""
-    ranks = {one: rank for rank, one in enumerate(given, start=1)}
-    ranks_now = {one: rank for rank, one in enumerate(again, start=1)}
-    both = [one for one in given if one in ranks_now]
+    ranks = {memory_id: rank for rank, memory_id in enumerate(original, start=1)}
+    ranks_now = {memory_id: rank for rank, memory_id in enumerate(replayed_ids, start=1)}
+    both = [memory_id for memory_id in original if memory_id in ranks_now]
     moved = {
-        one
-        for one, other in zip(both, (each for each in again if each in ranks), strict=True)
-        if one != other
+        before
+        for before, other in zip(
+            both, (memory_id for memory_id in replayed_ids if memory_id in ranks), strict=True
+        )
+        if before != other
     }
     return [
-        Difference(memory_id=one, rank=ranks.get(one), rank_now=ranks_now.get(one))
-        for one in dict.fromkeys((*given, *again))
-        if one in moved or (one in ranks) != (one in ranks_now)
+        Difference(
+            memory_id=memory_id, rank=ranks.get(memory_id), rank_now=ranks_now.get(memory_id)
+        )
+        for memory_id in dict.fromkeys((*original, *replayed_ids))
+        if memory_id in moved or (memory_id in ranks) != (memory_id in ranks_now)
     ]
 
 
-def _explained(one: Difference, changed: Sequence[receipts.JournalledChange]) -> Difference:
+def _explained(difference: Difference, changed: Sequence[receipts.JournalledChange]) -> Difference:
     notes = tuple(
         JournalEntry(
-            seq=each.seq, at=each.at, actor=each.actor, action=each.action, subject=each.subject
+            seq=change.seq,
+            at=change.at,
+            actor=change.actor,
+            action=change.action,
+            subject=change.subject,
         )
-        for each in changed
-        if each.memory_id == one.memory_id
+        for change in changed
+        if change.memory_id == difference.memory_id
     )
-    return one.model_copy(update={"because": notes})
+    return difference.model_copy(update={"because": notes})
 
 
 def _because(
     opened: OpenOrchestrator,
     receipt: Receipt,
-    again: ReplayedAnswer,
+    answer: ReplayedAnswer,
     *,
     same: bool,
     differences: Sequence[Difference],
@@ -368,10 +382,10 @@ def _because(
     causes = {
         "settings": receipt.settings_sha256 not in (None, opened.settings_sha256),
         "model": opened.other_model is not None,
-        "embeddings": PENDING in again.lacked,
-        "degraded": not again.lacked <= {PENDING},
+        "embeddings": PENDING in answer.lacked,
+        "degraded": not answer.lacked <= {PENDING},
     }
-    found = [name for name, holds in causes.items() if holds]
-    if not found and not all(each.because for each in differences):
+    names = [name for name, holds in causes.items() if holds]
+    if not names and not all(difference.because for difference in differences):
         return ["index"]
-    return found
+    return names

@@ -23,22 +23,26 @@ def as_seen(snapshot: Snapshot, view: View, run: JobRun) -> JobRun:
     """Return the run; about a hidden session only its time and state."""
     if run.reason is not None and not _may_see(snapshot, view, run.reason):
         return run.model_copy(update={"reason": None, "counts": {}, "rejected": ()})
-    seen = tuple(each for each in run.rejected if _may_see(snapshot, view, each.where))
-    return run if len(seen) == len(run.rejected) else run.model_copy(update={"rejected": seen})
+    visible_parts = tuple(part for part in run.rejected if _may_see(snapshot, view, part.where))
+    return (
+        run
+        if len(visible_parts) == len(run.rejected)
+        else run.model_copy(update={"rejected": visible_parts})
+    )
 
 
-def _may_see(snapshot: Snapshot, view: View, told: str) -> bool:
-    ids = set(_IDS.findall(told))
+def _may_see(snapshot: Snapshot, view: View, place: str) -> bool:
+    ids = set(_IDS.findall(place))
     if ids and memories.existing_ids(snapshot, sorted(ids), view) != ids:
         return False
-    if told.startswith(_PROJECT):
+    if place.startswith(_PROJECT):
         granted = view.viewer.scope_ids(Scope.PROJECT)
-        return any(each in granted for each in _beginnings(told.removeprefix(_PROJECT)))
-    if not told.startswith(_SESSION):
+        return any(prefix in granted for prefix in _beginnings(place.removeprefix(_PROJECT)))
+    if not place.startswith(_SESSION):
         return True
-    meant = sessions.known(snapshot, _beginnings(told.removeprefix(_SESSION)))
+    meant = sessions.registered(snapshot, _beginnings(place.removeprefix(_SESSION)))
     # When it may be one of several, all of them, so that no hidden one is disclosed.
-    return bool(meant) and all(sessions.visible(snapshot, view, one) for one in meant)
+    return bool(meant) and all(sessions.visible(snapshot, view, session_id) for session_id in meant)
 
 
 def _beginnings(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from memgraph.rules.dedup import near_duplicates
 from memgraph.rules.echo import line_hashes
 from memgraph.rules.schedule import fails, limits_of, rate_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import echoes, health
+from memgraph.store import echoes, health, memories
 from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -69,13 +69,13 @@ def store_health(
     progress(f"measuring {HealthMetric.NEAR_DUPLICATE}", len(taken), len(HealthMetric))
     taken[HealthMetric.NEAR_DUPLICATE] = measuring.near_duplicates()
     progress("measuring", len(HealthMetric), len(HealthMetric))
-    measures = tuple(_measured(each, taken[each], limits) for each in HealthMetric)
+    measures = tuple(_measured(metric, taken[metric], limits) for metric in HealthMetric)
     return StoreHealth(
         orchestrator=opened.database.orchestrator_id,
         at=opened.clock.now_ms(),
         memories=measuring.known,
         measures=measures,
-        ok=not any(each.failed for each in measures),
+        ok=not any(measure.failed for measure in measures),
     )
 
 
@@ -104,26 +104,25 @@ class _Measuring:
     def _of_known(
         self, ask: Callable[[Snapshot, View, int], tuple[int, list[CountedMemory]]]
     ) -> _Rate:
-        count, found = ask(self._snapshot, self._view, self._examples)
-        return _Rate(count, self.known, found)
+        count, examples = ask(self._snapshot, self._view, self._examples)
+        return _Rate(count, self.known, examples)
 
     def _stale(self) -> _Rate:
         """Measure all stale memories, up to the bound."""
         page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
-        fallen = [each for each in page.items if not each.memory_id.startswith(_TURN)]
-        texts = health.beginnings(
-            self._snapshot, [each.memory_id for each in fallen[: self._examples]]
-        )
-        found = [
-            CountedMemory(each.memory_id, each.ground_id, texts[each.memory_id])
-            for each in fallen[: self._examples]
+        fallen = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
+        ids = [each.memory_id for each in fallen[: self._examples]]
+        texts = memories.beginnings(self._snapshot, ids, EXCERPT_CHARS)
+        examples = [
+            CountedMemory(stale.memory_id, stale.ground_id, texts[stale.memory_id])
+            for stale in fallen[: self._examples]
         ]
-        return _Rate(len(fallen), self.known, found, sampled=page.cut or page.place is not None)
+        return _Rate(len(fallen), self.known, examples, sampled=page.cut or page.place is not None)
 
     def _unembedded(self) -> _Rate:
         active = health.active_count(self._snapshot, self._view)
-        count, found = health.unembedded(self._snapshot, self._view, self._examples)
-        return _Rate(count, active, found)
+        count, examples = health.unembedded(self._snapshot, self._view, self._examples)
+        return _Rate(count, active, examples)
 
     def near_duplicates(self) -> _Rate:
         """Measure near duplicates within each place: other projects and agents do not count."""
@@ -134,40 +133,40 @@ class _Measuring:
         pairs = {
             pk: other for texts in places.values() for pk, other in near_duplicates(texts).items()
         }
-        shown = sorted(pairs, reverse=True)[: self._examples]
-        found = [_found(sample[pk], sample[pairs[pk]].memory_id) for pk in shown]
-        return self._of_sample(len(pairs), found)
+        shown_pks = sorted(pairs, reverse=True)[: self._examples]
+        examples = [_found(sample[pk], sample[pairs[pk]].memory_id) for pk in shown_pks]
+        return self._of_sample(len(pairs), examples)
 
     def _echoes(self) -> _Rate:
         """Measure memories of which every line had been handed out before they were stored."""
         sample = self._sample
         lines = {each.pk: line_hashes(each.content) for each in sample}
-        handed = self._handed_out({one for each in lines.values() for one in each})
-        found = [
-            each
-            for each in sample
-            if lines[each.pk]
-            and all(handed.get(one, each.created_at) < each.created_at for one in lines[each.pk])
+        handed = self._handed_out({one for item in lines.values() for one in item})
+        echoes = [
+            item
+            for item in sample
+            if lines[item.pk]
+            and all(handed.get(line, item.created_at) < item.created_at for line in lines[item.pk])
         ]
-        shown = [_found(each, None) for each in found[::-1][: self._examples]]
-        return self._of_sample(len(found), shown)
+        examples = [_found(each, None) for each in echoes[::-1][: self._examples]]
+        return self._of_sample(len(echoes), examples)
 
     def _handed_out(self, hashes: set[int]) -> dict[int, int]:
         """Return when each line was handed out first."""
-        wanted = sorted(hashes)
-        found: dict[int, int] = {}
-        for start in range(0, len(wanted), _HASHES_AT_ONCE):
-            part = echoes.find(self._snapshot, wanted[start : start + _HASHES_AT_ONCE])
-            found |= {one: first for one, (first, _) in part.items()}
-        return found
+        ordered = sorted(hashes)
+        results: dict[int, int] = {}
+        for start in range(0, len(ordered), _HASHES_AT_ONCE):
+            part = echoes.find(self._snapshot, ordered[start : start + _HASHES_AT_ONCE])
+            results |= {one: first for one, (first, _) in part.items()}
+        return results
 
-    def _of_sample(self, count: int, found: Sequence[CountedMemory]) -> _Rate:
+    def _of_sample(self, count: int, examples: Sequence[CountedMemory]) -> _Rate:
         looked_at = len(self._sample)
-        return _Rate(count, looked_at, found, sampled=looked_at < self.known)
+        return _Rate(count, looked_at, examples, sampled=looked_at < self.known)
 
 
-def _found(each: MemoryOfPlace, other_id: str | None) -> CountedMemory:
-    return CountedMemory(each.memory_id, other_id, each.content[:EXCERPT_CHARS])
+def _found(memory: MemoryOfPlace, other_id: str | None) -> CountedMemory:
+    return CountedMemory(memory.memory_id, other_id, memory.content[:EXCERPT_CHARS])
 
 
 def _measured(
@@ -182,10 +181,14 @@ def _measured(
         sampled=rate.sampled,
         examples=tuple(
             HealthExample(
-                memory_ids=tuple(one for one in (each.memory_id, each.other_id) if one is not None),
-                text=" ".join(each.text.split()),
+                memory_ids=tuple(
+                    memory_id
+                    for memory_id in (example.memory_id, example.other_id)
+                    if memory_id is not None
+                ),
+                text=" ".join(example.text.split()),
             )
-            for each in rate.found
+            for example in rate.found
         ),
         limit=limits.get(measure),
         failed=fails(measure, share, limits),

@@ -60,8 +60,8 @@ class BulkLoader:
         self._actor = actor
         self._view = view
         self._rejected = rejected
-        given = opened.embedding
-        self._embedding = given if embeds and isinstance(given, LocalEmbedding) else None
+        provider = opened.embedding
+        self._embedding = provider if embeds and isinstance(provider, LocalEmbedding) else None
 
     def load(self, items: Iterable[Item]) -> list[Outcome]:
         """Return one outcome for each item, in order; a batch is durable before the next is
@@ -93,11 +93,11 @@ class BulkLoader:
         if errors:
             # At once: each time takes a transaction.
             self._rejected(errors)
-        vectors = iter(self._embedded([one for one in checked if isinstance(one, MemoryInput)]))
+        vectors = iter(self._embedded([item for item in checked if isinstance(item, MemoryInput)]))
         prepare = self._opened.writer.prepare
         return [
-            prepare(one, next(vectors, None)) if isinstance(one, MemoryInput) else one
-            for one in checked
+            prepare(item, next(vectors, None)) if isinstance(item, MemoryInput) else item
+            for item in checked
         ]
 
     def _checked(self, item: Item, errors: list[MemgraphError]) -> MemoryInput | Outcome:
@@ -108,20 +108,20 @@ class BulkLoader:
             errors.append(error)
             return Outcome(outcome="rejected", code=error.code, message=error.message)
 
-    def _embedded(self, given: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:
+    def _embedded(self, inputs: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:
         """Return a vector for each; empty when the outbox has to do it."""
-        if self._embedding is None or len(given) < BULK:
+        if self._embedding is None or len(inputs) < BULK:
             return ()
         try:
             return self._embedding.embed(
-                [embedded_text(each.source_role, each.content) for each in given]
+                [embedded_text(item.source_role, item.content) for item in inputs]
             )
         except ProviderError:
             # The outbox meets the same error, counts and reports it.
             return ()
 
     def _store(self, ready: Sequence[PreparedMemory | Outcome]) -> list[Outcome]:
-        items = [each for each in ready if isinstance(each, PreparedMemory)]
+        items = [item for item in ready if isinstance(item, PreparedMemory)]
         if items:
             with self._opened.transaction(self._actor) as transaction:
                 written = self._opened.writer.store(
@@ -137,7 +137,7 @@ class BulkLoader:
             if written.errors:
                 self._rejected(written.errors)
             stored = iter(written.memories)
-        return [next(stored) if isinstance(each, PreparedMemory) else each for each in ready]
+        return [next(stored) if isinstance(item, PreparedMemory) else item for item in ready]
 
     def _as_input(self, item: Item) -> MemoryInput:
         if isinstance(item, self._kind):

@@ -61,13 +61,13 @@ def strengthen(
         evidence: ids of the turns that state it.
     """
     grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
-    further = [one for one in evidence if one not in grounds]
+    further = [ground for ground in evidence if ground not in grounds]
     before = support_of(*trust.origins(transaction, memory_id))
     added = trust.add(transaction, memory_id, source_id)
     if not further and not added:
         return []
     memories.insert_derivations(
-        transaction, [(memory_id, one) for one in further], added_at=transaction.at
+        transaction, [(memory_id, ground) for ground in further], added_at=transaction.at
     )
     [memory] = memories.get_many(transaction, [memory_id])
     after = support_of(*trust.origins(transaction, memory_id))
@@ -145,7 +145,7 @@ def replace_again(
 
 
 def reinstate(
-    transaction: JournalledTransaction, memory_id: str, by: Collection[str], *, told: str
+    transaction: JournalledTransaction, memory_id: str, by: Collection[str], *, reason: str
 ) -> list[NewEntry]:
     """Make a superseded memory active again when nothing contradicts it any more.
 
@@ -154,11 +154,11 @@ def reinstate(
     entries = []
     for edge, record in _lost(transaction, memory_id):
         if record.winner_id in by:
-            entries += reopen(transaction, edge, reason=told)
+            entries += reopen(transaction, edge, reason=reason)
     if memories.get(transaction, memory_id).status is MemoryStatus.SUPERSEDED:
         status = next_status(MemoryStatus.SUPERSEDED, StatusAction.REACTIVATE)
-        memories.set_status(transaction, memory_id, status, reason=told)
-        entries.append(NewEntry("restore", memory_id, {"reason": told}))
+        memories.set_status(transaction, memory_id, status, reason=reason)
+        entries.append(NewEntry("restore", memory_id, {"reason": reason}))
     return entries
 
 
@@ -168,8 +168,8 @@ def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:
         raise edges.missing(edge_id)
     if edge.edge_type is not EdgeType.CONTRADICTS:
-        told = f"{edge_id} is a {edge.edge_type.value} edge, no contradiction"
-        raise NotFound(told, edge_id=edge_id)
+        message = f"{edge_id} is a {edge.edge_type.value} edge, no contradiction"
+        raise NotFound(message, edge_id=edge_id)
     return edge
 
 
@@ -193,7 +193,7 @@ def resolve(
         state_of(transaction, winner_id),
         state_of(transaction, loser_id),
         already_resolved=edge.resolved_at is not None,
-        standing=_standing(transaction, loser_id, edge.edge_id),
+        current=_standing(transaction, loser_id, edge.edge_id),
     )
     because = lost_to(winner_id, reason)
     for change in plan.changes:
@@ -243,14 +243,18 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
         record,
         winner=_state_or_none(transaction, record.winner_id),
         loser=_state_or_none(transaction, record.loser_id),
-        replaced=bool(edges.still_replaced(transaction, [record.loser_id], but=edge.edge_id)),
+        replaced=bool(
+            edges.still_replaced(transaction, [record.loser_id], ignored_edge=edge.edge_id)
+        ),
     )
     for change in plan.changes:
         apply(transaction, change, reason=f"contradiction reopened: {reason}")
     edges.set_resolution(transaction, edge.edge_id, None)
     _retract_quietly(transaction, record.loser_id)
-    told = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}
-    return [NewEntry("reopen", record.winner_id, told | _left_with(transaction, record.loser_id))]
+    details = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}
+    return [
+        NewEntry("reopen", record.winner_id, details | _left_with(transaction, record.loser_id))
+    ]
 
 
 def _retract_quietly(transaction: JournalledTransaction, memory_id: str) -> None:
@@ -270,7 +274,9 @@ def apply(transaction: JournalledTransaction, change: MemoryChange, *, reason: s
         values["confidence"] = change.confidence
     if change.supersedes is not None:
         attributes = memories.get(transaction, change.memory_id).attributes
-        attributes = {key: each for key, each in attributes.items() if key != "supersedes"}
+        attributes = {
+            key: attribute for key, attribute in attributes.items() if key != "supersedes"
+        }
         if change.supersedes:
             attributes["supersedes"] = list(change.supersedes)
         values["attributes"] = attributes
@@ -293,14 +299,14 @@ def _state_or_none(snapshot: Snapshot, memory_id: str) -> MemoryState | None:
 
 def _lost(snapshot: Snapshot, loser_id: str) -> list[tuple[Edge, ResolutionRecord]]:
     """Return the contradictions that a memory lost, with their resolutions, oldest first."""
-    found = []
+    reasons = []
     for edge in edges.of_memory(snapshot, loser_id, [EdgeType.CONTRADICTS]):
         if edge.resolution is None or is_dismissed(edge.resolution):
             continue
         record = ResolutionRecord.from_dict(edge.resolution)
         if record.loser_id == loser_id:
-            found.append((edge, record))
-    return found
+            reasons.append((edge, record))
+    return reasons
 
 
 def _standing(snapshot: Snapshot, loser_id: str, but: str) -> ResolutionRecord | None:
@@ -316,5 +322,5 @@ def state_of(snapshot: Snapshot, memory_id: str) -> MemoryState:
         memory_id=memory_id,
         status=memory.status,
         confidence=memory.confidence,
-        supersedes=tuple(str(one) for one in won) if isinstance(won, list) else (),
+        supersedes=tuple(str(memory_id) for memory_id in won) if isinstance(won, list) else (),
     )

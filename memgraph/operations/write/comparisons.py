@@ -41,7 +41,7 @@ from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.relations.statement import Statement
 from memgraph.rules.namespaces import is_item
 from memgraph.rules.trust import KEPT_APART
-from memgraph.store import comparisons, embeddings, events, sessions
+from memgraph.store import comparisons, embeddings, events, memories
 from memgraph.store.comparisons import ComparedFact, WaitingFact
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -68,18 +68,18 @@ MAX_EDGES = 8
 """A statement with more relations than this is not a plain statement."""
 
 
-def is_comparable(given: MemoryInput) -> bool:
+def is_comparable(memory: MemoryInput) -> bool:
     """Return True for an active fact with one claim that is no item of a store."""
     return (
-        given.kind is MemoryKind.FACT
-        and given.status is MemoryStatus.ACTIVE
-        and not is_item(given.item_id, given.tags)
-        and Statement.of(given.content).is_one_claim
+        memory.kind is MemoryKind.FACT
+        and memory.status is MemoryStatus.ACTIVE
+        and not is_item(memory.item_id, memory.tags)
+        and Statement.of(memory.content).is_one_claim
     )
 
 
 def statement_of(
-    given: MemoryInput, at: int, *, roles: Collection[str] = (), entity_pks: Sequence[int] = ()
+    memory: MemoryInput, at: int, *, roles: Collection[str] = (), entity_pks: Sequence[int] = ()
 ) -> NewStatement:
     """Return a memory in the form that is compared.
 
@@ -88,18 +88,18 @@ def statement_of(
         roles: who said the turns that it was extracted from.
         entity_pks: of the entities that it names.
     """
-    source = given.source
+    source = memory.source
     return NewStatement(
-        content=given.content,
-        time=at if given.event_time is None else min(given.event_time, at),
+        content=memory.content,
+        time=at if memory.event_time is None else min(memory.event_time, at),
         place=ComparisonPlace(
-            given.scope.value, given.scope_id, given.agent_id, given.sensitivity.value
+            memory.scope.value, memory.scope_id, memory.agent_id, memory.sensitivity.value
         ),
         author=StatementAuthor.of(
-            given.content,
+            memory.content,
             captured_by=source.captured_by.value,
             source_type=source.source_type.value,
-            agent_id=given.agent_id,
+            agent_id=memory.agent_id,
             source_path=source.source_path,
             content_sha256=source.content_sha256,
             roles=roles,
@@ -109,17 +109,17 @@ def statement_of(
     )
 
 
-def duplicate_among(given: MemoryInput, matches: Sequence[FactMatch]) -> FactMatch | None:
+def duplicate_among(memory: MemoryInput, matches: Sequence[FactMatch]) -> FactMatch | None:
     """Return the fact that makes storing another needless: same place, type and author.
 
     A fact that the writer may not see is not returned: its id would disclose it.
     """
-    if given.item_id is not None:
+    if memory.item_id is not None:
         return None
     for match in matches:
         fact = match.fact
         same = match.finding.relation is Relation.DUPLICATE and match.same_author
-        if same and fact.twin and fact.seen and fact.type == given.type.value:
+        if same and fact.twin and fact.seen and fact.type == memory.type.value:
             return match
     return None
 
@@ -170,7 +170,7 @@ def write_edges(
         written: takes the journal entries, and the outcomes of new edges.
     """
     comparison = Comparison()
-    found: list[Event] = []
+    new_events: list[Event] = []
     joined = StoredBatch()
     for match in matches[:MAX_EDGES]:
         link = _edge(memory_id, match)
@@ -180,7 +180,7 @@ def write_edges(
         sides = None
         if link.edge_type is EdgeType.CONTRADICTS or outcome.code in KEPT_APART:
             ends = {"from_id": link.from_id, "to_id": link.to_id}
-            found.append(ContradictionFound(edge_id=outcome.edge_id, **ends))
+            new_events.append(ContradictionFound(edge_id=outcome.edge_id, **ends))
             sides = comparison.contradicts
         elif link.edge_type is EdgeType.UPDATES:
             sides = comparison.updates if match.new_is_later else comparison.updated_by
@@ -188,9 +188,9 @@ def write_edges(
             comparison.reasons[match.memory_id] = match.finding.reason
             if sides is not None:
                 sides.append(match.memory_id)
-    events.append(transaction, transaction.at, found)
+    events.append(transaction, transaction.at, new_events)
     written.entries += joined.entries
-    written.edges += [each for each in joined.edges if each.outcome == "stored"]
+    written.edges += [edge for edge in joined.edges if edge.outcome == "stored"]
     return comparison
 
 
@@ -273,35 +273,37 @@ class ComparisonWorker:
                 at = self._opened.clock.now_ms()
                 with self._opened.database.read() as snapshot:
                     facts = comparisons.due(snapshot, [_RULES], at=at, limit=COMPARED_AT_ONCE)
-                    found = find_matches(snapshot, [_waiting(fact) for fact in facts], at=at)
+                    matches_by_fact = find_matches(
+                        snapshot, [_waiting(fact) for fact in facts], at=at
+                    )
                 if not facts:
                     return done
-                self._write(facts, [matches.found for matches in found], done)
+                self._write(facts, [matches.found for matches in matches_by_fact], done)
                 time.sleep(GIVE_WAY_S)
         return done
 
     def _write(
         self,
         facts: Sequence[WaitingFact],
-        found: Sequence[Sequence[FactMatch]],
+        matches_by_fact: Sequence[Sequence[FactMatch]],
         done: ComparisonRun,
     ) -> None:
         pks = [fact.pk for fact in facts]
-        if not any(found):
+        if not any(matches_by_fact):
             # Until it is on the disk they may have to be compared again, nothing else.
             with self._opened.database.write(durable=False) as transaction:
                 end_rules(transaction, pks, asks_model=self._opened.llm is not None)
             done.compared += len(facts)
             return
         with self._opened.transaction(ACTOR, claimed=False) as transaction:
-            left = comparisons.still_waiting(transaction, pks, _RULES)
+            remaining = comparisons.still_waiting(transaction, pks, _RULES)
             written = StoredBatch()
-            for fact, matches in zip(facts, found, strict=True):
-                if fact.pk in left:
+            for fact, matches in zip(facts, matches_by_fact, strict=True):
+                if fact.pk in remaining:
                     self._join(transaction, fact, matches, written)
-            end_rules(transaction, sorted(left), asks_model=self._opened.llm is not None)
+            end_rules(transaction, sorted(remaining), asks_model=self._opened.llm is not None)
             transaction.tell(written.entries)
-        done.compared += len(left)
+        done.compared += len(remaining)
         done.edges += len(written.edges)
 
     def judge(
@@ -345,9 +347,9 @@ class ComparisonWorker:
         new = new._replace(near=self._near(snapshot, fact))
         # None of them is more sensitive than the fact itself.
         [(facts, _)] = find_candidates(snapshot, [new], at=at, limit=MAX_CANDIDATES)
-        ids = [each.memory_id for each in facts]
+        ids = [fact_.memory_id for fact_ in facts]
         joined = comparisons.joined_ids(snapshot, fact.memory_id, ids)
-        return _Question(fact, new, [each for each in facts if each.memory_id not in joined])
+        return _Question(fact, new, [fact_ for fact_ in facts if fact_.memory_id not in joined])
 
     def _near(self, snapshot: Snapshot, fact: WaitingFact) -> tuple[int, ...]:
         """Return the keys of active memories of the fact's scope with the nearest vectors."""
@@ -357,12 +359,12 @@ class ComparisonWorker:
         [vector] = index.vectors([fact.pk])
         if not vector.any():
             return ()
-        seen = [
-            embeddings.visibility(fact.scope, fact.scope_id, MemoryStatus.ACTIVE.value, each.value)
-            for each in Sensitivity
-            if each.level <= Sensitivity(fact.sensitivity).level
+        levels = [
+            embeddings.visibility(fact.scope, fact.scope_id, MemoryStatus.ACTIVE.value, level.value)
+            for level in Sensitivity
+            if level.level <= Sensitivity(fact.sensitivity).level
         ]
-        return tuple(index.search(vector, NEAR, visibilities=seen))
+        return tuple(index.search(vector, NEAR, visibilities=levels))
 
     def _judge(self, question: _Question, budget: ModelBudget, done: ComparisonRun) -> None:
         """Ask about one fact, and write the edges."""
@@ -379,8 +381,8 @@ class ComparisonWorker:
             done.judged += 1
             return
         offered = [
-            ConflictCandidate(each.content, is_later(question.new, each))
-            for each in question.candidates
+            ConflictCandidate(candidate.content, is_later(question.new, candidate))
+            for candidate in question.candidates
         ]
         try:
             judgement = judge_candidates(
@@ -413,15 +415,15 @@ class ComparisonWorker:
         written = StoredBatch()
         with self._opened.transaction(f"{ACTOR}:{model.name}", claimed=False) as transaction:
             if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
-                facts = {each.memory_id: each for each in question.candidates}
+                facts = {candidate.memory_id: candidate for candidate in question.candidates}
                 # Another writer may have joined them during the call.
                 joined = comparisons.joined_ids(transaction, fact.memory_id, facts)
-                found = [
+                fact_matches = [
                     (question.candidates[place], finding)
                     for place, finding in judgement.findings.items()
                     if question.candidates[place].memory_id not in joined
                 ]
-                matches = matches_of(transaction, question.new, found, by_model=True)
+                matches = matches_of(transaction, question.new, fact_matches, by_model=True)
                 self._join(transaction, fact, matches, written)
                 comparisons.remove(transaction, [fact.pk])
                 transaction.tell(written.entries)
@@ -437,7 +439,7 @@ class ComparisonWorker:
     ) -> None:
         """Write the edges of one fact to memories that are still active, if it is too."""
         ids = {fact.memory_id, *(match.memory_id for match in matches)}
-        active = sessions.active_ids(transaction, ids)
+        active = memories.active_ids(transaction, ids)
         if fact.memory_id in active:
             write_edges(
                 transaction,

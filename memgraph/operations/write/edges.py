@@ -67,10 +67,10 @@ class StoredBatch:
         """
         if not reference.startswith("#"):
             return reference
-        found = self.ids_by_key.get(reference[1:])
-        if found is None:
+        memory_id = self.ids_by_key.get(reference[1:])
+        if memory_id is None:
             raise NotFound(f"no memory {reference[:80]!r} in this batch", key=reference[1:])
-        return found
+        return memory_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +121,11 @@ class EdgeWriter:
             if key not in places and not (link.edge_type in edges.SYMMETRIC and turned in places):
                 places[key] = place
         outer = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
-        known = written.new | memories.existing_ids(transaction, outer, self.view)
+        known_ids = written.new | memories.existing_ids(transaction, outer, self.view)
         rows = {
             place: _row(self.ids.new("edge_"), from_id, to_id, links[place], transaction.at)
             for (from_id, to_id, _), place in places.items()
-            if to_id in known
+            if to_id in known_ids
         }
         if rows:
             edges.insert(transaction, *rows.values())
@@ -152,11 +152,11 @@ class EdgeWriter:
         if from_id == to_id:
             raise InvalidInput("an edge must join two different memories", memory_id=from_id)
         memories.require(transaction, [from_id, to_id], self.view)
-        known = edges.find(transaction, from_id, to_id, link.edge_type)
+        existing = edges.find(transaction, from_id, to_id, link.edge_type)
         # What amended a part may replace the rest later; the reverse is not taken back.
-        grows = known is not None and known.partial and not link.partial
-        if known is not None and not grows:
-            return Outcome(outcome="duplicate", edge_id=known.edge_id)
+        grows = existing is not None and existing.partial and not link.partial
+        if existing is not None and not grows:
+            return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         if link.edge_type is EdgeType.CONTRADICTS:
             # What was dismissed is what two say: it holds where one of them is stored anew.
             dismissed = edges.dismissed_alike(transaction, from_id, to_id, self.view)
@@ -168,16 +168,16 @@ class EdgeWriter:
                 return self._open_case(transaction, link, written, why)
             if not link.partial:
                 self._supersede(transaction, from_id, to_id, written)
-        if known is not None:
-            edges.make_whole(transaction, known.edge_id)
-            told: dict[str, Any] = {
+        if existing is not None:
+            edges.make_whole(transaction, existing.edge_id)
+            details: dict[str, Any] = {
                 "to": to_id,
                 "type": link.edge_type.value,
                 "reason": link.reason,
             }
-            told |= {"edge_id": known.edge_id, "was_partial": True}
-            written.entries.append(NewEntry("relate", from_id, told))
-            return Outcome(outcome="stored", edge_id=known.edge_id)
+            details |= {"edge_id": existing.edge_id, "was_partial": True}
+            written.entries.append(NewEntry("relate", from_id, details))
+            return Outcome(outcome="stored", edge_id=existing.edge_id)
         row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
         edges.insert(transaction, row)
         written.entries.append(_related(row))
@@ -185,7 +185,7 @@ class EdgeWriter:
 
     def kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
         """Return the code of why one memory does not replace another; None: it does."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
             return LESS_TRUSTED
         writer = None if self.view is None else self.view.viewer
@@ -209,24 +209,24 @@ class EdgeWriter:
 
     def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
         """Return True when one memory is trusted enough to replace another."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         return trust_rows.may_replace(snapshot, trust, new_id, old_id)
 
     def replaceable(
-        self, snapshot: Snapshot, given: MemoryInput, memory_ids: Sequence[str]
+        self, snapshot: Snapshot, memory: MemoryInput, memory_ids: Sequence[str]
     ) -> set[str]:
         """Return the memories that a memory yet to be stored may replace."""
-        trust = trust_rows.with_told(snapshot, self.trust)
-        return trust_rows.replaceable(snapshot, trust, captured(given), memory_ids)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
+        return trust_rows.replaceable(snapshot, trust, captured(memory), memory_ids)
 
     def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
         """Return the memories that the best of their sources protect."""
-        trust = trust_rows.with_told(snapshot, self.trust)
+        trust = trust_rows.with_assigned(snapshot, self.trust)
         if trust.uniform:
             return set(memory_ids)
-        found = trust_rows.protections(snapshot, trust, memory_ids)
-        best = max((each.level for each in found.values()), default=0)
-        return {one for one, tier in found.items() if tier.level == best}
+        tiers = trust_rows.protections(snapshot, trust, memory_ids)
+        best = max((tier.level for tier in tiers.values()), default=0)
+        return {memory_id for memory_id, tier in tiers.items() if tier.level == best}
 
     def _open_case(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, why: str
@@ -239,26 +239,26 @@ class EdgeWriter:
         Raises:
             IllegalTransition: one of the two is retracted.
         """
-        ends = [written.resolve(each) for each in (link.from_id, link.to_id)]
-        plan_supersession(*(state_of(transaction, each) for each in ends))
-        told = KEPT_APART[why]
-        because = f"{told}: {link.reason}" if link.reason else told
+        ends = [written.resolve(end) for end in (link.from_id, link.to_id)]
+        plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
+        reason = KEPT_APART[why]
+        because = f"{reason}: {link.reason}" if link.reason else reason
         changed = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
         case = link.model_copy(update={**changed, "reason": because[:MAX_REASON_CHARS]})
         outcome = self.join(transaction, case, written)
-        return outcome.model_copy(update={"code": why, "message": told})
+        return outcome.model_copy(update={"code": why, "message": reason})
 
     def _try_join(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
         """Store one edge; when it is rejected, undo only its own writes."""
         savepoint = transaction.begin_nested()
-        told = len(written.entries)
+        entry_count = len(written.entries)
         try:
             outcome = self.join(transaction, link, written)
         except (Conflict, InvalidInput, NotFound) as error:
             savepoint.rollback()
-            del written.entries[told:]
+            del written.entries[entry_count:]
             return written.reject(error)
         savepoint.commit()
         return outcome
@@ -266,7 +266,7 @@ class EdgeWriter:
     def _supersede(
         self, transaction: JournalledTransaction, new_id: str, old_id: str, written: StoredBatch
     ) -> None:
-        new, old = (state_of(transaction, each) for each in (new_id, old_id))
+        new, old = (state_of(transaction, memory_id) for memory_id in (new_id, old_id))
         # Links may come in any order, so a replaced memory may replace another; not in a circle,
         # where none would stay active.
         if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
@@ -295,6 +295,6 @@ def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> di
 
 
 def _related(row: Mapping[str, Any]) -> NewEntry:
-    told = {name: row[name] for name in ("reason", "edge_id", "weight", "partial")}
+    details = {name: row[name] for name in ("reason", "edge_id", "weight", "partial")}
     names = {"to": row["to_memory_id"], "type": row["edge_type"].value}
-    return NewEntry("relate", row["from_memory_id"], names | told)
+    return NewEntry("relate", row["from_memory_id"], names | details)

@@ -114,107 +114,107 @@ class EmbeddingWorker:
         Raises:
             StorageError: the database failed; the outbox is unchanged.
         """
-        told = EmbeddingRun()
+        run = EmbeddingRun()
         provider = self._provider
         if provider is None:
-            return told
+            return run
         with self._one_at_a_time:
-            while not stop() and (limit is None or told.ready + told.failed < limit):
+            while not stop() and (limit is None or run.ready + run.failed < limit):
                 with self._database.read() as snapshot:
                     if model_mismatch(snapshot, provider) is not None:
-                        told.error_code = MODEL_CHANGED
-                        return told
+                        run.error_code = MODEL_CHANGED
+                        return run
                     batch = embeddings.due(snapshot, self._clock.now_ms(), BATCH)
                 if not batch:
-                    return told
-                done = told.ready + told.failed
-                self._embed(provider, batch, told)
-                progress(told.ready + told.failed - done)
+                    return run
+                done = run.ready + run.failed
+                self._embed(provider, batch, run)
+                progress(run.ready + run.failed - done)
                 # Whoever added more meanwhile reports it.
-                if told.error_code is not None or len(batch) < BATCH:
-                    return told
-        return told
+                if run.error_code is not None or len(batch) < BATCH:
+                    return run
+        return run
 
     def _embed(
-        self, provider: EmbeddingProvider, batch: Sequence[DueEmbedding], told: EmbeddingRun
+        self, provider: EmbeddingProvider, batch: Sequence[DueEmbedding], run: EmbeddingRun
     ) -> None:
         try:
-            found = provider.embed([each.content for each in batch])
+            vectors = provider.embed([item.content for item in batch])
         except (ProviderRejected, ProviderAnswerInvalid) as error:
-            self._refused(provider, batch, error, told)
+            self._refused(provider, batch, error, run)
         except ProviderUnavailable as error:
-            self._put_off(batch, error, told)
+            self._put_off(batch, error, run)
         else:
-            self._write_back(provider, batch, found, told)
+            self._write_back(provider, batch, vectors, run)
 
     def _refused(
         self,
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
         error: ProviderError,
-        told: EmbeddingRun,
+        run: EmbeddingRun,
     ) -> None:
         if len(batch) > 1:
             # One text may fail the whole batch: embed each by itself, unless that fails too.
-            for each in batch:
-                self._embed(provider, [each], told)
-                if told.error_code is not None:
+            for item in batch:
+                self._embed(provider, [item], run)
+                if run.error_code is not None:
                     return
             return
         if batch[0].attempts + 1 < MAX_REFUSALS:
-            self._put_off(batch, error, told)
+            self._put_off(batch, error, run)
             return
         with self._database.write() as transaction:
             embeddings.mark_failed(transaction, [batch[0].memory_pk], error.code)
-        told.failed += 1
+        run.failed += 1
 
     def _put_off(
-        self, batch: Sequence[DueEmbedding], error: ProviderError, told: EmbeddingRun
+        self, batch: Sequence[DueEmbedding], error: ProviderError, run: EmbeddingRun
     ) -> None:
-        attempts = max(each.attempts for each in batch)
+        attempts = max(item.attempts for item in batch)
         until = self._clock.now_ms() + pause_ms(attempts)
         with self._database.write() as transaction:
-            embeddings.put_off(transaction, [each.memory_pk for each in batch], until, error.code)
-        told.put_off += len(batch)
-        told.error_code = error.code
+            embeddings.put_off(transaction, [item.memory_pk for item in batch], until, error.code)
+        run.put_off += len(batch)
+        run.error_code = error.code
 
     def _write_back(
         self,
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
-        found: NDArray[np.float32],
-        told: EmbeddingRun,
+        vectors: NDArray[np.float32],
+        run: EmbeddingRun,
     ) -> None:
         for start in range(0, len(batch), WRITTEN_AT_ONCE):
             if start:
                 time.sleep(GIVE_WAY_S)
             part = slice(start, start + WRITTEN_AT_ONCE)
-            self._write_some(provider, batch[part], found[part], told)
-            if told.error_code is not None:
+            self._write_some(provider, batch[part], vectors[part], run)
+            if run.error_code is not None:
                 return
 
     def _write_some(
         self,
         provider: EmbeddingProvider,
         batch: Sequence[DueEmbedding],
-        found: NDArray[np.float32],
-        told: EmbeddingRun,
+        vectors: NDArray[np.float32],
+        run: EmbeddingRun,
     ) -> None:
         # Until it is on the disk the memory may have to be embedded again, nothing else.
         with self._database.write(durable=False) as transaction:
             # A rebuild for another model may have begun while this batch was embedded.
             if not claim_model(transaction, provider):
-                told.error_code = MODEL_CHANGED
+                run.error_code = MODEL_CHANGED
                 return
-            pending = embeddings.still_pending(transaction, [each.memory_pk for each in batch])
+            pending = embeddings.still_pending(transaction, [item.memory_pk for item in batch])
             ready = [
                 place
-                for place, each in enumerate(batch)
-                if each.memory_pk in pending and found[place].any()
+                for place, item in enumerate(batch)
+                if item.memory_pk in pending and vectors[place].any()
             ]
             pks = [batch[place].memory_pk for place in ready]
             empty = sorted(pending - set(pks))
-            embeddings.index(transaction).add(pks, found[ready], provider.model)
+            embeddings.index(transaction).add(pks, vectors[ready], provider.model)
             embeddings.mark_failed(transaction, empty, NOTHING_TO_EMBED)
-        told.ready += len(ready)
-        told.failed += len(empty)
+        run.ready += len(ready)
+        run.failed += len(empty)

@@ -50,14 +50,14 @@ def find_names(text: str) -> list[EntityName]:
 
 def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
     """Return the names of the spans with enough confidence, each once, in order."""
-    found: dict[tuple[str, str], EntityName] = {}
+    names: dict[tuple[str, str], EntityName] = {}
     for span in spans:
         if span.confidence < SURE:
             continue
         name = _name(span.text, span.type, span.confidence, span.provider)
         if name is not None:
-            found.setdefault((name.key, name.type), name)
-    return list(found.values())
+            names.setdefault((name.key, name.type), name)
+    return list(names.values())
 
 
 class NameFinders:
@@ -85,9 +85,9 @@ class NameFinders:
         """Run the ``fast`` strategy with nicknames. It never fails: a failing provider is left out
         and reported in ``fast_failure``.
         """
-        found = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
+        finder = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
         # Nothing stands between a write and the rules where nothing else was asked for.
-        return self.nicknames.applied(found) if self.nicknames.by_key else found
+        return self.nicknames.applied(finder) if self.nicknames.by_key else finder
 
     def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> StrategyResult:
         """Run the ``accurate`` strategy, without nicknames; calls models."""
@@ -105,8 +105,10 @@ class NameFinders:
         if not isinstance(names, list):
             return []
         text = _key(content)
-        found = (_kept(each) for each in names[:MAX_KEPT_NAMES])
-        return self.resolved(each for each in found if each is not None and each.key in text)
+        candidates = (_kept(name) for name in names[:MAX_KEPT_NAMES])
+        return self.resolved(
+            candidate for candidate in candidates if candidate is not None and candidate.key in text
+        )
 
     def given(self, names: Any) -> list[EntityName]:
         """Return the names that a memory was given (``attributes.entity_names``), each once.
@@ -115,15 +117,15 @@ class NameFinders:
         """
         if not isinstance(names, list):
             return []
-        written = [each for each in names[:MAX_KEPT_NAMES] if isinstance(each, str)]
-        found = (self._given(" ".join(each.split())) for each in written)
-        return list(dict.fromkeys(each for each in found if each is not None))
+        written = [name for name in names[:MAX_KEPT_NAMES] if isinstance(name, str)]
+        candidates = (self._given(" ".join(written_name.split())) for written_name in written)
+        return list(dict.fromkeys(candidate for candidate in candidates if candidate is not None))
 
     def _given(self, written: str) -> EntityName | None:
         if len(written) > MAX_NAME_CHARS:
             return None
         key = _key(written)
-        by_rules = next((each for each in self._rules(written) if each.key == key), None)
+        by_rules = next((entity for entity in self._rules(written) if entity.key == key), None)
         return by_rules or _name(written, EntityType.OTHER, 0.0, "regex")
 
     def query_keys(self, text: str) -> set[str]:
@@ -150,24 +152,24 @@ class NameFinders:
     def signature(self) -> str:
         """Return a text that identifies the providers of the ``accurate`` strategy."""
         model = self._find_llm() if "llm" in self.accurate.names else None
-        told = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
-        return ", ".join(f"{each} {told.get(each, '')}".strip() for each in self.accurate.names)
+        models = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
+        return ", ".join(f"{name} {models.get(name, '')}".strip() for name in self.accurate.names)
 
     @cached_property
     def _fast(self) -> EntityStrategy:
         return self._strategy(self._settings.fast)
 
     def _find_fast(self, text: str) -> list[EntityName]:
-        found = self._fast.extract([text])
-        self.fast_failure = next((each.code for each in found.failures.values()), None)
-        return names_of(found.spans[0])
+        result = self._fast.extract([text])
+        self.fast_failure = next((failure.code for failure in result.failures.values()), None)
+        return names_of(result.spans[0])
 
     def _strategy(self, names: Sequence[str]) -> EntityStrategy:
         """Return the strategy with the available ones of these providers."""
         from memgraph.entities.strategies import EntityStrategy
 
-        made = (self.provider(name) for name in names)
-        return EntityStrategy(tuple(each for each in made if each is not None))
+        providers = (self.provider(name) for name in names)
+        return EntityStrategy(tuple(provider for provider in providers if provider is not None))
 
     def provider(self, name: str) -> EntityProvider | None:
         """Return one provider by its name; None: the settings name no pipeline, or no model, for
@@ -203,10 +205,10 @@ class Nicknames:
         self.by_key: dict[str, EntityName] = {}
         self._written: dict[str, EntityName] = {}
         for pair in pairs:
-            nick, _, full = (each.strip() for each in pair.partition("="))
-            meant, known = _meant(full, rules), _name(nick, EntityType.PERSON)
-            if meant is not None and known is not None:
-                self.by_key[known.key] = meant
+            nick, _, full = (part.strip() for part in pair.partition("="))
+            meant, nickname = _meant(full, rules), _name(nick, EntityType.PERSON)
+            if meant is not None and nickname is not None:
+                self.by_key[nickname.key] = meant
                 self._written[nick] = meant
 
     def also_called(self, key: str) -> set[str]:
@@ -215,11 +217,11 @@ class Nicknames:
 
     def pairs_of(self, keys: Collection[str]) -> list[tuple[str, str]]:
         """Return full names and nicknames, (key, as written), of an entity known by these keys."""
-        found: dict[tuple[str, str], None] = {}
+        pairs: dict[tuple[str, str], None] = {}
         for nick, meant in self._written.items():
             if meant.key in keys or _key(nick) in keys:
-                found |= {(meant.key, meant.name): None, (_key(nick), nick): None}
-        return list(found)
+                pairs |= {(meant.key, meant.name): None, (_key(nick), nick): None}
+        return list(pairs)
 
     def applied(self, find: NameFinder) -> NameFinder:
         """Wrap ``find`` with nicknames: spelled as in the settings they are always found."""
@@ -240,21 +242,21 @@ class Nicknames:
 
     def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
         """Replace nicknames by the full names; each name once."""
-        return list(dict.fromkeys(self.by_key.get(each.key, each) for each in names))
+        return list(dict.fromkeys(self.by_key.get(name.key, name) for name in names))
 
     def widened(self, keys: set[str], text: str) -> set[str]:
         """Return the keys of a question with all synonyms, in any case."""
         if not self.by_key:
             return keys
-        asked = _key(text)
-        known = {*self.by_key, *(each.key for each in self.by_key.values())}
-        keys = keys | {each[0] for each in _any_of(known).finditer(asked)}
+        folded = _key(text)
+        names = {*self.by_key, *(entity.key for entity in self.by_key.values())}
+        keys = keys | {match[0] for match in _any_of(names).finditer(folded)}
         full = keys | {self.by_key[key].key for key in keys if key in self.by_key}
         return full | {nick for nick, meant in self.by_key.items() if meant.key in full}
 
 
-def _kept(given: Any) -> EntityName | None:
-    match given:
+def _kept(value: Any) -> EntityName | None:
+    match value:
         case [str(name), str(kind)] if kind in _TYPES and len(name) <= MAX_NAME_CHARS:
             return _name(name, EntityType(kind), 0.8, "llm")
     return None
@@ -262,7 +264,7 @@ def _kept(given: Any) -> EntityName | None:
 
 def _meant(full: str, rules: NameFinder) -> EntityName | None:
     key = _key(full)
-    guessed = next((each.type for each in rules(full) if each.key == key), EntityType.PERSON)
+    guessed = next((entity.type for entity in rules(full) if entity.key == key), EntityType.PERSON)
     return _name(full, guessed)
 
 
@@ -370,7 +372,7 @@ class EntityLinker:
     def link(
         self,
         transaction: JournalledTransaction,
-        found: Sequence[Named],
+        names_by_pk: Sequence[Named],
         linked: Collection[tuple[int, int]] = (),
         *,
         search: bool = True,
@@ -387,21 +389,21 @@ class EntityLinker:
         Returns:
             The number of new links.
         """
-        if not found:
+        if not names_by_pk:
             return 0
-        sayings = entities.sayings(transaction, [pk for pk, _ in found])
-        named = dict(found)
-        told = {each.pk: [*named[each.pk], *self._told(each)] for each in sayings}
-        names = dict.fromkeys(name for each in told.values() for name in each)
+        sayings = entities.mention_contexts(transaction, [pk for pk, _ in names_by_pk])
+        by_pk = dict(names_by_pk)
+        names_told = {saying.pk: [*by_pk[saying.pk], *self._told(saying)] for saying in sayings}
+        names = dict.fromkeys(name for group in names_told.values() for name in group)
         keys = self._keys_of(transaction, names)
-        pairs = {(keys[name], pk): None for pk, names in told.items() for name in names}
+        pairs = {(keys[name], pk): None for pk, names in names_told.items() for name in names}
         if search:
-            pairs |= dict.fromkeys(self._known_in(transaction, sayings, told))
+            pairs |= dict.fromkeys(self._known_in(transaction, sayings, names_told))
         new = [pair for pair in pairs if pair not in linked]
         entities.link(transaction, new)
         return len(new)
 
-    def mend_types(self, transaction: Transaction, found: Sequence[Named]) -> list[NewEntry]:
+    def mend_types(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> list[NewEntry]:
         """Replace the types that worse providers gave the entities of these memories.
 
         Called before ``link``, which would create an entity of the other type beside the existing
@@ -411,27 +413,27 @@ class EntityLinker:
             The journal entries.
         """
         entries = []
-        for pk, names in found:
+        for pk, names in names_by_pk:
             for name in names:
                 if name.provider == "spacy" and name.type is EntityType.OTHER:
                     continue
-                for one in entities.typed_worse(transaction, pk, name):
-                    entities.retype(transaction, one, name)
-                    told = {
-                        "from": one.type.value,
+                for entity in entities.less_surely_typed(transaction, pk, name):
+                    entities.retype(transaction, entity, name)
+                    details = {
+                        "from": entity.type.value,
                         "to": name.type.value,
                         "provider": name.provider,
                         "confidence": name.confidence,
-                        "before": one.provider,
+                        "before": entity.provider,
                     }
-                    entries.append(NewEntry("retype_entity", one.entity_id, told))
+                    entries.append(NewEntry("retype_entity", entity.entity_id, details))
         return entries
 
-    def link_known(self, transaction: Transaction, found: Sequence[Named]) -> None:
+    def link_known(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> None:
         """Link stored memories to the known names in their texts, beside existing links."""
-        pks = [pk for pk, _ in found]
-        sayings = entities.sayings(transaction, pks)
-        told = {pk: list(names) for pk, names in found}
+        pks = [pk for pk, _ in names_by_pk]
+        sayings = entities.mention_contexts(transaction, pks)
+        told = {pk: list(names) for pk, names in names_by_pk}
         pairs = dict.fromkeys(self._known_in(transaction, sayings, told))
         linked = links_of(transaction, pks)
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
@@ -443,7 +445,7 @@ class EntityLinker:
         if quoted is not None:
             speakers.append((quoted, None))
         people = (speaker_named(role, told_as) for role, told_as in speakers)
-        names = [each for each in people if each is not None]
+        names = [person for person in people if person is not None]
         if saying.given is not None:
             names += self._naming.given(json.loads(saying.given))
         return self._naming.resolved(names)
@@ -455,17 +457,17 @@ class EntityLinker:
         names = list(names)
         if not names:
             return {}
-        known = entities.find(transaction, names)
-        keys = known.keys
-        entities.add_spellings(transaction, known.spellings)
-        entities.confirm_types(transaction, known.surer)
+        existing = entities.find(transaction, names)
+        keys = existing.keys
+        entities.add_spellings(transaction, existing.spellings)
+        entities.confirm_types(transaction, existing.surer)
         # Two spellings of one new entity: the first one becomes its name.
         fresh: dict[tuple[str, str], EntityName] = {}
         for name in names:
             if name not in keys:
                 fresh.setdefault((name.key, name.type), name)
-        made = {name: self._ids.new("ent_") for name in fresh.values()}
-        created = entities.create(transaction, made, transaction.at)
+        new_ids = {name: self._ids.new("ent_") for name in fresh.values()}
+        created = entities.create(transaction, new_ids, transaction.at)
         for name in names:
             if name not in keys:
                 keys[name] = created[fresh[name.key, name.type]]
@@ -475,20 +477,20 @@ class EntityLinker:
         self,
         snapshot: Snapshot,
         sayings: Sequence[MentionContext],
-        told: dict[int, list[EntityName]],
+        linked: dict[int, list[EntityName]],
     ) -> list[tuple[int, int]]:
         """Return pairs of (entity key, memory key) for known names in the texts."""
         self._refresh(snapshot)
-        wanted: list[tuple[int, str]] = []
-        for each in sayings:
+        pairs: list[tuple[int, str]] = []
+        for saying in sayings:
             # Not "Art" in "Art Gallery", and what the rules found they have judged.
-            names = [f" {name.key} " for name in told[each.pk]]
-            keys = dict.fromkeys(match.key for match in self._known.find(each.content))
-            wanted += [
-                (each.pk, key) for key in keys if not any(f" {key} " in name for name in names)
+            names = [f" {name.key} " for name in linked[saying.pk]]
+            keys = dict.fromkeys(match.key for match in self._known.find(saying.content))
+            pairs += [
+                (saying.pk, key) for key in keys if not any(f" {key} " in name for name in names)
             ]
-        meant = entities.known_by(snapshot, {key for _, key in wanted})
-        return [(meant[key], pk) for pk, key in wanted if key in meant]
+        meant = entities.meant_by(snapshot, {key for _, key in pairs})
+        return [(meant[key], pk) for pk, key in pairs if key in meant]
 
     def _refresh(self, snapshot: Snapshot) -> None:
         """Load the names added since the last write, by any process."""

@@ -8,20 +8,20 @@ from memgraph.paths import canonical_source
 from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
-def with_canonical_source(opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
+def with_canonical_source(opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
     """Return the memory, its source's path absolute and without links.
 
     Raises:
         AccessDenied: the path lies outside of the drop zone and of ``memory.ingest.allowed_roots``,
             or in another orchestrator's folder; the caller journals it.
     """
-    path = given.source.source_path
+    path = memory.source.source_path
     if path is None:
-        return given
+        return memory
     try:
         real = canonical_source(path, opened.paths, opened.settings.memory.ingest.allowed_roots)
     except AccessDenied as error:
         error.asked = path
         raise
-    source = given.source.model_copy(update={"source_path": str(real)})
-    return given.model_copy(update={"source": source})
+    source = memory.source.model_copy(update={"source_path": str(real)})
+    return memory.model_copy(update={"source": source})

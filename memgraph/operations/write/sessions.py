@@ -25,27 +25,27 @@ class StoredTurn:
     given: MemoryInput
 
 
-def attributes_of(given: MemoryInput) -> dict[str, Any]:
+def attributes_of(memory: MemoryInput) -> dict[str, Any]:
     """Return the attributes that a memory is stored with.
 
     A ``UserTurn`` or ``AgentTurn`` keeps its own kind when its role says something else; other
     turns need no attribute.
     """
-    if not isinstance(given, EpisodeInput):
-        return given.attributes
-    kept = {name: value for name, value in given.attributes.items() if name != TOLD_AS}
-    if isinstance(given, UserTurn | AgentTurn):
-        role = given.source_role
-        if voice_of(role) is not voice_of(role, given.told_as):
-            kept[TOLD_AS] = given.told_as
-    return kept
+    if not isinstance(memory, EpisodeInput):
+        return memory.attributes
+    kept_fields = {name: value for name, value in memory.attributes.items() if name != TOLD_AS}
+    if isinstance(memory, UserTurn | AgentTurn):
+        role = memory.source_role
+        if voice_of(role) is not voice_of(role, memory.told_as):
+            kept_fields[TOLD_AS] = memory.told_as
+    return kept_fields
 
 
 def note(
     transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
-    known: Mapping[str, RegisteredSession],
+    sessions_by_id: Mapping[str, RegisteredSession],
     *,
     live: bool,
     view: View | None = None,
@@ -54,7 +54,7 @@ def note(
 
     Args:
         following: the next position in each session of ``turns``.
-        known: the sessions that were registered before.
+        sessions_by_id: the sessions that were registered before.
         live: the turns were said just now: an event is emitted for each, and the first turn of a
             new session completes the others. Else they come from a file or another store in whole
             sessions: each session is reported complete, and no turn is.
@@ -64,50 +64,59 @@ def note(
         return
     if live:
         ending = view if view is not None and view.viewer.confined else None
-        _as_said(transaction, turns, following, known, ending)
+        _as_said(transaction, turns, following, sessions_by_id, ending)
     else:
-        _taken_over(transaction, turns, following, known)
+        _taken_over(transaction, turns, following, sessions_by_id)
 
 
 def _as_said(
     transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
-    known: Mapping[str, RegisteredSession],
+    sessions_by_id: Mapping[str, RegisteredSession],
     ending: View | None,
 ) -> None:
-    begins = any(one not in known for one in following)
+    begins = any(session_id not in sessions_by_id for session_id in following)
     open_now = sessions.open_ids(transaction, ending) if begins else ()
-    course = follow([turn.session_id for turn in turns], known, open_now)
-    told: list[Event] = []
+    course = follow([turn.session_id for turn in turns], sessions_by_id, open_now)
+    events_: list[Event] = []
     for turn, over in zip(turns, course.completes, strict=True):
-        told.extend(SessionCompleted(session_id=one) for one in over)
+        events_.extend(SessionCompleted(session_id=session_id) for session_id in over)
         if isinstance(turn.given, EpisodeInput):
-            told.append(turn_event(turn.given, turn.memory_id))
+            events_.append(turn_event(turn.given, turn.memory_id))
     sessions.complete(transaction, course.done - following.keys())
-    sessions.seen(
+    sessions.note_turns(
         transaction,
         [
-            StoredSession(one, place, None if one in course.open else transaction.at)
-            for one, place in following.items()
+            StoredSession(session_id, place, None if session_id in course.open else transaction.at)
+            for session_id, place in following.items()
         ],
     )
-    events.append(transaction, transaction.at, told)
+    events.append(transaction, transaction.at, events_)
 
 
 def _taken_over(
     transaction: JournalledTransaction,
     turns: Sequence[StoredTurn],
     following: Mapping[str, int],
-    known: Mapping[str, RegisteredSession],
+    sessions_by_id: Mapping[str, RegisteredSession],
 ) -> None:
     over = taken_over(
-        (turn.session_id for turn in turns), {name: one.state for name, one in known.items()}
+        (turn.session_id for turn in turns),
+        {name: one.state for name, one in sessions_by_id.items()},
     )
-    ends = {one: session.completed_at for one, session in known.items()} | dict.fromkeys(
-        over, transaction.at
+    ends = {
+        session_id: session.completed_at for session_id, session in sessions_by_id.items()
+    } | dict.fromkeys(over, transaction.at)
+    sessions.note_turns(
+        transaction,
+        [
+            StoredSession(session_id, place, ends[session_id])
+            for session_id, place in following.items()
+        ],
     )
-    sessions.seen(
-        transaction, [StoredSession(one, place, ends[one]) for one, place in following.items()]
+    events.append(
+        transaction,
+        transaction.at,
+        [SessionCompleted(session_id=session_id) for session_id in over],
     )
-    events.append(transaction, transaction.at, [SessionCompleted(session_id=one) for one in over])

@@ -73,18 +73,22 @@ class WriteBounds:
             return cls(None)
         # The place of its turn would tell how many turns those have that it does not see, and what
         # is made of such a conversation would heed it.
-        hidden = (one for one in conversations if sessions.visible(snapshot, view, one) is None)
+        hidden = (
+            conversation
+            for conversation in conversations
+            if sessions.visible(snapshot, view, conversation) is None
+        )
         return cls(view.viewer, frozenset(hidden))
 
-    def refusal(self, given: MemoryInput) -> AccessDenied | None:
+    def refusal(self, memory: MemoryInput) -> AccessDenied | None:
         """Return why it may not store this; None: it may."""
         if self.viewer is None:
             return None
-        facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
+        facts = ScopeFacts(memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
         verdict = writable(self.viewer, facts)
         if not verdict.allowed:
             return AccessDenied("you would not see what you store", reason=verdict.reason.value)
-        if given.kind is MemoryKind.EPISODE and given.session_id in self.closed:
+        if memory.kind is MemoryKind.EPISODE and memory.session_id in self.closed:
             return AccessDenied("this conversation is not open to you", field="session_id")
         return None
 
@@ -98,13 +102,13 @@ Identity = tuple[
 ]
 
 
-def identity_of(content_hash: str, one: Any) -> Identity:
+def identity_of(content_hash: str, memory: Any) -> Identity:
     """Return the key by which equal memories are one.
 
     Visibility is part of it: a repeated text must not vanish behind a hidden one.
     """
-    seen = (one.scope, one.scope_id, one.sensitivity, one.agent_id)
-    return (content_hash, one.kind, one.type, *seen, one.item_id)
+    visibility = (memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
+    return (content_hash, memory.kind, memory.type, *visibility, memory.item_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +134,20 @@ class PreparedMemory:
         """The key by which another memory equals this one; None: a turn without an id equals no
         other.
         """
-        given = self.given
-        if given.kind is not MemoryKind.EPISODE:
-            return identity_of(self.content_hash, given)
-        if given.turn_id is None or given.session_id is None:
+        memory = self.given
+        if memory.kind is not MemoryKind.EPISODE:
+            return identity_of(self.content_hash, memory)
+        if memory.turn_id is None or memory.session_id is None:
             return None
         return TurnIdentity(
-            session_id=given.session_id,
-            turn_id=given.turn_id,
+            session_id=memory.session_id,
+            turn_id=memory.turn_id,
             content_hash=self.content_hash,
-            source_role=given.source_role,
-            scope=given.scope.value,
-            scope_id=given.scope_id,
-            agent_id=given.agent_id,
-            item_id=given.item_id,
+            source_role=memory.source_role,
+            scope=memory.scope.value,
+            scope_id=memory.scope_id,
+            agent_id=memory.agent_id,
+            item_id=memory.item_id,
         )
 
 
@@ -175,17 +179,17 @@ class Writer:
         return EdgeWriter(self.ids, self.trust, compares=True, drawn=True)
 
     def prepare(
-        self, given: MemoryInput, vector: NDArray[np.float32] | None = None
+        self, memory: MemoryInput, vector: NDArray[np.float32] | None = None
     ) -> PreparedMemory:
         """Do the work of a write that needs no lock; call it before the transaction."""
         return PreparedMemory(
-            given=given,
-            content_hash=content_hash(given.content),
-            summary=given.summary if given.summary is not None else summarise(given.content),
-            token_cost=token_cost(given.content),
-            source_id=memories.source_id(given.source),
-            search_terms=text_index.search_terms(given.content),
-            names=tuple(self.find_names(given.content)),
+            given=memory,
+            content_hash=content_hash(memory.content),
+            summary=memory.summary if memory.summary is not None else summarise(memory.content),
+            token_cost=token_cost(memory.content),
+            source_id=memories.source_id(memory.source),
+            search_terms=text_index.search_terms(memory.content),
+            names=tuple(self.find_names(memory.content)),
             vector=vector,
         )
 
@@ -214,20 +218,22 @@ class Writer:
             keys: ids of what was stored before under a ``#key`` of the same file; these are added.
         """
         written = StoredBatch(ids_by_key={} if keys is None else keys)
-        found = (
+        matches_by_index = (
             self._compare(transaction, items, transaction.at, view)
             if compare is ComparisonTime.NOW
             else {}
         )
-        rows = self._store_memories(transaction, items, written, found, view=view, live=live)
+        rows = self._store_memories(
+            transaction, items, written, matches_by_index, view=view, live=live
+        )
         ready = self._add_vectors(transaction, rows, embedding)
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
-        self._enqueue(transaction, pks, found, written, compare)
+        self._enqueue(transaction, pks, matches_by_index, written, compare)
         EdgeWriter(self.ids, self.trust, view).join_all(transaction, links, written)
         if compare is ComparisonTime.STORED and len(pks) <= SMALL_BATCH:
             self._compare_stored(transaction, pks, written, view=view)
-        for place, (matches, _) in found.items():
+        for place, (matches, _) in matches_by_index.items():
             outcome = written.memories[place]
             if outcome.outcome == "stored" and outcome.memory_id is not None:
                 memory_id = outcome.memory_id
@@ -238,14 +244,14 @@ class Writer:
         if view is not None and view.viewer.confined and not view.viewer.sees_use:
             # How much there is to compare with is counted over hidden facts, too.
             untold = {"comparison": None}
-            written.memories = [each.model_copy(update=untold) for each in written.memories]
+            written.memories = [memory.model_copy(update=untold) for memory in written.memories]
         return written
 
     def _enqueue(
         self,
         transaction: Transaction,
         pks: Mapping[str, int],
-        found: Mapping[int, FactMatches],
+        matches: Mapping[int, FactMatches],
         written: StoredBatch,
         compare: ComparisonTime,
     ) -> None:
@@ -253,16 +259,16 @@ class Writer:
 
         Args:
             pks: keys of the facts by id.
-            found: what some of them were compared with already, by place.
+            matches: what some of them were compared with already, by place.
         """
         if compare is ComparisonTime.NEVER:
             return
-        waiting: dict[ComparisonStage, list[int]] = {each: [] for each in ComparisonStage}
+        waiting: dict[ComparisonStage, list[int]] = {stage_: [] for stage_ in ComparisonStage}
         for place, outcome in enumerate(written.memories):
             pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
             if pk is None:
                 continue
-            done = compare is ComparisonTime.DONE or (place in found and not found[place].more)
+            done = compare is ComparisonTime.DONE or (place in matches and not matches[place].more)
             if not done:
                 waiting[ComparisonStage.RULES].append(pk)
             elif self.asks_model:
@@ -303,7 +309,7 @@ class Writer:
         self, snapshot: Snapshot, items: Sequence[PreparedMemory], at: int, view: View | None
     ) -> dict[int, FactMatches]:
         """Return by place of a comparable item the stored facts that it relates to."""
-        places = [place for place, each in enumerate(items) if each.comparable]
+        places = [place for place, item in enumerate(items) if item.comparable]
         names = {name: None for place in places for name in items[place].names}
         keys = entities.find(snapshot, list(names)).keys if names else {}
         statements = [
@@ -316,8 +322,8 @@ class Writer:
         ]
         if not places:
             return {}
-        found = find_matches(snapshot, statements, at=at, view=view, limit=IN_LINE_CANDIDATES)
-        return dict(zip(places, found, strict=True))
+        matches = find_matches(snapshot, statements, at=at, view=view, limit=IN_LINE_CANDIDATES)
+        return dict(zip(places, matches, strict=True))
 
     def _strengthen(
         self, transaction: JournalledTransaction, item: PreparedMemory, memory_id: str
@@ -331,40 +337,42 @@ class Writer:
         transaction: JournalledTransaction,
         items: Sequence[PreparedMemory],
         written: StoredBatch,
-        found: Mapping[int, FactMatches],
+        matches_by_index: Mapping[int, FactMatches],
         *,
         view: View | None,
         live: bool,
     ) -> list[tuple[dict[str, Any], PreparedMemory]]:
         """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
-        known = self._known(transaction, identities, view, transaction.at)
+        known_ids = self._known(transaction, identities, view, transaction.at)
         grounds = memories.existing_ids(
-            transaction, sorted({one for item in items for one in item.given.derived_from}), view
+            transaction,
+            sorted({ground for item in items for ground in item.given.derived_from}),
+            view,
         )
         # Whoever had one in hand would say again what is gone.
-        grounds -= erasure.buried_among(transaction, grounds) if grounds else set()
+        grounds -= erasure.erased_among(transaction, grounds) if grounds else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
-        talked = {each.session_id for each in turns if each.session_id is not None}
-        talked_before = sessions.known(transaction, talked)
+        talked = {turn.session_id for turn in turns if turn.session_id is not None}
+        talked_before = sessions.registered(transaction, talked)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], PreparedMemory]] = []
         derived: list[tuple[str, str]] = []
-        pk = memories.next_pk(transaction)
+        pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         confines = WriteBounds.of(transaction, view, talked_before)
         quotas = Quotas(transaction, self.trust)
         for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
-            given = item.given
-            duplicate = None if identity is None else known.get(identity)
-            error: MemgraphError | None = confines.refusal(given)
-            error = error or _missing(given, grounds, written)
+            memory = item.given
+            duplicate = None if identity is None else known_ids.get(identity)
+            error: MemgraphError | None = confines.refusal(memory)
+            error = error or _missing(memory, grounds, written)
             repeated = None
             if error is None and duplicate is None:
-                matches = found[place].found if place in found else ()
-                repeated = comparisons.duplicate_among(given, matches)
+                matches = matches_by_index[place].found if place in matches_by_index else ()
+                repeated = comparisons.duplicate_among(memory, matches)
             if error is None and duplicate is None and repeated is None:
-                error = quotas.refusal(given)
+                error = quotas.refusal(memory)
             if error is not None:
                 written.memories.append(written.reject(error))
                 continue
@@ -374,30 +382,32 @@ class Writer:
                 outcome = comparisons.duplicate_outcome(repeated)
                 written.entries += self._strengthen(transaction, item, repeated.memory_id)
             else:
-                memory_id = self.ids.new(given.kind.id_prefix)
-                sequence = _sequence(given, talked_before, sequences)
+                memory_id = self.ids.new(memory.kind.id_prefix)
+                sequence = _sequence(memory, talked_before, sequences)
                 row = self._row(item, pk, memory_id, sequence, transaction.at)
                 stored.append((row, item))
                 written.new.add(memory_id)
                 names.append((pk, item.names))
-                derived.extend((memory_id, written.resolve(one)) for one in given.derived_from)
+                derived.extend(
+                    (memory_id, written.resolve(ground)) for ground in memory.derived_from
+                )
                 written.entries.append(_remembered(row))
-                if identity is not None and given.status is MemoryStatus.ACTIVE:
-                    known[identity] = memory_id
+                if identity is not None and memory.status is MemoryStatus.ACTIVE:
+                    known_ids[identity] = memory_id
                 pk += 1
                 outcome = Outcome(outcome="stored", memory_id=memory_id)
             written.memories.append(outcome)
-            if given.key is not None and outcome.memory_id is not None:
-                written.ids_by_key[given.key] = outcome.memory_id
+            if memory.key is not None and outcome.memory_id is not None:
+                written.ids_by_key[memory.key] = outcome.memory_id
         self._insert(transaction, stored)
         memories.insert_derivations(transaction, derived)
         self.linker.link(transaction, names)
-        said = [
+        mentions = [
             StoredTurn(row["session_id"], row["memory_id"], item.given)
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]
-        conversing.note(transaction, said, sequences, talked_before, live=live, view=view)
+        conversing.note(transaction, mentions, sequences, talked_before, live=live, view=view)
         return stored
 
     def _insert(
@@ -455,54 +465,60 @@ class Writer:
     ) -> dict[Identity | TurnIdentity, str]:
         """Return stored memories that one of these may equal."""
         turns = {
-            (one.session_id, one.turn_id) for one in identities if isinstance(one, TurnIdentity)
+            (identity.session_id, identity.turn_id)
+            for identity in identities
+            if isinstance(identity, TurnIdentity)
         }
-        known: dict[Identity | TurnIdentity, str] = {}
-        known.update(memories.same_turns(snapshot, turns, view).items())
-        texts = [one for one in identities if one is not None and not isinstance(one, TurnIdentity)]
-        unnamed = sorted({each[0] for each in texts if each[-1] is None})
-        named = sorted({each[0] for each in texts if each[-1] is not None})
-        item_ids = sorted({each[-1] for each in texts if each[-1] is not None})
+        ids_by_identity: dict[Identity | TurnIdentity, str] = {}
+        ids_by_identity.update(memories.same_turns(snapshot, turns, view).items())
+        texts = [
+            identity
+            for identity in identities
+            if identity is not None and not isinstance(identity, TurnIdentity)
+        ]
+        unnamed = sorted({identity[0] for identity in texts if identity[-1] is None})
+        named_hashes = sorted({identity[0] for identity in texts if identity[-1] is not None})
+        item_ids = sorted({identity[-1] for identity in texts if identity[-1] is not None})
         for row in (
             *memories.same_content(snapshot, unnamed, view, at=at),
-            *memories.same_content(snapshot, named, view, item_ids=item_ids, at=at),
+            *memories.same_content(snapshot, named_hashes, view, item_ids=item_ids, at=at),
         ):
-            known.setdefault(identity_of(row.content_hash, row), row.memory_id)
-        return known
+            ids_by_identity.setdefault(identity_of(row.content_hash, row), row.memory_id)
+        return ids_by_identity
 
     def _row(
         self, item: PreparedMemory, pk: int, memory_id: str, sequence: int | None, at: int
     ) -> dict[str, Any]:
-        given = item.given
-        attributes = conversing.attributes_of(given)
+        memory = item.given
+        attributes = conversing.attributes_of(memory)
         return {
             "pk": pk,
             "memory_id": memory_id,
             "orchestrator_id": self.orchestrator_id,
-            "kind": given.kind.value,
-            "type": given.type.value,
-            "content": given.content,
+            "kind": memory.kind.value,
+            "type": memory.type.value,
+            "content": memory.content,
             "summary": item.summary,
-            "importance": given.importance,
-            "confidence": given.confidence,
-            "status": given.status.value,
-            "sensitivity": given.sensitivity.value,
-            "scope": given.scope.value,
-            "scope_id": given.scope_id,
-            "agent_id": given.agent_id,
-            "session_id": given.session_id,
+            "importance": memory.importance,
+            "confidence": memory.confidence,
+            "status": memory.status.value,
+            "sensitivity": memory.sensitivity.value,
+            "scope": memory.scope.value,
+            "scope_id": memory.scope_id,
+            "agent_id": memory.agent_id,
+            "session_id": memory.session_id,
             "sequence": sequence,
-            "turn_id": given.turn_id,
-            "item_id": given.item_id,
-            "source_role": given.source_role,
-            "event_time": given.event_time,
+            "turn_id": memory.turn_id,
+            "item_id": memory.item_id,
+            "source_role": memory.source_role,
+            "event_time": memory.event_time,
             "created_at": at,
             "updated_at": at,
-            "valid_until": given.valid_until,
+            "valid_until": memory.valid_until,
             "access_count": 0,
             "last_accessed_at": None,
-            "decay_rate": self._decay_rate(given),
-            "tags": json_text(given.tags) if given.tags else "[]",
+            "decay_rate": self._decay_rate(memory),
+            "tags": json_text(memory.tags) if memory.tags else "[]",
             "attributes": json_text(attributes) if attributes else "{}",
             "content_hash": item.content_hash,
             "token_cost": item.token_cost,
@@ -510,41 +526,45 @@ class Writer:
             "search_terms": item.search_terms,
         }
 
-    def _decay_rate(self, given: MemoryInput) -> float:
-        if given.decay_rate is not None:
-            return given.decay_rate
+    def _decay_rate(self, memory: MemoryInput) -> float:
+        if memory.decay_rate is not None:
+            return memory.decay_rate
         return rate_of(
-            kind=given.kind,
-            memory_type=given.type,
-            importance=given.importance,
-            source=given.source,
+            kind=memory.kind,
+            memory_type=memory.type,
+            importance=memory.importance,
+            source=memory.source,
             inferred_rate=self.inferred_decay_rate,
         )
 
 
 def _sequence(
-    given: MemoryInput, known: Mapping[str, RegisteredSession], sequences: dict[str, int]
+    memory: MemoryInput, sessions_by_id: Mapping[str, RegisteredSession], sequences: dict[str, int]
 ) -> int | None:
     """Return the position of a turn in its session, and advance ``sequences``."""
-    session_id = given.session_id
-    if session_id is None or given.kind is not MemoryKind.EPISODE:
-        return given.sequence
-    before = known.get(session_id)
+    session_id = memory.session_id
+    if session_id is None or memory.kind is not MemoryKind.EPISODE:
+        return memory.sequence
+    before = sessions_by_id.get(session_id)
     following = sequences.get(session_id, 0 if before is None else before.next_sequence)
-    place = given.sequence if given.sequence is not None else following
+    place = memory.sequence if memory.sequence is not None else following
     sequences[session_id] = max(following, place + 1)
     return place
 
 
-def _missing(given: MemoryInput, grounds: set[str], written: StoredBatch) -> NotFound | None:
+def _missing(memory: MemoryInput, grounds: set[str], written: StoredBatch) -> NotFound | None:
     """Return the first evidence id that is neither stored nor an earlier item of the batch."""
-    for one in given.derived_from:
-        if one not in grounds and not (one.startswith("#") and one[1:] in written.ids_by_key):
-            told = one[:80]
-            return NotFound(f"derived from {told!r}, which is not there or erased", memory_id=told)
+    for ground in memory.derived_from:
+        if ground not in grounds and not (
+            ground.startswith("#") and ground[1:] in written.ids_by_key
+        ):
+            shortened = ground[:80]
+            return NotFound(
+                f"derived from {shortened!r}, which is not there or erased", memory_id=shortened
+            )
     return None
 
 
 def _remembered(row: dict[str, Any]) -> NewEntry:
-    told = {name: row[name] for name in ("content_hash", "kind", "type", *VALUES)}
-    return NewEntry("remember", row["memory_id"], told | {"seal": memory_seal(row)})
+    details = {name: row[name] for name in ("content_hash", "kind", "type", *VALUES)}
+    return NewEntry("remember", row["memory_id"], details | {"seal": memory_seal(row)})

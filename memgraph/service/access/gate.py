@@ -155,8 +155,8 @@ class Gate:
             viewer = viewer_of(principal, narrowing or Narrowing())
         except AccessDenied as error:
             field = str(error.details["field"])
-            asked = _beyond(principal, narrowing or Narrowing(), field)
-            self._tell(principal, handle.name, error, field=field, asked=asked)
+            refused_name = _beyond(principal, narrowing or Narrowing(), field)
+            self._tell(principal, handle.name, error, field=field, requested=refused_name)
             raise
         return Orchestrator(
             self.service,
@@ -179,11 +179,11 @@ class Gate:
         Args:
             orchestrator: the name that was entered.
         """
-        refusals = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
+        refusals = [error for error in errors if isinstance(error, AccessDenied | NotFound)]
         self._tell_all(
             principal,
             orchestrator,
-            [RefusalNote.of(each) for each in refusals if not each.journalled],
+            [RefusalNote.of(error) for error in refusals if not error.journalled],
         )
 
     def pause_s(self, error: MemgraphError, took_s: float) -> float:
@@ -248,35 +248,35 @@ class Gate:
         error: MemgraphError,
         *,
         field: str,
-        asked: str | None = None,
+        requested: str | None = None,
     ) -> None:
-        self._tell_all(principal, name, [RefusalNote(error, Denial(field, asked, error.code))])
+        self._tell_all(principal, name, [RefusalNote(error, Denial(field, requested, error.code))])
 
     def _tell_all(self, principal: Principal, name: str, refused: Sequence[RefusalNote]) -> None:
         """Count refusals and journal those whose orchestrator can be written."""
         if not refused:
             return
         now = self.service.clock.now_ms()
-        for each in refused:
-            each.error.journalled = True
+        for note in refused:
+            note.error.journalled = True
             self.refusals.add(principal.actor, now)
         try:
             with self.service.opened(name) as opened:
-                tell_each(opened, [each.denial for each in refused], actor=principal.actor)
+                tell_each(opened, [note.denial for note in refused], actor=principal.actor)
         except (MemgraphError, OSError) as error:
             # There is no journal to write: its log is what is left.
             log = open_log(self.service.paths(name).log_file, self.service.clock, orchestrator=name)
             log.failure(NOT_JOURNALLED, error, actor=principal.actor)
 
 
-def _beyond(principal: Principal, asked: Narrowing, field: str) -> str:
+def _beyond(principal: Principal, narrowing: Narrowing, field: str) -> str:
     """Return the first name of a narrowing that was not granted."""
-    wanted = getattr(asked, field)
-    if not isinstance(wanted, tuple):
-        return str(wanted)
-    if ANY in wanted:
+    names = getattr(narrowing, field)
+    if not isinstance(names, tuple):
+        return str(names)
+    if ANY in names:
         return ANY
-    return next(str(each) for each in wanted if each not in getattr(principal, field))
+    return next(str(name) for name in names if name not in getattr(principal, field))
 
 
 def _missing() -> OrchestratorMissing:

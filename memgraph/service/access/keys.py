@@ -9,16 +9,18 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import ApiKey, NewKey, Principal
 from memgraph.model.values import validated
-from memgraph.paths import KEYS_LOCK_NAME, KEYS_NAME, naming_full_disk
+from memgraph.paths import KEYS_NAME
 from memgraph.rules.access import check_grants
 from memgraph.store import key_file
-from memgraph.store.files import FileLock
+
+if TYPE_CHECKING:
+    from memgraph.store.postgres.key_table import KeyTable
 
 PREFIX: Final = "mgk"
 SECRET_BYTES: Final = 32
@@ -28,14 +30,18 @@ _NO_DIGEST: Final = "0" * 64
 
 
 class KeyStore:
-    """The keys under a runtime root. Thread-safe; changes by other processes apply at once.
+    """The keys of a service. Thread-safe; changes by other processes apply at once.
+
+    They are in a file under the runtime root, or in the database that ``url`` names, where all
+    machines that serve it have the same.
 
     A secret reads ``mgk_<key id>_<43 characters>``: 256 random bits, stored as SHA-256. When the
     file cannot be parsed, or others may read or write it, every key is refused until it is fixed.
     """
 
-    def __init__(self, root: Path, clock: Clock) -> None:
+    def __init__(self, root: Path, clock: Clock, *, url: str = "") -> None:
         self.path = root / KEYS_NAME
+        self._place = _key_table(url) if url else key_file.KeyFile(self.path)
         self._clock = clock
         self._lock = threading.Lock()
         self._stamp: key_file.Stamp | None = None
@@ -48,11 +54,11 @@ class KeyStore:
             InvalidInput: naming each field that is wrong, see ``policy.access.check_grants``.
             InvalidConfig: the existing keys cannot be read.
         """
-        made = _made(fields, self._clock.now_ms())
-        check_grants(made.key, now_ms=made.key.created_at)
+        new_key = _made(fields, self._clock.now_ms())
+        check_grants(new_key.key, now_ms=new_key.key.created_at)
         with self._changing() as keys:
-            keys.append(made.key)
-        return made
+            keys.append(new_key.key)
+        return new_key
 
     def listed(self) -> Sequence[ApiKey]:
         """Return all keys, including revoked and expired ones, oldest first.
@@ -61,13 +67,13 @@ class KeyStore:
             InvalidConfig: the keys cannot be read.
         """
         # Errors of the file as a whole are raised as they are.
-        found = key_file.read(self.path)
+        entries = self._place.read()
         try:
-            return [validated(ApiKey, each) for each in found]
+            return [validated(ApiKey, entry) for entry in entries]
         except InvalidInput as error:
             # The original message would quote the file.
             raise InvalidConfig(
-                f"{self.path} holds an entry that is not a key", path=str(self.path)
+                f"{self._place} holds an entry that is not a key", path=str(self._place)
             ) from error
 
     def revoke(self, key_id: str) -> ApiKey:
@@ -105,11 +111,11 @@ class KeyStore:
             fields = old.principal.model_dump(exclude={"key_id"})
             if expires_at is not None:
                 fields["expires_at"] = expires_at
-            made = _made(fields, now)
-            check_grants(made.key, now_ms=now)
+            new_key = _made(fields, now)
+            check_grants(new_key.key, now_ms=now)
             keys[place] = _ending(old, now, overlap_ms)
-            keys.append(made.key)
-        return made
+            keys.append(new_key.key)
+        return new_key
 
     def forget(self, key_id: str) -> ApiKey:
         """Remove a key that is no longer valid; journal entries keep its id.
@@ -162,15 +168,15 @@ class KeyStore:
             InvalidConfig: the keys cannot be read; the message names the file and a remedy.
         """
         now = self._clock.now_ms()
-        return any(each.state(now) == "valid" for each in self.listed())
+        return any(key.state(now) == "valid" for key in self.listed())
 
     def _current(self) -> dict[str, tuple[ApiKey, Principal]]:
         with self._lock:
             try:
-                found = key_file.stamp(self.path)
-                if found != self._stamp:
-                    self._known = {each.key_id: (each, each.principal) for each in self.listed()}
-                    self._stamp = found
+                stamp = self._place.stamp()
+                if stamp != self._stamp:
+                    self._known = {key.key_id: (key, key.principal) for key in self.listed()}
+                    self._stamp = stamp
             except (OSError, InvalidConfig) as error:
                 # Those that counted until now may be the very ones that were to be revoked. Where
                 # the file lies is nothing for who asks.
@@ -183,22 +189,24 @@ class KeyStore:
         if key_id is not None:
             # Before anything is created: the root may be mistyped.
             _place(self.listed(), key_id)
-        # First: a lock file of another user would keep the server's own one out.
-        key_file.make_folder(self.path)
-        with (
-            naming_full_disk(self.path.parent),
-            FileLock(self.path.with_name(KEYS_LOCK_NAME)).held(),
-        ):
+        with self._place.changing():
             keys = list(self.listed())
             yield keys
-            key_file.write(self.path, [each.model_dump(mode="json") for each in keys])
+            self._place.write([key.model_dump(mode="json") for key in keys])
+
+
+def _key_table(url: str) -> KeyTable:
+    from memgraph.store.postgres import checked_url
+    from memgraph.store.postgres.key_table import KeyTable
+
+    return KeyTable(checked_url(url))
 
 
 def _made(fields: dict[str, Any], now: int) -> NewKey:
     key_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_CHARS))
     secret = f"{PREFIX}_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
-    kept = {"key_id": key_id, "sha256": _digest(secret), "created_at": now}
-    return NewKey(key=validated(ApiKey, {**fields, **kept}), secret=secret)
+    stored_fields = {"key_id": key_id, "sha256": _digest(secret), "created_at": now}
+    return NewKey(key=validated(ApiKey, {**fields, **stored_fields}), secret=secret)
 
 
 def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
@@ -212,8 +220,8 @@ def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
 
 
 def _place(keys: Sequence[ApiKey], key_id: str) -> int:
-    for place, each in enumerate(keys):
-        if each.key_id == key_id:
+    for place, key in enumerate(keys):
+        if key.key_id == key_id:
             return place
     raise NotFound(f"no key {key_id[:40]!r}; memgraph key list shows them", key_id=key_id[:40])
 

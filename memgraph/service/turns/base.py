@@ -166,7 +166,7 @@ class HookHost:
     def _tell_other(self, other: str) -> None:
         try:
             with self._service.opened(other) as opened:
-                tell_denial(opened, actor=self.actor, field="orchestrator", asked=other)
+                tell_denial(opened, actor=self.actor, field="orchestrator", requested=other)
         except OrchestratorMissing:
             # No such orchestrator; it is in this orchestrator's own log.
             return
@@ -213,7 +213,7 @@ class HookHost:
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
         # All that is ours is seen, so that a message handed over twice is known again: it is the
         # same only where the agent is, so that no other agent's is taken for it.
-        projects = frozenset(each.scope_id for each in turns if each.scope_id is not None)
+        projects = frozenset(turn.scope_id for turn in turns if turn.scope_id is not None)
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=projects)
         return self._handle(viewer).store(turns, live=True).memories
 
@@ -221,10 +221,14 @@ class HookHost:
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
 
-def checked_deadline(given: int | None, default: int) -> int:
+def checked_deadline(deadline_ms: int | None, default: int) -> int:
     """Return the deadline in milliseconds. Raises InvalidInput: not 1 to 600,000."""
-    if given is None:
+    if deadline_ms is None:
         return default
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_DEADLINE_MS:
+    if (
+        isinstance(deadline_ms, bool)
+        or not isinstance(deadline_ms, int)
+        or not 1 <= deadline_ms <= MAX_DEADLINE_MS
+    ):
         raise InvalidInput(f"deadline_ms: 1 to {MAX_DEADLINE_MS:,}", field="deadline_ms")
-    return given
+    return deadline_ms

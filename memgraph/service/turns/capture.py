@@ -134,15 +134,15 @@ class CaptureQueue:
         with self._lock:
             lost = list(self._queue)
             self._queue.clear()
-            for each in lost:
-                each.stored.set_exception(LaneClosed("these hooks were closed"))
+            for message in lost:
+                message.stored.set_exception(LaneClosed("these hooks were closed"))
         return len(lost)
 
     def _drain(self) -> None:
         pause = FIRST_PAUSE_S
         while batch := self._next():
             try:
-                outcomes = self._store([each.turn for each in batch])
+                outcomes = self._store([message.turn for message in batch])
             except PASSING as error:
                 self.trouble = error
                 self._failed(error)
@@ -156,8 +156,8 @@ class CaptureQueue:
 
     def _next(self) -> list[CapturedMessage]:
         with self._lock:
-            most = 1 if self._one_by_one else TOGETHER
-            batch = [] if self._given_up.is_set() else list(islice(self._queue, most))
+            limit = 1 if self._one_by_one else TOGETHER
+            batch = [] if self._given_up.is_set() else list(islice(self._queue, limit))
             self._draining = bool(batch)
             return batch
 
@@ -165,9 +165,9 @@ class CaptureQueue:
         self.trouble = None
         self._failed(None)
         self._remove(batch)
-        for each, outcome in zip(batch, outcomes, strict=True):
-            if not each.stored.done():
-                each.stored.set_result(outcome)
+        for message, outcome in zip(batch, outcomes, strict=True):
+            if not message.stored.done():
+                message.stored.set_result(outcome)
 
     def _refuse(self, batch: Sequence[CapturedMessage], error: Exception) -> None:
         """Retry each message singly, as one of them may be at fault, then drop it."""
@@ -191,22 +191,22 @@ class CaptureHandle(Handle):
     """A handle for the host's writes: an item that cannot be stored does not affect the others."""
 
     def store(
-        self, given: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
+        self, inputs: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
     ) -> StoredBatch:
         """Store in one transaction, durable on return.
 
         Args:
-            links: their ends may be ``#key`` of one of ``given``.
-            live: the turns among ``given`` are said just now, in this order.
+            links: their ends may be ``#key`` of one of ``inputs``.
+            live: the turns among ``inputs`` are said just now, in this order.
 
         Raises:
             MemgraphError: the database cannot be written; nothing was stored.
         """
         with self._service.opened(self.name) as opened:
-            checked = [self._canonical(opened, each) for each in given]
+            checked = [self._canonical(opened, memory) for memory in inputs]
             model = self._model_at_hand(opened)
             vectors = iter(() if model is None else _embedded(model, checked))
-            prepared = [opened.writer.prepare(each, next(vectors, None)) for each in checked]
+            prepared = [opened.writer.prepare(memory, next(vectors, None)) for memory in checked]
             with opened.transaction(self.actor) as transaction:
                 written = opened.writer.store(
                     transaction, prepared, links, view=self._view, embedding=model, live=live
@@ -250,20 +250,20 @@ class CaptureHandle(Handle):
         return [(each, sources[each.source_id]) for each in found.values()]
 
     def keep(
-        self, receipt: Receipt, *, viewer: Viewer | None = None, beside: str | None = None
+        self, receipt: Receipt, *, viewer: Viewer | None = None, extra_text: str | None = None
     ) -> None:
         """Keep a receipt, to be written with others.
 
         Args:
             viewer: what the reader could see; None: what this handle does.
-            beside: the receipt of the bulletin that is part of what was handed out.
+            extra_text: the receipt of the bulletin that is part of what was handed out.
         """
         with self._service.opened(self.name) as opened:
-            self._keep_receipt(opened, receipt, ReceiptContext(beside=beside), viewer=viewer)
+            self._keep_receipt(opened, receipt, ReceiptContext(beside=extra_text), viewer=viewer)
 
 
-def _embedded(model: LocalEmbedding, given: Sequence[MemoryInput]) -> NDArray[np.float32]:
-    return model.embed([embedded_text(each.source_role, each.content) for each in given])
+def _embedded(model: LocalEmbedding, inputs: Sequence[MemoryInput]) -> NDArray[np.float32]:
+    return model.embed([embedded_text(memory.source_role, memory.content) for memory in inputs])
 
 
 T = TypeVar("T")
@@ -284,8 +284,8 @@ class TurnPlace(Value):
     @property
     def task(self) -> Task | None:
         """The task that contexts are built for. Without a task id it is the conversation."""
-        named = self.task_id or self.conversation_id or self.workflow_run_id
-        return None if named is None else Task(task_id=named, project_id=self.project_id)
+        task_name = self.task_id or self.conversation_id or self.workflow_run_id
+        return None if task_name is None else Task(task_id=task_name, project_id=self.project_id)
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -335,22 +335,22 @@ def place_of(**ids: str | None) -> TurnPlace:
     return validated(TurnPlace, ids)
 
 
-def checked_text(given: str, name: str) -> str:
+def checked_text(text: str, name: str) -> str:
     """Return the text. Raises InvalidInput: it is no text."""
-    if not isinstance(given, str):
+    if not isinstance(text, str):
         raise InvalidInput(f"{name}: a text", field=name)
-    return given
+    return text
 
 
-def several(given: Iterable[T], name: str) -> list[T]:
+def several(items: Iterable[T], name: str) -> list[T]:
     """Return the items of a list; texts and mappings are not lists.
 
     Raises:
         InvalidInput: it is no list.
     """
-    if isinstance(given, str | bytes | Mapping | Value) or not isinstance(given, Iterable):
+    if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
         raise InvalidInput(f"{name}: a list", field=name)
-    return list(given)
+    return list(items)
 
 
 def storable(text: str) -> str:
@@ -401,8 +401,8 @@ def unacknowledged(what: str) -> TurnWarning:
 def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     """Return the first warning of each code, in order."""
     first: dict[str, TurnWarning] = {}
-    for each in warnings:
-        first.setdefault(each.code, each)
+    for warning in warnings:
+        first.setdefault(warning.code, warning)
     return tuple(first.values())
 
 
@@ -422,8 +422,8 @@ class TurnConditions:
 
     def note(self, part: str, error: BaseException | TurnWarning | None) -> None:
         """Record that a part failed for a reason, or works."""
-        found = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
-        code = None if found is None else found.code
+        warning = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
+        code = None if warning is None else warning.code
         with self._lock:
             before = self._codes.get(part)
             if code == before:

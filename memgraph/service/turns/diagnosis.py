@@ -81,7 +81,7 @@ class DiagnosisHooks(WriteBackHooks):
         )
         checked_text(question, "question")
         ids = several(memory_ids, "memory_ids")
-        asked = validated(_Ids, {"memory_ids": tuple(ids)}).memory_ids
+        checked_ids = validated(_Ids, {"memory_ids": tuple(ids)}).memory_ids
         _checked("max_nodes", max_nodes, 1, MAX_NODES)
         if budget_tokens is not None:
             _checked("budget_tokens", budget_tokens, 0, MAX_BUDGET_TOKENS)
@@ -90,7 +90,7 @@ class DiagnosisHooks(WriteBackHooks):
             return EvidenceBundle(question=question, warnings=(denied,))
         try:
             ticket = self._contexts.submit(
-                lambda: self._gathered(place, question, asked, max_nodes, budget_tokens)
+                lambda: self._gathered(place, question, checked_ids, max_nodes, budget_tokens)
             )
             evidence = ticket.result(until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
@@ -139,34 +139,35 @@ class DiagnosisHooks(WriteBackHooks):
             project_id=project_id,
             orchestrator=orchestrator,
         )
-        given = _findings(findings)
-        if len(given) > MAX_FINDINGS:
+        parsed = _findings(findings)
+        if len(parsed) > MAX_FINDINGS:
             raise InvalidInput(f"findings: {MAX_FINDINGS} at most", field="findings")
         denied = self._denied(place, "record_findings", until)
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
-        grounds = () if evidence is None else tuple(each.memory for each in evidence.items)
+        grounds = () if evidence is None else tuple(item.memory for item in evidence.items)
         shelter = _shelter(grounds, scope_of(place, None), self._granted.agent_id)
-        kept = [each for each in given if isinstance(each, DiagnosisFinding)]
+        accepted = [finding for finding in parsed if isinstance(finding, DiagnosisFinding)]
         rejected = [
             RejectedPart(locator=f"/{number}", code="content")
-            for number, each in enumerate(given)
-            if not isinstance(each, DiagnosisFinding)
+            for number, finding in enumerate(parsed)
+            if not isinstance(finding, DiagnosisFinding)
         ]
-        causes = [_causes(each, evidence) for each in kept]
+        causes = [_causes(finding, evidence) for finding in accepted]
 
         def work() -> WriteBackResult:
             handle = self._writer_for(_seeing(place, shelter))
             # What was erased meanwhile is no ground any more.
-            there = handle.visible({each.memory_id for each in grounds})
-            derived = tuple(each.memory_id for each in grounds if each.memory_id in there)
+            there = handle.visible({memory.memory_id for memory in grounds})
+            derived = tuple(memory.memory_id for memory in grounds if memory.memory_id in there)
             memories = [
-                _remembered(each, f"f{n}", place, shelter, derived) for n, each in enumerate(kept)
+                _remembered(finding, f"f{n}", place, shelter, derived)
+                for n, finding in enumerate(accepted)
             ]
             links = [
                 EdgeInput(from_id=f"#f{n}", to_id=cause, edge_type=EdgeType.CAUSED_BY)
-                for n, named in enumerate(causes)
-                for cause in named
+                for n, cause_ids in enumerate(causes)
+                for cause in cause_ids
             ]
             return stored(handle, memories, links)
 
@@ -183,7 +184,7 @@ class DiagnosisHooks(WriteBackHooks):
         # With it come numpy and networkx.
         from memgraph.service.turns.evidence import DiagnosisRequest, gather
 
-        asked = place.model_dump(exclude_none=True, exclude={"orchestrator"})
+        fields = place.model_dump(exclude_none=True, exclude={"orchestrator"})
         with self._service.opened(self.name) as opened:
             usual = opened.settings.memory.context.budget_tokens
             inquiry = DiagnosisRequest(
@@ -192,58 +193,62 @@ class DiagnosisHooks(WriteBackHooks):
                 workflow_run_id=place.workflow_run_id,
                 max_nodes=max_nodes,
                 budget_tokens=usual if budget_tokens is None else budget_tokens,
-                asked=asked | ({"memory_ids": list(memory_ids)} if memory_ids else {}),
+                asked=fields | ({"memory_ids": list(memory_ids)} if memory_ids else {}),
             )
             evidence, receipt = gather(opened, self._viewer(place), inquiry)
         self._handle(self._viewer(place)).keep(receipt)
         return evidence
 
 
-def _checked(name: str, value: int, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidInput(f"{name}: {least:,} to {most:,}", field=name)
+def _checked(name: str, value: int, minimum: int, maximum: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise InvalidInput(f"{name}: {minimum:,} to {maximum:,}", field=name)
 
 
 def _findings(
-    given: str
+    findings: str
     | DiagnosisFinding
     | Mapping[str, Any]
     | Iterable[str | DiagnosisFinding | Mapping[str, Any]],
 ) -> list[DiagnosisFinding | str]:
-    if isinstance(given, str | DiagnosisFinding | Mapping):
-        return [_finding(given)]
-    return [_finding(each) for each in several(given, "findings")]
+    if isinstance(findings, str | DiagnosisFinding | Mapping):
+        return [_finding(findings)]
+    return [_finding(finding) for finding in several(findings, "findings")]
 
 
-def _finding(given: str | DiagnosisFinding | Mapping[str, Any]) -> DiagnosisFinding | str:
+def _finding(value: str | DiagnosisFinding | Mapping[str, Any]) -> DiagnosisFinding | str:
     """Return a finding; or why its text cannot be stored."""
-    if isinstance(given, str):
-        return unfit(given) or DiagnosisFinding(content=given.strip())
-    if not isinstance(given, DiagnosisFinding | Mapping):
+    if isinstance(value, str):
+        return unfit(value) or DiagnosisFinding(content=value.strip())
+    if not isinstance(value, DiagnosisFinding | Mapping):
         raise InvalidInput("a finding: a text, a Finding or its fields", field="findings")
-    found = (
-        given if isinstance(given, DiagnosisFinding) else validated(DiagnosisFinding, dict(given))
+    fields = (
+        value if isinstance(value, DiagnosisFinding) else validated(DiagnosisFinding, dict(value))
     )
-    if found.type is MemoryType.IDENTITY:
+    if fields.type is MemoryType.IDENTITY:
         raise InvalidInput("type: only a person can state an Identity", field="type")
-    return unfit(found.content) or found
+    return unfit(fields.content) or fields
 
 
 def _causes(finding: DiagnosisFinding, evidence: EvidenceBundle | None) -> tuple[str, ...]:
     """Return the causes that the finding names, or those from the evidence."""
     if finding.caused_by is not None or evidence is None:
         return tuple(dict.fromkeys(finding.caused_by or ()))
-    known = evidence.memory_ids
-    cited = tuple(one for one in dict.fromkeys(_ID.findall(finding.content)) if one in known)
+    evidence_ids = evidence.memory_ids
+    cited = tuple(
+        memory_id
+        for memory_id in dict.fromkeys(_ID.findall(finding.content))
+        if memory_id in evidence_ids
+    )
     if cited:
         return cited
-    named = [each.memory.memory_id for each in evidence.items if "asked" in each.reasons]
+    asked_ids = [item.memory.memory_id for item in evidence.items if "asked" in item.reasons]
     first = [
-        each.memory.memory_id
-        for each in evidence.items
-        if any(reason.startswith("recall:") for reason in each.reasons)
+        item.memory.memory_id
+        for item in evidence.items
+        if any(reason.startswith("recall:") for reason in item.reasons)
     ]
-    return tuple(named or first[:MAX_CAUSES])
+    return tuple(asked_ids or first[:MAX_CAUSES])
 
 
 def _shelter(
@@ -257,16 +262,16 @@ def _shelter(
             another agent's private memories.
     """
     own = (Scope(scope["scope"]), scope.get("scope_id"))
-    places = [own, *((each.scope, each.scope_id) for each in grounds)]
+    places = [own, *((memory.scope, memory.scope_id) for memory in grounds)]
     for width in (Scope.PROJECT, Scope.SESSION):
-        if len({scope_id for each, scope_id in places if each is width}) > 1:
+        if len({scope_id for scope, scope_id in places if scope is width}) > 1:
             raise InvalidInput("evidence: it belongs to another project or task", field="evidence")
-    narrowest, scope_id = min(places, key=lambda one: _WIDTH.index(one[0]))
-    levels = [each.sensitivity for each in grounds]
-    sensitivity = max(levels, key=lambda one: one.level, default=Sensitivity.INTERNAL)
+    narrowest, scope_id = min(places, key=lambda item: _WIDTH.index(item[0]))
+    levels = [memory.sensitivity for memory in grounds]
+    sensitivity = max(levels, key=lambda item: item.level, default=Sensitivity.INTERNAL)
     if sensitivity.level < Sensitivity.INTERNAL.level:
         sensitivity = Sensitivity.INTERNAL
-    agents = {each.agent_id for each in grounds if each.agent_id is not None}
+    agents = {memory.agent_id for memory in grounds if memory.agent_id is not None}
     if not agents <= {agent_id}:
         raise InvalidInput("evidence: it belongs to another agent", field="evidence")
     return {

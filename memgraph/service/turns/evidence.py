@@ -69,8 +69,8 @@ class _Found:
     cut: set[str] = field(default_factory=set)
 
     def add(self, memory: Memory, reason: str) -> None:
-        known = memory.memory_id in self.memories
-        if not known and len(self.memories) >= self.most:
+        is_known = memory.memory_id in self.memories
+        if not is_known and len(self.memories) >= self.most:
             self.cut.add("max_nodes")
             return
         self.memories[memory.memory_id] = memory
@@ -87,23 +87,26 @@ def gather(
     Raises:
         StorageError: the database cannot be read.
     """
-    found = _Found(inquiry.max_nodes)
-    missing = _asked_for(opened, viewer, inquiry, found)
-    asked = list(found.memories)
-    grounds = _grounds(opened, viewer, asked, found)
-    bundle = _recalled(opened, viewer, inquiry, found)
-    edges = _around(opened, viewer, found)
-    open_ones = _disagreeing(opened, viewer, found)
+    gathered = _Found(inquiry.max_nodes)
+    missing = _asked_for(opened, viewer, inquiry, gathered)
+    memory_ids = list(gathered.memories)
+    grounds = _grounds(opened, viewer, memory_ids, gathered)
+    bundle = _recalled(opened, viewer, inquiry, gathered)
+    edges = _around(opened, viewer, gathered)
+    open_ones = _disagreeing(opened, viewer, gathered)
     now = opened.clock.now_ms()
     mark = new_mark(opened.ids)
-    items = _items(opened, found, now)
-    joins = {each.edge_id: each for each in (*edges, *(one.edge for one in open_ones))}
+    items = _items(opened, gathered, now)
+    joins = {
+        edge.edge_id: edge
+        for edge in (*edges, *(contradiction.edge for contradiction in open_ones))
+    }
     evidence = _within(inquiry, items, list(joins.values()), open_ones, mark)
-    shown = set(evidence.memory_ids)
-    cut = found.cut | set(evidence.cut_reasons) | _cut_of(bundle)
+    shown_ids = set(evidence.memory_ids)
+    cut = gathered.cut | set(evidence.cut_reasons) | _cut_of(bundle)
     evidence = evidence.model_copy(
         update={
-            "grounds": _between(grounds, shown),
+            "grounds": _between(grounds, shown_ids),
             "missing": tuple(missing),
             "cut": bool(cut),
             "cut_reasons": tuple(sorted(cut)),
@@ -115,100 +118,102 @@ def gather(
 
 
 def _asked_for(
-    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, found: _Found
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _Found
 ) -> list[str]:
     """Add the requested memories; return the ids that do not exist."""
     view = View(viewer, None, STANDING)
-    wanted = list(dict.fromkeys(inquiry.memory_ids))
+    memory_ids = list(dict.fromkeys(inquiry.memory_ids))
     with opened.database.read() as snapshot:
         if inquiry.workflow_run_id is not None:
-            most = inquiry.max_nodes + 1
-            run = sources_rows.of_run(snapshot, inquiry.workflow_run_id, view, limit=most)
-            wanted = list(dict.fromkeys((*wanted, *run)))
-        there = visible_memories(snapshot, wanted, view)
-    for each in there.values():
-        found.add(each, "asked")
-    return [each for each in inquiry.memory_ids if each not in there]
+            limit = inquiry.max_nodes + 1
+            run = sources_rows.of_run(snapshot, inquiry.workflow_run_id, view, limit=limit)
+            memory_ids = list(dict.fromkeys((*memory_ids, *run)))
+        there = visible_memories(snapshot, memory_ids, view)
+    for memory in there.values():
+        gathered.add(memory, "asked")
+    return [memory_id for memory_id in inquiry.memory_ids if memory_id not in there]
 
 
 def _grounds(
-    opened: OpenOrchestrator, viewer: Viewer, asked: Sequence[str], found: _Found
+    opened: OpenOrchestrator, viewer: Viewer, memory_ids: Sequence[str], gathered: _Found
 ) -> dict[str, tuple[Link, ...]]:
     """Add what the requested memories depend on, step by step."""
     grounds: dict[str, tuple[Link, ...]] = {}
-    for memory_id in asked[:MAX_TRACED]:
+    for memory_id in memory_ids[:MAX_TRACED]:
         traced = trace(opened.database, memory_id, viewer=viewer)
         if traced.cut:
-            found.cut.add("grounds")
+            gathered.cut.add("grounds")
         if traced.grounds:
             grounds[memory_id] = traced.grounds
         for link in traced.grounds:
             ground = traced.memory_by_id[link.memory_id]
             if ground.status in STANDING:
-                found.add(ground, f"ground:{memory_id}")
-    if len(asked) > MAX_TRACED:
-        found.cut.add("grounds")
+                gathered.add(ground, f"ground:{memory_id}")
+    if len(memory_ids) > MAX_TRACED:
+        gathered.cut.add("grounds")
     return grounds
 
 
 def _recalled(
-    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, found: _Found
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _Found
 ) -> Bundle | None:
     if not inquiry.question.strip():
         return None
     # What is asked for and its neighbours get the other half.
-    most = max(inquiry.max_nodes // 2, 1)
-    top_n = min(opened.settings.memory.retrieval.top_n, most)
+    limit = max(inquiry.max_nodes // 2, 1)
+    top_n = min(opened.settings.memory.retrieval.top_n, limit)
     bundle = answer(opened, viewer, RecallRequest(query=inquiry.question, top_n=top_n))
     for rank, item in enumerate(bundle.items, start=1):
-        found.add(item.memory, f"recall:{rank}")
+        gathered.add(item.memory, f"recall:{rank}")
     return bundle
 
 
-def _around(opened: OpenOrchestrator, viewer: Viewer, found: _Found) -> tuple[Edge, ...]:
+def _around(opened: OpenOrchestrator, viewer: Viewer, gathered: _Found) -> tuple[Edge, ...]:
     """Add neighbours while there is room; return the edges among all of them."""
-    if not found.memories:
+    if not gathered.memories:
         return ()
     # One more than there is room for, so that it shows.
-    most = min(found.most + 1, MAX_NODES_LIMIT)
-    around = subgraph(opened.database, list(found.memories), max_nodes=most, viewer=viewer)
-    found.cut.update(around.cut_reasons)
+    limit = min(gathered.most + 1, MAX_NODES_LIMIT)
+    around = subgraph(opened.database, list(gathered.memories), max_nodes=limit, viewer=viewer)
+    gathered.cut.update(around.cut_reasons)
     for node in around.nodes:
         distance = around.distances[node.memory_id]
         if distance:
-            found.add(node, f"hop:{distance}")
+            gathered.add(node, f"hop:{distance}")
     return around.edges
 
 
 def _disagreeing(
-    opened: OpenOrchestrator, viewer: Viewer, found: _Found
+    opened: OpenOrchestrator, viewer: Viewer, gathered: _Found
 ) -> tuple[Contradiction, ...]:
     """Return open contradictions of the memories; add the other sides while there is room."""
     view = View(viewer)
     with opened.database.read() as snapshot:
         edges = contradictions(snapshot, view, resolved=False, limit=MAX_CONTRADICTIONS)
-        known = set(found.memories)
-        edges = [each for each in edges if {each.from_id, each.to_id} & known]
+        known_ids = set(gathered.memories)
+        edges = [edge for edge in edges if {edge.from_id, edge.to_id} & known_ids]
         ends = {end for edge in edges for end in (edge.from_id, edge.to_id)}
         memories = visible_memories(snapshot, sorted(ends), view)
-        sources = {each.source_id: each for each in sources_of(snapshot, memories.values())}
+        sources = {source.source_id: source for source in sources_of(snapshot, memories.values())}
     for edge in edges:
-        for one, other in ((edge.from_id, edge.to_id), (edge.to_id, edge.from_id)):
-            if other in known:
-                found.add(memories[one], f"contradicts:{other}")
+        for near, other in ((edge.from_id, edge.to_id), (edge.to_id, edge.from_id)):
+            if other in known_ids:
+                gathered.add(memories[near], f"contradicts:{other}")
     now = opened.clock.now_ms()
     return tuple(
         describe(edge, memories[edge.from_id], memories[edge.to_id], sources, now) for edge in edges
     )
 
 
-def _items(opened: OpenOrchestrator, found: _Found, now: int) -> list[EvidenceItem]:
+def _items(opened: OpenOrchestrator, gathered: _Found, now: int) -> list[EvidenceItem]:
     with opened.database.read() as snapshot:
-        sources = {each.source_id: each for each in sources_of(snapshot, found.memories.values())}
+        sources = {
+            source.source_id: source for source in sources_of(snapshot, gathered.memories.values())
+        }
     exponent = opened.settings.memory.decay.exponent
     return [
-        _item(memory, sources[memory.source_id], found.reasons[memory_id], now, exponent)
-        for memory_id, memory in found.memories.items()
+        _item(memory, sources[memory.source_id], gathered.reasons[memory_id], now, exponent)
+        for memory_id, memory in gathered.memories.items()
     ]
 
 
@@ -234,16 +239,20 @@ def _within(
     """Return as many of the first items as fit the budget, and their edges. Pure."""
 
     def of(count: int) -> EvidenceBundle:
-        taken = items[:count]
-        ids = {each.memory.memory_id for each in taken}
-        among = tuple(each for each in edges if each.from_id in ids and each.to_id in ids)
-        shown = tuple(each for each in open_ones if {each.edge.from_id, each.edge.to_id} & ids)
-        text = _text(taken, among, mark)
+        kept_items = items[:count]
+        ids = {item.memory.memory_id for item in kept_items}
+        among = tuple(edge for edge in edges if edge.from_id in ids and edge.to_id in ids)
+        contradictions = tuple(
+            contradiction
+            for contradiction in open_ones
+            if {contradiction.edge.from_id, contradiction.edge.to_id} & ids
+        )
+        text = _text(kept_items, among, mark)
         return EvidenceBundle(
             question=inquiry.question,
-            items=tuple(taken),
+            items=tuple(kept_items),
             edges=among,
-            contradictions=shown,
+            contradictions=contradictions,
             text=text,
             token_cost=token_cost(text),
         )
@@ -266,19 +275,19 @@ def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str) -> st
     """Return the records, and below them the edges, by ids and types only, which are our own."""
     lines = [
         BlockLine(
-            memory_id=each.memory.memory_id,
-            kind=each.memory.kind,
-            text=each.memory.content,
-            at=each.memory.created_at if each.memory.event_time is None else each.memory.event_time,
-            citation=short_citation(each.memory, each.source),
-            confidence=each.effective_confidence,
+            memory_id=item.memory.memory_id,
+            kind=item.memory.kind,
+            text=item.memory.content,
+            at=item.memory.created_at if item.memory.event_time is None else item.memory.event_time,
+            citation=short_citation(item.memory, item.source),
+            confidence=item.effective_confidence,
         )
-        for each in items
+        for item in items
     ]
     block = render(lines, BlockFormat.FENCED, mark=mark)
     if not edges:
         return block
-    joined = "\n".join(_relation(each) for each in edges[:MAX_EDGES_SHOWN])
+    joined = "\n".join(_relation(edge) for edge in edges[:MAX_EDGES_SHOWN])
     return f"{block}\n{RELATIONS}\n{joined}\n"
 
 
@@ -290,14 +299,16 @@ def _relation(edge: Edge) -> str:
 
 
 def _between(
-    grounds: Mapping[str, tuple[Link, ...]], shown: set[str]
+    grounds: Mapping[str, tuple[Link, ...]], shown_ids: set[str]
 ) -> dict[str, tuple[Link, ...]]:
-    kept = {
-        one: tuple(each for each in links if each.memory_id in shown and each.via_id in shown)
-        for one, links in grounds.items()
-        if one in shown
+    visible_links = {
+        memory_id: tuple(
+            link for link in links if link.memory_id in shown_ids and link.via_id in shown_ids
+        )
+        for memory_id, links in grounds.items()
+        if memory_id in shown_ids
     }
-    return {one: links for one, links in kept.items() if links}
+    return {memory_id: links for memory_id, links in visible_links.items() if links}
 
 
 def _cut_of(bundle: Bundle | None) -> set[str]:
@@ -308,14 +319,14 @@ def _cut_of(bundle: Bundle | None) -> set[str]:
 def _receipt(
     inquiry: DiagnosisRequest, evidence: EvidenceBundle, bundle: Bundle | None, now: int
 ) -> Receipt:
-    recalled = {} if bundle is None else {each.memory.memory_id: each for each in bundle.items}
+    recalled = {} if bundle is None else {item.memory.memory_id: item for item in bundle.items}
     items = []
     for memory_id in evidence.memory_ids:
-        one = recalled.get(memory_id)
+        recall_item = recalled.get(memory_id)
         items.append(
             ReceiptItem(memory_id, 0.0)
-            if one is None
-            else ReceiptItem(memory_id, one.score, one.legs, one.modifiers)
+            if recall_item is None
+            else ReceiptItem(memory_id, recall_item.score, recall_item.legs, recall_item.modifiers)
         )
     digest = hashlib.sha256(evidence.text.encode()).hexdigest()
     return Receipt(

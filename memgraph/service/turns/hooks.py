@@ -59,10 +59,10 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             InvalidInput: a deadline out of its bounds.
         """
         until = self._until(deadline_ms)
-        wanted = self._wanted(
+        prompt_request = self._wanted(
             TurnPlace(), ContextRequest(query="ready", budget_tokens=0), "prepare"
         )
-        pending = self._showing.begin(wanted)
+        pending = self._showing.begin(prompt_request)
         # Else the first warning of a process would load it during a turn that is slow already.
         with suppress(LaneError):
             self._aside.submit(partial(import_module, "structlog")).result(until)
@@ -108,7 +108,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             project_id=project_id,
             orchestrator=orchestrator,
         )
-        given = {
+        fields = {
             "session_id": conversation_id,
             "source_role": speaker,
             "turn_id": turn_id,
@@ -118,20 +118,22 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             **place.scope,
         }
         reason = unfit(content)
-        given["content"] = content if reason is None else "-"
-        turn = validated(AgentTurn, given) if from_agent else validated(UserTurn, given)
+        fields["content"] = content if reason is None else "-"
+        turn = validated(AgentTurn, fields) if from_agent else validated(UserTurn, fields)
         denied = self._denied(place, "on_message", until)
         if denied is not None:
             return TurnContext(warnings=(denied,))
         capture = self._capture(turn) if reason is None else refused(reason)
-        asked = place.request(content, exclude_session_id=conversation_id)
-        pending = self._showing.begin(self._wanted(place, _over(request, asked), "on_message"))
-        shown = self._showing.finish(pending, until)
-        outcome, told = self._captured(capture, until)
+        context_request = place.request(content, exclude_session_id=conversation_id)
+        pending = self._showing.begin(
+            self._wanted(place, _over(request, context_request), "on_message")
+        )
+        prompt = self._showing.finish(pending, until)
+        outcome, warnings = self._captured(capture, until)
         return TurnContext(
-            **shown.fields,
+            **prompt.fields,
             episode_id=None if outcome is None else outcome.memory_id,
-            warnings=once((*told, *shown.warnings)),
+            warnings=once((*warnings, *prompt.warnings)),
         )
 
     def on_step(
@@ -171,18 +173,18 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         if denied is not None:
             return StepContext(warnings=(denied,))
         left_out = conversation_id if exclude_conversation else None
-        asked = place.request(prompt, exclude_session_id=left_out)
-        wanted = self._wanted(place, _over(request, asked), "on_step")
-        shown = self._showing.finish(self._showing.begin(wanted), until)
-        return StepContext(**shown.fields, warnings=once(shown.warnings))
+        context_request = place.request(prompt, exclude_session_id=left_out)
+        prompt_request = self._wanted(place, _over(request, context_request), "on_step")
+        prompt_memories = self._showing.finish(self._showing.begin(prompt_request), until)
+        return StepContext(**prompt_memories.fields, warnings=once(prompt_memories.warnings))
 
     def _wanted(self, place: TurnPlace, request: ContextRequest, purpose: str) -> PromptRequest:
         return PromptRequest(self._viewer(place), place.task, request, purpose)
 
 
-def _over(given: ContextRequest | None, asked: ContextRequest) -> ContextRequest:
+def _over(request: ContextRequest | None, default: ContextRequest) -> ContextRequest:
     """Return a request with the query and the ids of the turn."""
-    if given is None:
-        return asked
+    if request is None:
+        return default
     set_here = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
-    return given.model_copy(update={name: getattr(asked, name) for name in set_here})
+    return request.model_copy(update={name: getattr(default, name) for name in set_here})

@@ -49,14 +49,14 @@ class LaneLimit:
         with self._lock:
             self._inside.discard(ticket)
             waiting = deque[tuple[LaneTask[Any], threading.Event]]()
-            for each, turn in self._queue:
-                if each.abandoned:
+            for waiter, turn in self._queue:
+                if waiter.abandoned:
                     turn.set()
                 elif len(self._inside) < self._places:
-                    self._inside.add(each)
+                    self._inside.add(waiter)
                     turn.set()
                 else:
-                    waiting.append((each, turn))
+                    waiting.append((waiter, turn))
             self._queue = waiting
 
 
@@ -240,10 +240,10 @@ class Lane:
 
     def _lost(self) -> bool:
         """Return True when all threads are busy with abandoned work."""
-        return sum(each.abandoned for each in self._running) >= self._threads
+        return sum(task.abandoned for task in self._running) >= self._threads
 
     def _drop_abandoned(self) -> None:
-        self._queue = deque(each for each in self._queue if not each.abandoned)
+        self._queue = deque(task for task in self._queue if not task.abandoned)
 
     def _begin(self) -> None:
         # A daemon: a model that hangs must not keep the process from ending.
@@ -267,9 +267,9 @@ class Lane:
     def _next(self) -> LaneTask[Any] | None:
         with self._changed:
             self._idle += 1
-            found = self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)
+            has_work = self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)
             self._idle -= 1
-            if not found or not self._queue:
+            if not has_work or not self._queue:
                 self._alive -= 1
                 return None
             ticket = self._queue.popleft()

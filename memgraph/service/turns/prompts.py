@@ -108,12 +108,12 @@ class PromptBuilder:
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, tuple[Stamp, BuiltBulletin]] = OrderedDict()
 
-    def begin(self, wanted: PromptRequest) -> SubmittedWork:
+    def begin(self, request: PromptRequest) -> SubmittedWork:
         """Request both, in parallel; returns at once."""
         return SubmittedWork(
-            wanted,
-            _begun(self._bulletins, lambda: self._issue(wanted.viewer)),
-            _begun(self._contexts, lambda: self._build(wanted.task, wanted.request)),
+            request,
+            _begun(self._bulletins, lambda: self._issue(request.viewer)),
+            _begun(self._contexts, lambda: self._build(request.task, request.request)),
         )
 
     def finish(self, pending: SubmittedWork, until: float) -> PromptMemories:
@@ -124,7 +124,7 @@ class PromptBuilder:
         if issued is not None:
             receipt_id, unnoted = self._note(pending.wanted, issued, context)
             warnings += unnoted
-        stale = next((each.code for each in warnings if each.code in (STALE, EMPTY)), None)
+        stale = next((warning.code for warning in warnings if warning.code in (STALE, EMPTY)), None)
         return PromptMemories(
             bulletin="" if issued is None else issued.bulletin.text,
             bulletin_warning=stale,
@@ -173,64 +173,67 @@ class PromptBuilder:
             self._conditions.note("bulletin", None)
             return issued, ()
         cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is not of now")
-        found = issued if issued.warning == STALE else None
-        return self._fallback(pending.wanted.viewer, found, cause)
+        fallback = issued if issued.warning == STALE else None
+        return self._fallback(pending.wanted.viewer, fallback, cause)
 
     def _fallback(
-        self, viewer: Viewer, found: BuiltBulletin | None, cause: TurnWarning
+        self, viewer: Viewer, built: BuiltBulletin | None, cause: TurnWarning
     ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
         self._conditions.note("bulletin", cause)
-        at_hand = [one for one in (found, self._known(viewer)) if one is not None]
-        best = max(at_hand, key=lambda one: one.bulletin.change_seq, default=None)
+        at_hand = [candidate for candidate in (built, self._known(viewer)) if candidate is not None]
+        best = max(at_hand, key=lambda candidate: candidate.bulletin.change_seq, default=None)
         if best is None:
-            told = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
+            warning = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
         else:
-            told = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
-        return best, (told, cause)
+            warning = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
+        return best, (warning, cause)
 
     def _known(self, viewer: Viewer) -> BuiltBulletin | None:
         """Return the last good one, unless texts were erased since, by any process."""
         erased = self._service.paths(self._name).erased
         with self._lock:
-            kept = self._last_good.get(viewer)
-            if kept is not None and kept[0] != erased:
+            last_good = self._last_good.get(viewer)
+            if last_good is not None and last_good[0] != erased:
                 del self._last_good[viewer]
                 return None
-        return None if kept is None else kept[1]
+        return None if last_good is None else last_good[1]
 
     def _note(
-        self, wanted: PromptRequest, issued: BuiltBulletin, context: ContextPackage | None
+        self, request: PromptRequest, issued: BuiltBulletin, context: ContextPackage | None
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
         """Return the receipt id of what is shown; receipts are written beside the turn, in
         batches.
         """
         bulletin = issued.bulletin
-        shown = {"change_seq": bulletin.change_seq, "memory_ids": list(bulletin.memory_ids)}
+        bulletin_fields = {
+            "change_seq": bulletin.change_seq,
+            "memory_ids": list(bulletin.memory_ids),
+        }
         digest = hashlib.sha256(joined(bulletin.text, context).encode()).hexdigest()
-        asked = {**wanted.asked, "bulletin": shown, "sha256": digest}
+        request_fields = {**request.asked, "bulletin": bulletin_fields, "sha256": digest}
         if context is not None:
-            asked["context"] = context.receipt_id
+            request_fields["context"] = context.receipt_id
         receipt = Receipt(
             receipt_id=self._service.ids.new("rcl_"),
             at=self._service.clock.now_ms(),
             query="",
-            asked=asked,
+            asked=request_fields,
             items=(),
             counts=False,
             change_seq=bulletin.change_seq,
         )
         try:
-            self._aside.submit(lambda: self._keep(receipt, wanted.viewer, issued.receipt_id))
+            self._aside.submit(lambda: self._keep(receipt, request.viewer, issued.receipt_id))
         except LaneError:
             text = "what was shown could not be noted"
             return None, (TurnWarning(code="receipt.missing", text=text),)
         return receipt.receipt_id, ()
 
-    def _keep(self, receipt: Receipt, viewer: Viewer, beside: str | None) -> None:
+    def _keep(self, receipt: Receipt, viewer: Viewer, extra_text: str | None) -> None:
         """Args: beside: the bulletin's own receipt."""
         host = CaptureHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
         try:
-            host.keep(receipt, viewer=viewer, beside=beside)
+            host.keep(receipt, viewer=viewer, extra_text=extra_text)
         except Exception as error:  # noqa: BLE001 - nobody waits for it; it is told in the log
             self._conditions.note("receipts", error)
         else:
@@ -250,7 +253,7 @@ def _begun(lane: Lane, work: Callable[[], Any]) -> Any:
         return error
 
 
-def _result(found: Any, until: float) -> Any:
-    if isinstance(found, LaneError):
-        raise found
-    return found.result(until)
+def _result(outcome: Any, until: float) -> Any:
+    if isinstance(outcome, LaneError):
+        raise outcome
+    return outcome.result(until)

@@ -60,7 +60,7 @@ def checked(
     if (reasoning is not None or tool_outputs) and place.task_id is None:
         raise InvalidInput("task_id: reasoning and tool outputs need a task", field="task_id")
     notes: dict[str, Any] = {
-        f"tool_outputs/{one}": each for one, each in (tool_outputs or {}).items()
+        f"tool_outputs/{name}": text for name, text in (tool_outputs or {}).items()
     }
     if reasoning is not None and reasoning.strip():
         # What a model thought is of any length; a tool's output is shortened by the store.
@@ -89,8 +89,8 @@ def keep(
 
 def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> None:
     text, _ = output_payload(note)
-    said = json.dumps([place.workflow_run_id, place.step_id, name, text])
-    item_id = f"step-{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+    key = json.dumps([place.workflow_run_id, place.step_id, name, text])
+    item_id = f"step-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
     if name == "reasoning":
         store.add_reasoning(note, place.step_id or "", item_id=item_id)
     else:
@@ -104,15 +104,15 @@ def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> Non
 BECAUSE = "its box is ticked"
 
 
-def ticked(handle: CaptureHandle, given: Sequence[MemoryInput]) -> list[EdgeInput]:
+def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInput]:
     """Return Updates edges from done items to the open todos with that text in the same place.
 
     A person's todo stays: a text written by a model only supersedes texts of models.
     """
     done = {
-        content_hash(each.content.removeprefix(TICKED)): each
-        for each in given
-        if each.type is MemoryType.EVENT and each.content.startswith(TICKED)
+        content_hash(memory.content.removeprefix(TICKED)): memory
+        for memory in inputs
+        if memory.type is MemoryType.EVENT and memory.content.startswith(TICKED)
     }
     if not done:
         return []
@@ -208,12 +208,13 @@ class WriteBackHooks(HookHost):
 
         def work() -> WriteBackResult:
             parsed = read()
-            given = [_remembered(each, place, scope) for each in parsed.candidates]
-            links = [link for each in parsed.candidates for link in _links(each)]
+            inputs = [_remembered(candidate, place, scope) for candidate in parsed.candidates]
+            links = [link for candidate in parsed.candidates for link in _links(candidate)]
             refused = [
-                RejectedPart(locator=each.locator, code=each.code) for each in parsed.rejections
+                RejectedPart(locator=rejection.locator, code=rejection.code)
+                for rejection in parsed.rejections
             ]
-            written = stored(handle, given, [*links, *ticked(handle, given)])
+            written = stored(handle, inputs, [*links, *ticked(handle, inputs)])
             unkept: tuple[RejectedPart, ...] = ()
             if notes:
                 store = self._assembler.task_store(place.task_id or "")
@@ -249,26 +250,26 @@ class WriteBackHooks(HookHost):
             project_id=project_id,
             orchestrator=orchestrator,
         )
-        given = several(turns, "turns")
-        if len(given) > MAX_TURNS:
+        items = several(turns, "turns")
+        if len(items) > MAX_TURNS:
             raise InvalidInput(f"turns: {MAX_TURNS:,} at most", field="turns")
-        read = [_turn(each, place) for each in given]
+        read = [_turn(turn, place) for turn in items]
         denied = self._denied(place, "on_transcript", until)
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
         captures = [
-            refused(each) if isinstance(each, str) else self._capture(each) for each in read
+            refused(turn) if isinstance(turn, str) else self._capture(turn) for turn in read
         ]
         outcomes: list[Outcome] = []
         warnings: list[TurnWarning] = []
         rejected: list[RejectedPart] = []
         for number, capture in enumerate(captures):
-            outcome, told = self._captured(capture, until)
-            warnings += told
+            outcome, messages = self._captured(capture, until)
+            warnings += messages
             if outcome is not None:
                 outcomes.append(outcome)
-            elif told[0].code == "capture.refused":
-                rejected.append(RejectedPart(locator=f"/{number}", code=told[-1].code))
+            elif messages[0].code == "capture.refused":
+                rejected.append(RejectedPart(locator=f"/{number}", code=messages[-1].code))
         return WriteBackResult(
             memory_ids=_ids(outcomes),
             outcomes=tuple(outcomes),
@@ -303,27 +304,27 @@ class WriteBackHooks(HookHost):
             orchestrator=orchestrator,
         )
         ids = several(promote, "promote")
-        wanted = tuple(dict.fromkeys(checked_text(each, "promote") for each in ids))
-        if wanted and project_id is None:
+        memory_ids = tuple(dict.fromkeys(checked_text(memory_id, "promote") for memory_id in ids))
+        if memory_ids and project_id is None:
             raise InvalidInput("project_id: the project to promote to", field="project_id")
         denied = self._denied(place, "end_task", until)
         if denied is not None:
             return TaskOutcome(task_id=task_id, warnings=(denied,), acknowledged=False)
         try:
-            return self._write(lambda: self._ended(place, wanted, reason), until)
+            return self._write(lambda: self._ended(place, memory_ids, reason), until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             return TaskOutcome(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
 
-    def _ended(self, place: TurnPlace, wanted: Sequence[str], reason: str) -> TaskOutcome:
+    def _ended(self, place: TurnPlace, memory_ids: Sequence[str], reason: str) -> TaskOutcome:
         promoted: dict[str, str] = {}
         rejected: list[RejectedPart] = []
-        for memory_id in wanted:
+        for memory_id in memory_ids:
             try:
-                found = self._promoted(place, memory_id, reason)
+                new_id = self._promoted(place, memory_id, reason)
             except OF_ONE as error:
                 rejected.append(RejectedPart(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
             else:
-                promoted[memory_id] = found
+                promoted[memory_id] = new_id
         task_id = place.task_id or ""
         cleared = 0 if rejected else self._assembler.cleanup_task(task_id)
         return TaskOutcome(
@@ -334,7 +335,7 @@ class WriteBackHooks(HookHost):
         """Return the id in the project: of an earlier promotion, its own, or the new one."""
         viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            before = items.of(snapshot, memory_id, Scope.PROJECT, place.project_id)
+            before = items.promotions_of(snapshot, memory_id, Scope.PROJECT, place.project_id)
         if before:
             return before[0][0]
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
@@ -392,34 +393,34 @@ class WriteBackHooks(HookHost):
 
 
 def stored(
-    handle: CaptureHandle, given: Sequence[MemoryInput], links: Sequence[EdgeInput]
+    handle: CaptureHandle, inputs: Sequence[MemoryInput], links: Sequence[EdgeInput]
 ) -> WriteBackResult:
     """Store memories and the edges among them; each that cannot be stored is rejected by itself."""
-    if not given:
+    if not inputs:
         return WriteBackResult()
-    written = handle.store(given, links)
+    written = handle.store(inputs, links)
     return WriteBackResult(
         memory_ids=_ids(written.memories),
         outcomes=tuple(written.memories),
         edges=tuple(written.edges),
         rejected=tuple(
-            RejectedPart(locator=each.source.locator or f"/{number}", code=outcome.code or "")
-            for number, (each, outcome) in enumerate(zip(given, written.memories, strict=True))
+            RejectedPart(locator=memory.source.locator or f"/{number}", code=outcome.code or "")
+            for number, (memory, outcome) in enumerate(zip(inputs, written.memories, strict=True))
             if outcome.outcome == "rejected"
         ),
     )
 
 
-def scope_of(place: TurnPlace, given: Tier | str | None) -> dict[str, Any]:
+def scope_of(place: TurnPlace, requested: Tier | str | None) -> dict[str, Any]:
     """Return scope and scope_id of what is written.
 
     Raises:
         InvalidInput: there is no such tier, or the id that it needs is missing.
     """
-    if given is None:
+    if requested is None:
         return place.scope
     try:
-        tier = Tier(given)
+        tier = Tier(requested)
     except ValueError:
         raise InvalidInput(f"tier: one of {', '.join(Tier)}", field="tier") from None
     scope_id = {Tier.TASK: place.task_id, Tier.PROJECT: place.project_id}.get(tier)
@@ -432,54 +433,56 @@ def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
     """Return an output in readable form. Raises InvalidInput: it is none."""
     if not isinstance(output, str | Mapping | list | tuple):
         raise InvalidInput("output: a text, a mapping or a list", field="output")
-    if isinstance(output, list | tuple) and all(isinstance(each, str) for each in output):
+    if isinstance(output, list | tuple) and all(isinstance(line, str) for line in output):
         return "\n".join(output)
     return output
 
 
-def _remembered(one: WorkflowCandidate, place: TurnPlace, scope: Mapping[str, Any]) -> MemoryInput:
+def _remembered(
+    candidate: WorkflowCandidate, place: TurnPlace, scope: Mapping[str, Any]
+) -> MemoryInput:
     source = place.source(
         SourceType.WORKFLOW_OUTPUT,
         CapturedBy.EXTRACTOR,
-        locator=one.locator[:MAX_NAME_CHARS] or None,
+        locator=candidate.locator[:MAX_NAME_CHARS] or None,
     )
     return MemoryInput(
-        key=one.key,
-        content=one.content,
-        type=one.type,
-        importance=one.importance,
-        confidence=one.confidence,
-        tags=one.tags,
+        key=candidate.key,
+        content=candidate.content,
+        type=candidate.type,
+        importance=candidate.importance,
+        confidence=candidate.confidence,
+        tags=candidate.tags,
         source=source,
         **scope,
     )
 
 
-def _links(one: WorkflowCandidate) -> list[EdgeInput]:
-    joins = ((EdgeType.CAUSED_BY, one.caused_by), (EdgeType.PART_OF, one.part_of))
+def _links(candidate: WorkflowCandidate) -> list[EdgeInput]:
+    joins = ((EdgeType.CAUSED_BY, candidate.caused_by), (EdgeType.PART_OF, candidate.part_of))
     return [
-        EdgeInput(from_id=f"#{one.key}", to_id=to_id, edge_type=edge_type)
+        EdgeInput(from_id=f"#{candidate.key}", to_id=to_id, edge_type=edge_type)
         for edge_type, ends in joins
         for to_id in ends
     ]
 
 
-def _turn(given: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
+def _turn(turn: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
     """Return a turn of this conversation; or why it cannot be stored."""
-    if isinstance(given, UserTurn | AgentTurn):
-        return given.model_copy(update={"session_id": place.conversation_id})
-    if not isinstance(given, Mapping):
+    if isinstance(turn, UserTurn | AgentTurn):
+        return turn.model_copy(update={"session_id": place.conversation_id})
+    if not isinstance(turn, Mapping):
         raise InvalidInput("a turn: a UserTurn, an AgentTurn or a mapping", field="turns")
-    fields = {name: value for name, value in given.items() if name not in ("speaker", "role")}
-    role = given.get("source_role", given.get("speaker", given.get("role", "user")))
+    fields = {name: value for name, value in turn.items() if name not in ("speaker", "role")}
+    role = turn.get("source_role", turn.get("speaker", turn.get("role", "user")))
     by_agent = fields.pop("from_agent", str(role).casefold() not in PERSONS)
-    reason = unfit(given.get("content", ""))
+    reason = unfit(turn.get("content", ""))
     if reason is not None:
         return reason
     source = place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM)
     own = {"session_id": place.conversation_id, "source_role": role, **place.scope}
-    whole = {"source": source} | fields | own
-    return validated(AgentTurn, whole) if by_agent else validated(UserTurn, whole)
+    merged = {"source": source} | fields | own
+    return validated(AgentTurn, merged) if by_agent else validated(UserTurn, merged)
 
 
 def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
@@ -491,4 +494,4 @@ def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
 
 
 def _ids(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.memory_id for each in outcomes if each.memory_id))
+    return tuple(dict.fromkeys(outcome.memory_id for outcome in outcomes if outcome.memory_id))

@@ -39,8 +39,10 @@ MOST_NAME_BYTES: Final = 63
 MINIMUM_VERSION: Final = 160_000
 CONNECT_TIMEOUT_S: Final = 10
 PREPARED_FROM: Final = 2
+PREPARE_THRESHOLD: Final = "prepare_threshold"
+"""A parameter of the address; ``none``: for a pool that does not know of prepared statements."""
 MOST_PREPARED: Final = 1_000
-_PREFIX: Final = "memgraph_"
+PREFIX: Final = "memgraph_"
 
 _CONSTRAINTS: Final = {
     "23505": Constraint.UNIQUE,
@@ -48,6 +50,10 @@ _CONSTRAINTS: Final = {
     "23514": Constraint.CHECK,
     "23502": Constraint.NOT_NULL,
 }
+_UNPREPARED: Final = (
+    f"a pool between has lost a prepared statement; add {PREPARE_THRESHOLD}=none to"
+    " memory.storage.url"
+)
 _BY_STATE: Final[dict[str, tuple[type[StorageError], str]]] = {
     "55P03": (DatabaseBusy, "another process holds the database; try again"),
     "40001": (DatabaseBusy, "another transaction was in the way; try again"),
@@ -55,9 +61,12 @@ _BY_STATE: Final[dict[str, tuple[type[StorageError], str]]] = {
     "57014": (DatabaseBusy, "the server ended the statement; try again"),
     "53100": (DatabaseFull, "the server's disk is full; nothing was written"),
     "53300": (DatabaseBusy, "the server has no connection left; try again"),
+    "26000": (StorageError, _UNPREPARED),
+    "42P05": (StorageError, _UNPREPARED),
     "XX001": (DatabaseCorrupt, "the server's data are damaged; restore a backup"),
     "XX002": (DatabaseCorrupt, "an index of the server is damaged; run REINDEX"),
 }
+_AWAY: Final = frozenset({"57P01", "57P02", "57P03", "08001", "08006"})
 _BY_CLASS: Final[dict[str, tuple[type[StorageError], str]]] = {
     "08": (DatabaseUnreachable, "the connection to the server broke; try again"),
     "28": (DatabaseUnreachable, "the server refuses the login"),
@@ -88,7 +97,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     Attributes:
         found: the last row that the beginning of its transaction gave.
         shared: what the readers of a database keep together, by index; None: this one may write.
-        is_watching: whether it has the table in which triggers note what a transaction changes.
+        is_watching: whether this transaction takes what triggers note of its changes.
     """
 
     shared: dict[str, Any] | None = None
@@ -116,6 +125,11 @@ def checked_url(text: str) -> sa.URL:
             "memory.storage.url is no address like postgresql+psycopg://user@host:5432/name",
             field="memory.storage.url",
         )
+    if url.query.get(PREPARE_THRESHOLD, "none") != "none":
+        raise InvalidConfig(
+            f"{PREPARE_THRESHOLD} in memory.storage.url is none, or is left out",
+            field="memory.storage.url",
+        )
     if url.password is not None or "password" in url.query:
         raise InvalidConfig(
             "memory.storage.url holds a password; give it by PGPASSWORD or PGPASSFILE",
@@ -126,11 +140,16 @@ def checked_url(text: str) -> sa.URL:
 
 def schema_of(orchestrator_id: str) -> str:
     """Return the name of an orchestrator's schema."""
-    name = _PREFIX + orchestrator_id
+    name = PREFIX + orchestrator_id
     if len(name) <= MOST_NAME_BYTES:
         return name
     digest = hashlib.sha256(orchestrator_id.encode()).hexdigest()[:12]
     return f"{name[: MOST_NAME_BYTES - len(digest) - 1]}~{digest}"
+
+
+def replaced_prefix(orchestrator_id: str) -> str:
+    """Return how the schemas are named that an orchestrator had before it was restored or moved."""
+    return f"memgraph~replaced_{hashlib.sha256(orchestrator_id.encode()).hexdigest()[:12]}_"
 
 
 def quoted(name: str) -> str:
@@ -161,9 +180,10 @@ def connect(url: sa.URL) -> Connection:
         "client_encoding": "utf8",
     }
     given.update(url.query)
+    is_unprepared = given.pop(PREPARE_THRESHOLD, "") == "none"
     connection = Connection.connect(autocommit=True, **given)
     # A statement is planned once for a connection; see ``database.writing``.
-    connection.prepare_threshold = PREPARED_FROM
+    connection.prepare_threshold = None if is_unprepared else PREPARED_FROM
     connection.prepared_max = MOST_PREPARED
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
@@ -204,6 +224,13 @@ def translate(error: Exception) -> Exception:
     if not state and isinstance(cause, psycopg.OperationalError):
         return DatabaseUnreachable("the server cannot be reached; try again")
     return StorageError(f"the database failed ({name})", sqlstate=name)
+
+
+def is_away(error: Exception) -> bool:
+    """Return whether no server answered, or one that is starting or shutting down."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(cause, "sqlstate", None)
+    return state in _AWAY if state else isinstance(cause, psycopg.OperationalError)
 
 
 def violated(error: psycopg.Error) -> Constraint | None:

@@ -8,16 +8,19 @@ begin to end. A connection belongs to no schema: each transaction names it first
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from memgraph.errors import DatabaseMissing, DatabaseReplaced, EngineLacking, MemoryDisabled
+from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled
 from memgraph.store import journal, postgres, table_digests
 from memgraph.store.postgres import phrases, row_changes
 from memgraph.store.postgres.dialect import Dialect
@@ -25,11 +28,16 @@ from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
+    from memgraph.model.erasure import ServerTraces
+    from memgraph.paths import Stamp
     from memgraph.store.engine import Store
 
 CONNECTIONS: Final = 4
 MORE_CONNECTIONS: Final = 28
 POOL_TIMEOUT_S: Final = 60
+RECONNECT_S: Final = 5.0
+"""Seconds for which a transaction waits to begin when a server that was there is away."""
+RECONNECT_PAUSE_S: Final = 0.1
 
 
 class PostgresServer:
@@ -38,6 +46,8 @@ class PostgresServer:
     def __init__(self, url: sa.URL) -> None:
         self.url = url
         self.users = 0
+        # What ``stores.PostgresStores`` found when it looked last; None: it does not look.
+        self.stamps: dict[str, Stamp] | None = None
         dialect = Dialect()
         pool = QueuePool(
             lambda: postgres.connect(url),  # type: ignore[arg-type]
@@ -60,7 +70,7 @@ class PostgresServer:
 
         Args:
             shared: what the readers of the schema keep together; None: for a writer.
-            watched: whether its changes are noted.
+            watched: whether its changes are noted, in the table that ``begin`` makes.
         """
         connection = self._connected(begin, watched)
         try:
@@ -73,15 +83,22 @@ class PostgresServer:
 
     def _connected(self, begin: str, watched: bool) -> sa.Connection:
         tries = CONNECTIONS + MORE_CONNECTIONS + 1
+        until = time.monotonic() + RECONNECT_S
         while True:
             tries -= 1
-            connection = self._engine.connect()
+            try:
+                connection = self._engine.connect()
+            except (psycopg.OperationalError, DBAPIError) as error:
+                # Nothing has begun: a server that restarts, or its replica, may be there soon.
+                is_soon = self._is_known and postgres.is_away(error)
+                if not is_soon or time.monotonic() >= until:
+                    raise
+                time.sleep(RECONNECT_PAUSE_S)
+                continue
             raw: Any = connection.connection.driver_connection
             try:
                 self._know(connection)
-                if watched and not raw.is_watching:
-                    raw.execute(row_changes.MAKE)
-                    raw.is_watching = True
+                raw.is_watching = watched
                 cursor = raw.execute(begin)
                 while cursor.nextset():
                     pass
@@ -125,6 +142,14 @@ def take_server(url: sa.URL) -> PostgresServer:
         return _SERVERS[key]
 
 
+def stamp_of(url: sa.URL, orchestrator_id: str) -> Stamp | None:
+    """Return an orchestrator's stamp as its server was last looked at; None: it is not."""
+    server = _SERVERS.get((os.getpid(), url))
+    if server is None or server.stamps is None:
+        return None
+    return server.stamps.get(orchestrator_id, ())
+
+
 def give_back(server: PostgresServer) -> None:
     """Close the connections of a server that nobody uses any more."""
     with _SERVERS_LOCK:
@@ -165,25 +190,32 @@ def reading(schema: str) -> str:
     """Return what begins a snapshot."""
     return (
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
-        f" SET LOCAL search_path TO {postgres.quoted(schema)};{_PLANNING} {_found(schema)}"
+        f" SET LOCAL search_path TO {postgres.quoted(schema)};{_PLANNING} {found(schema)}"
     )
 
 
-def writing(schema: str, *, wait_ms: int, durable: bool = True) -> str:
+def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = False) -> str:
     """Return what begins a transaction of the only writer.
 
     Each statement sees what was committed before it: a snapshot from before the lock would be old.
+
+    Args:
+        watched: make the table in which its changes are noted. A pool may give each transaction
+            another session, so every one of them asks for it.
     """
     return (
         f"BEGIN; SET LOCAL search_path TO {postgres.quoted(schema)};"
+        f"{row_changes.MAKE if watched else ''}"
+        # The counters that ``stores.PostgresStores`` looks at, else they may be seconds late.
+        " SELECT pg_stat_force_next_flush();"
         f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
         f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
         f"{_PLANNING}"
-        f" SELECT pg_advisory_xact_lock({postgres.lock_key(schema)}); {_found(schema)}"
+        f" SELECT pg_advisory_xact_lock({postgres.lock_key(schema)}); {found(schema)}"
     )
 
 
-def _found(schema: str) -> str:
+def found(schema: str) -> str:
     """Return what asks which schema is there; see ``Connection.found``."""
     return f"SELECT oid FROM pg_namespace WHERE nspname = {postgres.literal(schema)}"
 
@@ -212,6 +244,7 @@ class PostgresDatabase:
         self._closed = False
         self.commits = 0
         self._folded_at = 0
+        self._uncut: list[str] = []
         self.is_full = False
         self.journal_key: bytes | None = None
 
@@ -236,14 +269,15 @@ class PostgresDatabase:
         self, after_commit: Callable[[], None] | None = None, *, durable: bool = True
     ) -> Iterator[Transaction]:
         self._require_open()
-        begin = writing(self.schema, wait_ms=self._wait_ms, durable=durable and self._durable)
+        is_durable = durable and self._durable
+        begin = writing(self.schema, wait_ms=self._wait_ms, durable=is_durable, watched=True)
         with self._lock, postgres.translated_errors():
             with self._server.begun(begin, watched=True) as connection:
                 self._require_same(connection)
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
                 phrases.follow(transaction)
-                state = table_digests.keep(transaction)
+                state = table_digests.update(transaction)
                 if state is not None:
                     journal.append_seal(transaction, state, key=self.journal_key)
             self.commits += 1
@@ -252,12 +286,6 @@ class PostgresDatabase:
 
     def require_same_store(self) -> None:
         """Do nothing: every transaction begins with the question."""
-
-    def require_overwriting(self) -> None:
-        raise EngineLacking(
-            "what is erased from PostgreSQL stays in its dead rows, its log, replicas and backups:"
-            " erasing there is not supported yet"
-        )
 
     def fold(self, *, after: int | None = None) -> None:
         """Count anew for the planner where many rows came: the server itself looks once a minute.
@@ -275,12 +303,86 @@ class PostgresDatabase:
             if last > 2 * max(known, 0) + LEAST_GROWTH:
                 raw.execute(f"ANALYZE {', '.join(_ANALYZED)}")
 
-    def cut(self, *, wait_ms: int) -> bool:  # noqa: ARG002
-        self.require_overwriting()
-        return False
+    def cut(self, *, wait_ms: int) -> bool:
+        """Write every table anew without its dead rows; see ``engine.Database``.
+
+        A plain VACUUM would leave their bytes in the free space of pages. A table is locked while
+        it is written; one that somebody reads is passed over and tried again, as waiting for it
+        would make everybody else wait.
+        """
+        deadline = time.monotonic() + wait_ms / 1000
+        if not self._uncut:
+            drop_left_drafts(self._server)
+            self._uncut = self._tables()
+        with postgres.translated_errors(), self._server.begun("SELECT 1") as connection:
+            raw: Any = connection.connection.driver_connection
+            while self._uncut:
+                if rewrite_table(raw, self._uncut[-1]):
+                    # Statistics are samples of values.
+                    raw.execute(f"ANALYZE {self._uncut.pop()}")
+                elif time.monotonic() < deadline:
+                    time.sleep(CUT_PAUSE_S)
+                else:
+                    return False
+        return True
 
     def rewrite(self) -> None:
-        self.require_overwriting()
+        """Do nothing: ``cut`` has done it."""
+
+    def _tables(self) -> list[str]:
+        """Return the names of the tables of the schema, with it."""
+        with self.read() as snapshot:
+            return tables_of(snapshot, self.schema)
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        with self.read() as snapshot:
+            for schema in (self.schema, *self._earlier(snapshot)):
+                for table in tables_of(snapshot, schema):
+                    yield table.replace('"', ""), _copied(snapshot, f"TABLE {table}")
+            yield (
+                "pg_stats",
+                _copied(
+                    snapshot,
+                    "SELECT most_common_vals::text, histogram_bounds::text, most_common_elems::text"
+                    " FROM pg_stats WHERE schemaname = current_schema()",
+                ),
+            )
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:
+        with self.read() as snapshot:
+            return [
+                schema
+                for schema in self._earlier(snapshot)
+                if snapshot.driver.execute(
+                    f"SELECT 1 FROM {postgres.quoted(schema)}.memories WHERE memory_id = ANY(%s)"
+                    " LIMIT 1",
+                    (list(memory_ids),),
+                ).fetchall()
+            ]
+
+    def remove_copy(self, name: str) -> None:
+        with postgres.translated_errors(), self._server.begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+
+    def _earlier(self, snapshot: Snapshot) -> list[str]:
+        """Return the schemas that a restore or a move has put aside."""
+        rows = snapshot.driver.execute(
+            "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY nspname",
+            (postgres.replaced_prefix(self.orchestrator_id),),
+        )
+        return [name for (name,) in rows]
+
+    def traces(self) -> ServerTraces:
+        from memgraph.model.erasure import ServerTraces
+
+        with self.read() as snapshot:
+            [(position, mode, replicas)] = snapshot.driver.execute(
+                "SELECT pg_current_wal_lsn()::text, current_setting('archive_mode'),"
+                " (SELECT count(*) FROM (SELECT active_pid FROM pg_replication_slots"
+                " WHERE active_pid IS NULL UNION ALL SELECT pid FROM pg_stat_replication) AS r)"
+            )
+        return ServerTraces(wal_until=position, archived=mode != "off", replicas=replicas)
 
     def sizes(self) -> dict[str, int]:
         statement = (
@@ -320,3 +422,66 @@ def identity_of(connection: sa.Connection, schema: str) -> int:
             f"the server has no schema {schema}; run: memgraph init", schema=schema
         )
     return int(raw.found[0])
+
+
+CUT_PAUSE_S: Final = 0.002
+_STILL_DEAD: Final = re.compile(r"\D*(\d+)")
+"""Begins, in any language, what VACUUM FULL reports of rows that an older snapshot still sees."""
+
+
+def rewrite_table(raw: Any, table: str) -> bool:
+    """Write a table anew on a connection without a transaction.
+
+    Returns:
+        Whether nobody was reading it, and nobody sees an older state of it.
+    """
+    details: list[str] = []
+
+    def note(diagnostic: Any) -> None:
+        details.append(diagnostic.message_detail or "")
+
+    raw.add_notice_handler(note)
+    try:
+        raw.execute(f"VACUUM (FULL, VERBOSE, SKIP_LOCKED) {table}")
+    finally:
+        raw.remove_notice_handler(note)
+    numbers = [match.group(1) for match in map(_STILL_DEAD.match, details) if match]
+    return numbers == ["0"]
+
+
+def tables_of(snapshot: Snapshot, schema: str) -> list[str]:
+    """Return the names of the tables of a schema, with it."""
+    rows = snapshot.driver.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename", (schema,)
+    )
+    return [f"{postgres.quoted(schema)}.{postgres.quoted(name)}" for (name,) in rows]
+
+
+def _copied(snapshot: Snapshot, query: str) -> Iterator[bytes]:
+    """Yield what a query selects as the server stores it: texts in UTF-8, bytes as they are."""
+    with (
+        snapshot.driver.cursor() as cursor,
+        cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
+    ):
+        for row in rows:
+            yield bytes(row)
+
+
+DRAFT: Final = "memgraph~draft_"
+_DRAFTS: Final = f"SELECT nspname FROM pg_namespace WHERE starts_with(nspname, '{DRAFT}')"
+
+
+def draft_key(name: str) -> int:
+    """Return the key of the lock that whoever makes a draft holds as long as it is one."""
+    # Not that of the schema's writers: who fills a draft writes it.
+    return postgres.lock_key(f"draft {name}")
+
+
+def drop_left_drafts(server: PostgresServer) -> None:
+    """Drop drafts of processes that died: nobody will ever see what they hold."""
+    with postgres.translated_errors(), server.begun("BEGIN") as connection:
+        raw: Any = connection.connection.driver_connection
+        for (name,) in raw.execute(_DRAFTS).fetchall():
+            is_free = f"SELECT pg_try_advisory_xact_lock({draft_key(name)})"
+            if raw.execute(is_free).fetchone()[0]:
+                raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")

@@ -18,6 +18,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators
 
 from memgraph.store.statements import (
+    ChangedSince,
     Construct,
     FirstValue,
     GreatestOf,
@@ -451,6 +452,17 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
         f"(SELECT w.pk, -ts_rank(w.words, {query}) AS rank FROM memory_words AS w"
         f" WHERE w.words @@ {query})"
     )
+
+
+@compiles(ChangedSince, "postgresql")
+def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:
+    [time] = (compiler.process(each, **options) for each in construct.clauses)
+    changes = (
+        f"SELECT m.memory_id FROM {table} AS h JOIN memories AS m ON m.memory_id = h.memory_id"
+        f" WHERE h.{column} > {time} AND m.created_at <= {time}"
+        for table, column in (("memory_status", "since"), ("memory_revisions", "until"))
+    )
+    return f"({' UNION '.join(changes)})"
 
 
 @compiles(RowPlace, "postgresql")

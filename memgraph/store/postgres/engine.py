@@ -48,6 +48,7 @@ class PostgresEngine:
 
     dialect = DIALECT
     placeholder = "%s"
+    keeps_temporary_tables = False
     texts = PostgresTextIndex()
     phrases = PostgresPhraseIndex()
     translated_errors = staticmethod(postgres.translated_errors)

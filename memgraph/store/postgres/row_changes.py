@@ -1,7 +1,8 @@
-"""What a transaction changed, row by row: triggers note it in a table of the session.
+"""What a transaction changed, row by row: triggers note it in a temporary table.
 
-Whoever writes in another way has no such table, so that the triggers note nothing, and ``verify``
-finds the difference. The rows come to Python as JSON: their digests are those of SQLite's rows.
+Each transaction makes it unless its session has it already, and it is empty when the transaction
+ends. Whoever writes in another way has no such table, or takes nothing out of it: ``verify`` finds
+the difference. The rows come to Python as JSON: their digests are those of SQLite's rows.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from memgraph.store.table_digests import DigestedColumns
 
 TABLE: Final = "pg_temp.row_changes"
 MAKE: Final = (
-    "CREATE TEMP TABLE IF NOT EXISTS row_changes (name text, sign int, held json)"
-    " ON COMMIT DELETE ROWS"
+    " SET LOCAL client_min_messages = warning;"
+    " CREATE TEMP TABLE IF NOT EXISTS row_changes (name text, sign int, held json)"
+    " ON COMMIT DELETE ROWS;"
 )
 _TAKE: Final = f"DELETE FROM {TABLE} RETURNING name, sign, held::text"
 _EVENTS: Final = {
@@ -46,7 +48,7 @@ def columns_of(table: str) -> tuple[str, ...]:
 @cache
 def watched() -> tuple[DigestedColumns, ...]:
     """Return what is counted, by the columns of the models."""
-    return tuple(table_digests.watched(columns_of))
+    return tuple(table_digests.digested_columns(columns_of))
 
 
 def triggers() -> dict[str, str]:

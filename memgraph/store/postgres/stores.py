@@ -6,24 +6,35 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from memgraph.errors import DatabaseEmpty, DatabaseForeign, EngineLacking, OrchestratorExists
-from memgraph.store import metadata, postgres
+from memgraph.errors import DatabaseEmpty, DatabaseForeign, OrchestratorExists
+from memgraph.paths import DATABASE_NAME
+from memgraph.store import journal, metadata, postgres
 from memgraph.store.engine import SchemaUpgrade, Store
-from memgraph.store.postgres import phrases, schema
+from memgraph.store.postgres import copies, phrases, schema
 from memgraph.store.postgres.database import (
+    DRAFT,
     PostgresDatabase,
+    draft_key,
+    drop_left_drafts,
+    found,
+    give_back,
     identity_of,
     reading,
+    stamp_of,
+    take_server,
     using,
     writing,
 )
 from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.sqlite.copies import move_aside
+from memgraph.store.sqlite.stores import SqliteStore, copied
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -32,6 +43,7 @@ if TYPE_CHECKING:
     from memgraph.paths import Stamp
 
 PROVISIONING_WAIT_MS = 5_000
+_RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
 class PostgresStore:
@@ -40,12 +52,21 @@ class PostgresStore:
     Args:
         url: of the server's database, without a password.
         schema: of a draft; None: its own.
+        taken: where a draft puts the backup that it is filled from.
     """
 
     engine = ENGINE
 
-    def __init__(self, url: sa.URL, orchestrator_id: str, schema: str | None = None) -> None:
+    def __init__(
+        self,
+        url: sa.URL,
+        orchestrator_id: str,
+        schema: str | None = None,
+        *,
+        taken: SqliteStore | None = None,
+    ) -> None:
         self.url = url
+        self._backup = taken
         self.orchestrator_id = orchestrator_id
         self.schema = postgres.schema_of(orchestrator_id) if schema is None else schema
 
@@ -53,7 +74,7 @@ class PostgresStore:
         return ()
 
     def stamp(self) -> Stamp | None:
-        return None
+        return stamp_of(self.url, self.orchestrator_id)
 
     def exists(self) -> bool:
         with self._begun(reading(self.schema)) as connection:
@@ -69,8 +90,7 @@ class PostgresStore:
             if _has_schema(connection):
                 raise self._taken()
             raw: Any = connection.connection.driver_connection
-            raw.execute(f"CREATE SCHEMA {postgres.quoted(self.schema)}")
-            raw.execute(";\n".join(schema.statements(metadata.SCHEMA_HEAD)))
+            self._make_tables(raw)
             transaction = Transaction(connection, ENGINE)
             metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
             metadata.put(transaction, "created_at", str(now_ms))
@@ -93,26 +113,40 @@ class PostgresStore:
 
         with self.inspect() as snapshot:
             self._check(snapshot)
+        # Settings of the session itself: a pool between transactions refuses them, where a SET
+        # would stay with the next one that uses it.
         path = postgres.quoted(self.schema)
+        options = f"-c default_transaction_read_only=on -c search_path={path}"
+        own = f"{self.url.query.get('options', '')} {options}"
+        url = self.url.update_query_dict({"options": own})
 
         def connect() -> Any:
-            connection = postgres.connect(self.url)
-            connection.execute(f"SET default_transaction_read_only = on; SET search_path TO {path}")
-            return connection
+            return postgres.connect(url)
 
         engine = sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
         return Session(engine)
 
     def upgrade(
-        self,
-        *,
-        first: Callable[[], None] = lambda: None,  # noqa: ARG002
-        key: bytes | None = None,  # noqa: ARG002
+        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
     ) -> SchemaUpgrade:
-        with self.inspect() as snapshot:
-            revision = metadata.revision(snapshot) or ""
-            metadata.require_head(revision)
-        return SchemaUpgrade(revision, revision, None)
+        # Alembic takes half a second to load.
+        from memgraph.store import migrations
+
+        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)
+        with self._begun(begin) as connection:
+            identity_of(connection, self.schema)
+            transaction = Transaction(connection, ENGINE)
+            before = metadata.revision(transaction) or ""
+            if before >= metadata.SCHEMA_HEAD:
+                metadata.require_head(before)
+                return SchemaUpgrade(before, before, None)
+            first()
+            written, _ = journal.head(transaction)
+            migrations.upgrade(connection, ENGINE, "head", key=key)
+            phrases.follow(transaction)
+            sealed_at, _ = journal.head(transaction)
+            after = metadata.revision(transaction) or ""
+        return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -134,47 +168,87 @@ class PostgresStore:
 
     def back_up(
         self,
-        file: Path,  # noqa: ARG002
+        file: Path,
         *,
-        force: bool = False,  # noqa: ARG002
-        stamp: Callable[[Transaction], None] | None = None,  # noqa: ARG002
-        check: Callable[[Snapshot], None] | None = None,  # noqa: ARG002
-        progress: Callable[[int, int], None] | None = None,  # noqa: ARG002
+        force: bool = False,
+        stamp: Callable[[Transaction], None] | None = None,
+        check: Callable[[Snapshot], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        raise self._lacking(f"backups from here; run: pg_dump --schema '\"{self.schema}\"'")
+        """Copy one state of the schema into a file of SQLite; see ``engine.Store.back_up``."""
+
+        def copy(draft: Path) -> None:
+            with self._begun(reading(self.schema)) as connection:
+                identity_of(connection, self.schema)
+                copies.write_file(connection.connection.driver_connection, draft, progress)
+
+        return copied(copy, file, force=force, stamp=stamp, check=check)
 
     @contextmanager
-    def draft(self, folder: Path) -> Iterator[Store]:  # noqa: ARG002
+    def draft(self, folder: Path) -> Iterator[Store]:
+        with using(self.url) as server:
+            drop_left_drafts(server)
         # No orchestrator's schema begins so.
-        name = f"memgraph~draft_{uuid.uuid4().hex}"
-        try:
-            yield PostgresStore(self.url, self.orchestrator_id, name)
-        finally:
-            with self._begun(writing(name, wait_ms=PROVISIONING_WAIT_MS)) as connection:
-                raw: Any = connection.connection.driver_connection
-                raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+        name = f"{DRAFT}{uuid.uuid4().hex}"
+        # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
+        held = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as made, self._begun(held):
+            taken = SqliteStore(Path(made) / DATABASE_NAME, self.orchestrator_id)
+            try:
+                yield PostgresStore(self.url, self.orchestrator_id, name, taken=taken)
+            finally:
+                self._drop(name)
 
-    def take(self, file: Path) -> str:  # noqa: ARG002
-        raise self._lacking("restoring")
+    def take(self, file: Path) -> str:
+        return self._as_file().take(file)
 
-    def admit(self, *, of_any: bool, key: bytes | None) -> str:  # noqa: ARG002
-        raise self._lacking("restoring")
-
-    def publish(
-        self,
-        draft: Store,
-        *,
-        aside: Path | None = None,
-        files: Sequence[str] = (),  # noqa: ARG002
-    ) -> bool:
-        if aside is not None:
-            raise self._lacking("restoring")
-        assert isinstance(draft, PostgresStore)
-        names = postgres.quoted(draft.schema), postgres.quoted(self.schema)
+    def admit(self, *, of_any: bool, key: bytes | None) -> str:
+        taken = self._as_file()
+        name = taken.admit(of_any=of_any, key=key)
         with self._begun("BEGIN") as connection:
             raw: Any = connection.connection.driver_connection
-            raw.execute("ALTER SCHEMA {} RENAME TO {}".format(*names))
-        return False
+            self._make_tables(raw)
+            copies.read_file(taken.path, Transaction(connection, ENGINE))
+        return name
+
+    def publish(
+        self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
+    ) -> str | None:
+        assert isinstance(draft, PostgresStore)
+        replaced = None
+        with self._begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            if aside is not None:
+                move_aside(aside.parent.parent / DATABASE_NAME, aside, files)
+                replaced = self._rename_aside(raw)
+            raw.execute(_RENAME.format(postgres.quoted(draft.schema), postgres.quoted(self.schema)))
+        return replaced
+
+    def put_aside(self, folder: Path) -> str | None:  # noqa: ARG002
+        with self._begun("BEGIN") as connection:
+            return self._rename_aside(connection.connection.driver_connection)
+
+    def _as_file(self) -> SqliteStore:
+        assert self._backup is not None, "only a draft takes a backup"
+        return self._backup
+
+    def _rename_aside(self, raw: Any) -> str | None:
+        """Rename the schema, if it is there; return its new name."""
+        if not raw.execute(found(self.schema)).fetchall():
+            return None
+        name = f"{postgres.replaced_prefix(self.orchestrator_id)}{uuid.uuid4().hex[:8]}"
+        raw.execute(_RENAME.format(postgres.quoted(self.schema), postgres.quoted(name)))
+        return name
+
+    def _make_tables(self, raw: Any) -> None:
+        raw.execute(f"CREATE SCHEMA {postgres.quoted(self.schema)}")
+        raw.execute(f"SET LOCAL search_path TO {postgres.quoted(self.schema)}")
+        raw.execute(";\n".join(schema.statements(metadata.SCHEMA_HEAD)))
+
+    def _drop(self, name: str) -> None:
+        with self._begun("BEGIN") as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[sa.Connection]:
@@ -199,10 +273,55 @@ class PostgresStore:
     def _taken(self) -> OrchestratorExists:
         return OrchestratorExists(f"there is a schema already: {self.schema}", schema=self.schema)
 
-    def _lacking(self, what: str) -> EngineLacking:
-        return EngineLacking(f"PostgreSQL has no {what} yet")
-
 
 def _has_schema(connection: sa.Connection) -> bool:
     raw: Any = connection.connection.driver_connection
     return raw.found is not None
+
+
+# A row for each schema: what other processes see of a write. Counters of tables cost a writer no
+# lock and no row, where NOTIFY would let one transaction of the whole server commit at a time.
+_STAMPS: Final = """
+    SELECT n.nspname, CAST(n.oid AS bigint), CAST(sum(
+        pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid)) AS bigint)
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname IN ('audit_log', 'events', 'job_runs') AND c.relkind = 'r'
+        AND starts_with(n.nspname, 'memgraph_') AND has_schema_privilege(n.oid, 'USAGE')
+    GROUP BY n.nspname, n.oid ORDER BY n.nspname
+"""
+
+
+class PostgresStores:
+    """The orchestrators' schemas in one database; see ``engine.Server``."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self._server = take_server(url)
+        self._long_names: dict[str, str] = {}
+        self.stamps: dict[str, Stamp] = {}
+
+    def look(self) -> set[str]:
+        with postgres.translated_errors(), self._server.begun("BEGIN READ ONLY") as connection:
+            raw: Any = connection.connection.driver_connection
+            rows = raw.execute(_STAMPS).fetchall()
+            stamps: dict[str, Stamp] = {
+                self._name_of(raw, schema): ((number, count),) for schema, number, count in rows
+            }
+        old, self.stamps = self.stamps, stamps
+        self._server.stamps = stamps
+        return {name for name in {*old, *stamps} if old.get(name) != stamps.get(name)}
+
+    def close(self) -> None:
+        self._server.stamps = None
+        give_back(self._server)
+
+    def _name_of(self, connection: Any, schema: str) -> str:
+        if "~" not in schema:
+            return schema.removeprefix(postgres.PREFIX)
+        if schema not in self._long_names:
+            # Shortened, so that only it knows whose it is.
+            [(name,)] = connection.execute(
+                f"SELECT value FROM {postgres.quoted(schema)}.memory_metadata WHERE key = %s",
+                (metadata.ORCHESTRATOR_KEY,),
+            )
+            self._long_names[schema] = name
+        return self._long_names[schema]

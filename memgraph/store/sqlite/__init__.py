@@ -67,13 +67,13 @@ _BY_TEXT: dict[str, int] = {
 
 
 def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_info) -> None:
-    """Raises SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
+    """Raise SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
     if version < MINIMUM_VERSION:
-        told = ".".join(map(str, version))
+        number = ".".join(map(str, version))
         raise SqliteUnsuitable(
-            f"SQLite {told} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
+            f"SQLite {number} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
             " or newer (and no pysqlite3-binary beside it)",
-            version=told,
+            version=number,
         )
 
 
@@ -95,13 +95,11 @@ class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver 
 
 @cache
 def _vector_extension() -> str:
-    """Return where sqlite-vec's library lies. Importing the package would load numpy to tell as
-    much.
-    """
-    found = find_spec("sqlite_vec")
-    if found is None or found.origin is None:
+    """Return the path of sqlite-vec's library, without an import that would load numpy."""
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
         raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")
-    return str(Path(found.origin).with_name("vec0"))
+    return str(Path(spec.origin).with_name("vec0"))
 
 
 def connect(
@@ -112,7 +110,7 @@ def connect(
     create: bool = False,
     read_only: bool = False,
 ) -> Any:
-    """A driver connection without implicit transactions, sqlite-vec loaded.
+    """Open a driver connection without implicit transactions, with sqlite-vec loaded.
 
     Without ``create`` a missing file is an error: SQLite would otherwise make an empty database.
     A rollback journal beside a database in WAL mode is renamed to ``…-journal.foreign``, unless
@@ -165,8 +163,8 @@ def engine_of(connection: Any, begin: str) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, "begin")
-    def _begin(one: sa.Connection) -> None:
-        one.exec_driver_sql(begin)
+    def _begin(sa_connection: sa.Connection) -> None:
+        sa_connection.exec_driver_sql(begin)
 
     return engine
 
@@ -182,7 +180,7 @@ def _set_foreign_journal_aside(path: Path) -> None:
             return
     except OSError:
         return
-    with open_files.otherwise(path) as may_be_read:
+    with open_files.without_sqlite(path) as may_be_read:
         # Where this process has it open, SQLite plays nothing back.
         if may_be_read and _is_in_wal_mode(path):
             foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
@@ -198,7 +196,7 @@ def _is_in_wal_mode(path: Path) -> bool:
 
 
 def translate(error: Exception) -> Exception:
-    """Our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    """Return memgraph's error for a driver's, without its text, which may contain data."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseBusy("too many readers at once; try again")
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -216,25 +214,25 @@ def translate(error: Exception) -> Exception:
     if isinstance(cause, UnicodeDecodeError):
         return DatabaseCorrupt("the database holds bytes that are no text; restore a backup")
     if code is None:
-        # Of what fails in a backup the driver tells the text alone, which is SQLite's own.
+        # For a failed backup the driver has no code, only SQLite's own text.
         code = _BY_TEXT.get(str(cause))
-    if code is not None and (known := _BY_PRIMARY_CODE.get(code & 0xFF)):
-        kind, message = known
+    if code is not None and (rule := _BY_PRIMARY_CODE.get(code & 0xFF)):
+        kind, message = rule
         return kind(f"{message} ({name})", sqlite=name)
     # Our statements fit our schema: most likely that is damaged.
     return StorageError(f"the database failed ({name}); verify it, restore a backup", sqlite=name)
 
 
 def violated(error: Exception) -> Constraint | None:
-    """Return which kind of constraint a row violates; None: SQLite does not say so."""
+    """Return the kind of constraint that a row violates; None: SQLite does not say."""
     # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
-    kind, found, _ = str(error).partition(" constraint failed")
-    return _CONSTRAINTS.get(kind) if found else None
+    kind, separator, _ = str(error).partition(" constraint failed")
+    return _CONSTRAINTS.get(kind) if separator else None
 
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Everything the driver raises inside leaves as an error of memgraph.errors."""
+    """Raise the driver's errors inside as errors of ``memgraph.errors``."""
     try:
         yield
     # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors;

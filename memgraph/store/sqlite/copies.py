@@ -57,7 +57,7 @@ def copy_file(source: Path, target: Path) -> None:
         DatabaseMissing: there is no file.
         DatabaseForeign: it is not a regular file, or a database that this process has open.
     """
-    with open_files.otherwise(source) as may_be_read:
+    with open_files.without_sqlite(source) as may_be_read:
         if not may_be_read:
             raise DatabaseForeign(
                 f"{source} is a database in use, not a backup; run: memgraph backup",
@@ -72,33 +72,33 @@ def copy_file(source: Path, target: Path) -> None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise DatabaseForeign(f"{source} is not a regular file", path=str(source))
-    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "rb") as file, os.fdopen(made, "wb") as copy:
+    target_handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "rb") as file, os.fdopen(target_handle, "wb") as copy:
         shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str]:
-    """Move a database with its WAL into a new folder beside it; gives the names that were moved.
+    """Move a database with its WAL into a new folder beside it; return the moved names.
 
     The database goes first: whoever stops in between leaves a database that is missing, never one
     without its WAL or with another's.
     """
     moved = []
     names = [path.name, *(path.name + suffix for suffix in SIDE_FILES), *others]
-    found = [name for name in names if os.path.lexists(path.with_name(name))]
-    if found:
+    existing = [name for name in names if os.path.lexists(path.with_name(name))]
+    if existing:
         folder.mkdir(parents=True, mode=0o700)
-    for name in found:
+    for name in existing:
         path.with_name(name).rename(folder / name)
         moved.append(name)
-    if found:
+    if existing:
         fsync(folder)
         fsync(path.parent)
     return moved
 
 
 def remove_side_files(path: Path) -> None:
-    """Remove what SQLite leaves beside a file when it fails."""
+    """Remove the side files that SQLite leaves when it fails."""
     for suffix in SIDE_FILES:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -33,7 +33,7 @@ from memgraph.paths import naming_full_disk
 from memgraph.store import journal, sqlite, table_digests
 from memgraph.store.files import FileLock
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import overwrite, row_changes
+from memgraph.store.sqlite import row_changes
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
@@ -65,23 +65,23 @@ class _Beginning(SQLiteDialect_pysqlite):
 
 @cache
 def _dialect(begin: str) -> _Beginning:
-    found = _Beginning(begin)
+    dialect = _Beginning(begin)
     # What a dialect asks a server about itself is the same for every database.
     engine = sa.create_engine("sqlite+pysqlite://", module=driver)
     with engine.connect() as connection:
-        found.initialize(connection)
+        dialect.initialize(connection)
     engine.dispose()
-    return found
+    return dialect
 
 
 @cache
 def _compiled() -> LRUCache[Any, Any]:
-    """Statements of all databases, compiled: their tables are the same."""
+    """Return the cache of compiled statements of all databases, whose tables are equal."""
     return LRUCache(COMPILED_STATEMENTS)
 
 
 def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
-    # ``create_engine`` would take a millisecond for what is the same every time.
+    # ``create_engine`` would take a millisecond each time.
     dialect = _dialect(begin)
     return sa.Engine(
         QueuePool(connect, dialect=dialect, pool_size=pool_size, max_overflow=overflow, timeout=60),
@@ -95,20 +95,20 @@ def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: in
 def file_identity(path: Path) -> tuple[int, int]:
     """Return which file a path leads to. Raises DatabaseMissing: none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         raise DatabaseMissing(f"no database at {path}; restore a backup") from None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _is_damaged(raw: Any) -> bool:
-    # What the connection holds in memory says nothing of the file.
+    # Cached pages would hide damage of the file.
     raw.execute("PRAGMA shrink_memory")
     try:
-        found = raw.execute("PRAGMA quick_check(1)").fetchall()
+        messages = raw.execute("PRAGMA quick_check(1)").fetchall()
     except driver.DatabaseError:
         return True
-    return bool(found != [("ok",)])
+    return bool(messages != [("ok",)])
 
 
 class SqliteDatabase:
@@ -146,9 +146,9 @@ class SqliteDatabase:
         shared: dict[str, Any] = {}
 
         def connect_reader() -> Any:
-            found = connect()
-            found.shared = shared
-            return found
+            reader = connect()
+            reader.shared = shared
+            return reader
 
         self._connect = connect
         self._reader = _engine(connect_reader, "BEGIN", READERS, MORE_READERS)
@@ -186,11 +186,7 @@ class SqliteDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
-        """Open a read-only snapshot. Keep it short, and never hold it across a model call.
-
-        Raises:
-            StorageError: or the subclass that says what is wrong.
-        """
+        """Open a read-only snapshot; see ``engine.Database``."""
         self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection, connection.begin():
             yield Snapshot(connection, ENGINE)
@@ -202,13 +198,7 @@ class SqliteDatabase:
         *,
         durable: bool = True,
     ) -> Iterator[Transaction]:
-        """One transaction: all of it is durable when the block ends, or none of it happened.
-
-        Args:
-            after_commit: runs once it is committed, before the next writer gets its turn.
-            durable: False for what can be made again: the next writer does not wait for the disk;
-                a power failure may undo the transaction as a whole, a crash of a process may not.
-        """
+        """Begin a transaction; see ``engine.Database``."""
         self._require_open()
         with (
             self._noting_full(),
@@ -222,9 +212,9 @@ class SqliteDatabase:
             with self._waiting_for_disk(connection, durable), connection.begin():
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
-                state = table_digests.keep(transaction)
+                state = table_digests.update(transaction)
                 if state is not None:
-                    # Whoever journals a change has told the state already.
+                    # Journalled changes have sealed the state already.
                     journal.append_seal(transaction, state, key=self.journal_key)
             self.commits += 1
             if after_commit is not None:
@@ -255,7 +245,7 @@ class SqliteDatabase:
 
     @contextmanager
     def exclusive(self) -> Iterator[Any]:
-        """A driver connection outside any transaction, no other writer running (for VACUUM)."""
+        """Return a driver connection outside any transaction, without another writer."""
         self._require_open()
         with (
             self._lock,
@@ -268,11 +258,8 @@ class SqliteDatabase:
             try:
                 yield raw
             finally:
-                # Whoever changed ``temp_store`` dropped what watches it.
+                # A change of ``temp_store`` drops the triggers.
                 row_changes.watch(raw)
-
-    def require_overwriting(self) -> None:
-        """Do nothing: SQLite can; see ``cut`` and ``rewrite``."""
 
     def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.
@@ -280,7 +267,7 @@ class SqliteDatabase:
         Raises:
             StorageError: the disk fails.
         """
-        # The WAL's own size tells nothing: it stays when what was in it is folded.
+        # The WAL's size is no measure: it stays when its content is folded.
         if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
             return
         self._folded_at = self.commits
@@ -292,17 +279,43 @@ class SqliteDatabase:
     def cut(self, *, wait_ms: int) -> bool:
         """Fold the WAL into the file and cut it to nothing; see ``engine.Database``."""
         with self.exclusive() as raw:
-            return overwrite.fold(raw, wait_ms=wait_ms)
+            [(usual_ms,)] = raw.execute("PRAGMA busy_timeout").fetchall()
+            raw.execute(f"PRAGMA busy_timeout = {wait_ms}")
+            try:
+                busy, _, _ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                raw.execute(f"PRAGMA busy_timeout = {usual_ms}")
+            return not busy
 
     def rewrite(self) -> None:
         """Write the file anew; see ``engine.Database``."""
         with self.exclusive() as raw:
-            overwrite.vacuum(raw)
+            # Rows keep their numbers: every table whose numbers are given out has an index or such
+            # a key.
+            try:
+                raw.execute("PRAGMA temp_store = FILE")
+                raw.execute("VACUUM")
+            finally:
+                raw.execute("PRAGMA temp_store = MEMORY")
+
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield nothing: it consists of files."""
+        return iter(())
+
+    def copies(self, memory_ids: Collection[str]) -> list[str]:  # noqa: ARG002
+        """Return nothing: an earlier state is a file."""
+        return []
+
+    def remove_copy(self, name: str) -> None:
+        """Do nothing: there is none."""
+
+    def traces(self) -> None:
+        """Return None: the log of what was written is a file, and is cut."""
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the file and of its WAL, by their names."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
-        return {each.name: each.stat().st_size for each in files if each.exists()}
+        return {file.name: file.stat().st_size for file in files if file.exists()}
 
     def close(self) -> None:
         """Close every connection. The last one to close folds the WAL into the file."""
@@ -335,8 +348,8 @@ class SqliteDatabase:
         self._size = size
 
     def require_same_store(self) -> None:
-        """Raises DatabaseMissing, DatabaseReplaced: what was opened is not there any more."""
-        # A file renamed or unlinked under open connections takes commits that nobody will see.
+        """Raise DatabaseMissing, DatabaseReplaced: the opened file is not there any more."""
+        # Commits to a file that was renamed or unlinked would be lost.
         if file_identity(self.path) != self._identity:
             raise DatabaseReplaced(
                 f"{self.path} is not the file that was opened; close the orchestrator and reopen it"

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
 
 from memgraph.store.statements import (
+    ChangedSince,
     Construct,
     FirstValue,
     GreatestOf,
@@ -59,7 +60,7 @@ DIALECT: Final = _Dialect(paramstyle="named", dbapi=driver)
 
 
 def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
-    return [compiler.process(each, **options) for each in construct.clauses]
+    return [compiler.process(clause, **options) for clause in construct.clauses]
 
 
 @compiles(OrderedJoin, "sqlite")
@@ -139,8 +140,13 @@ def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
 
 @compiles(PhraseMatches, "sqlite")
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
-    [match] = (compiler.process(each, **options) for each in construct.clauses)
+    [match] = (compiler.process(clause, **options) for clause in construct.clauses)
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
+
+
+@compiles(ChangedSince, "sqlite")
+def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    return "temp.bulletin_changed"
 
 
 @compiles(RowPlace, "sqlite")

@@ -15,7 +15,7 @@ from memgraph.store.engine import ConstraintViolated, DeadlinePassed, Engine, Ro
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import inspection, overwrite, row_changes
+from memgraph.store.sqlite import full_text, inspection, row_changes
 from memgraph.store.sqlite.dialect import DIALECT
 from memgraph.store.sqlite.full_text import SqlitePhraseIndex
 
@@ -31,24 +31,35 @@ class SqliteEngine:
 
     dialect = DIALECT
     placeholder = "?"
+    keeps_temporary_tables = True
     texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
-    thorough = staticmethod(overwrite.thorough)
     damage = staticmethod(inspection.damage)
     dangling = staticmethod(inspection.dangling)
     schema = staticmethod(inspection.schema)
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         # With it comes numpy, which most commands do without.
         from memgraph.store.sqlite.vector_index import SqliteVectorIndex
 
-        return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", held))
+        return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
 
     def vector_cache(self, capacity: int) -> VectorCache:
         from memgraph.store.vector_cache import LocalVectorCache
 
         return LocalVectorCache(capacity)
+
+    @contextmanager
+    def thorough(self, transaction: Transaction) -> Iterator[None]:
+        # By itself SQLite marks deleted data as free, and leaves the bytes where they are.
+        transaction.driver.execute("PRAGMA secure_delete = ON")
+        full_text.remove_words(transaction, at_once=True)
+        try:
+            yield
+        finally:
+            transaction.driver.execute("PRAGMA secure_delete = FAST")
+        full_text.remove_words(transaction, at_once=False)
 
     @contextmanager
     def deadline(self, snapshot: Snapshot, ms: int) -> Iterator[None]:

@@ -22,13 +22,13 @@ _FREQUENCIES: Final = (
 
 
 def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-    """Return in how many memories each stem stands; one that stands in none is left out.
+    """Return the number of memories with each stem, without stems that occur nowhere.
 
     The cost of a stem grows with its frequency.
     """
     snapshot.driver.execute(_WORDS)
-    found = snapshot.driver.execute(_FREQUENCIES, (json.dumps(sorted(stems)),))
-    return {str(stem): int(count) for stem, count in found}
+    rows = snapshot.driver.execute(_FREQUENCIES, (json.dumps(sorted(stems)),))
+    return {str(stem): int(count) for stem, count in rows}
 
 
 def rebuild(transaction: Transaction) -> None:
@@ -62,7 +62,7 @@ def check(transaction: Transaction) -> bool:
 
 
 def remove_words(transaction: Transaction, *, at_once: bool) -> None:
-    """Remove the words of what is deleted at once from the index, or only mark them as removed."""
+    """Set whether words of deleted rows are removed at once or only marked."""
     _command(transaction, "secure-delete", int(at_once))
 
 

@@ -24,7 +24,7 @@ def prepare(connection: Any) -> None:
 
 
 def damage(snapshot: Snapshot) -> list[EngineDamage]:
-    """Return what SQLite itself finds wrong with its pages; empty: nothing.
+    """Return SQLite's own findings about its pages; empty: none.
 
     It looks at the structure and not at the payload: one flipped byte of a text passes.
     """
@@ -44,11 +44,11 @@ def _damage(message: str) -> EngineDamage:
 
 def schema(snapshot: Snapshot) -> dict[str, str]:
     """Return the statement that made each table, index and trigger, by ``type name``."""
-    found = snapshot.driver.execute(
+    rows = snapshot.driver.execute(
         "SELECT type || ' ' || name, sql FROM sqlite_schema"
         " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     )
-    return {str(name): " ".join(str(statement).split()) for name, statement in found}
+    return {str(name): " ".join(str(statement).split()) for name, statement in rows}
 
 
 def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
@@ -61,7 +61,7 @@ def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
 
 
 def begin(connection: Any, application_id: int) -> None:
-    """Mark an empty file as a program's; what is written to it may be lost until it is copied."""
+    """Mark an empty file as a program's; writes may be lost until it is copied."""
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute(f"PRAGMA application_id = {application_id}")
@@ -74,14 +74,14 @@ def application_id(connection: Any) -> int:
 
 def revision(connection: Any) -> str | None:
     """Return the last migration that ran; None: none did."""
-    found: str | None = _value(connection, "SELECT version_num FROM alembic_version")
-    return found
+    number: str | None = _value(connection, "SELECT version_num FROM alembic_version")
+    return number
 
 
 def fact(connection: Any, key: str) -> str | None:
-    """Return what a database says of itself; see ``store.metadata``."""
-    found = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
-    return None if found is None else str(found)
+    """Return a fact about a database; see ``store.metadata``."""
+    text = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
+    return None if text is None else str(text)
 
 
 def last_entry(connection: Any, action: str | None = None) -> int:
@@ -91,7 +91,7 @@ def last_entry(connection: Any, action: str | None = None) -> int:
 
 
 def _value(connection: Any, statement: str, *values: Any) -> Any:
-    """Return the first value that a statement gives; None: no row.
+    """Return the first value of a statement; None: no row.
 
     Raises:
         DatabaseCorrupt: the table is not there.

@@ -55,7 +55,7 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
         require_free(path)
         draft = path.with_name(path.name + ".new")
         _remove_draft(draft)
-        draft.write_bytes(_template().content)
+        draft.write_bytes(template(metadata.SCHEMA_HEAD).content)
         with alone(draft) as transaction:
             metadata.put(transaction, metadata.ORCHESTRATOR_KEY, orchestrator_id)
             metadata.put(transaction, "created_at", str(now_ms))
@@ -68,16 +68,16 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
 
 
 def require_free(path: Path) -> None:
-    """Raise OrchestratorExists: something lies where a new database is to be put."""
+    """Raise OrchestratorExists: something is in the place of a new database."""
     # A WAL without its database would be replayed into the new one.
-    for found in (path, path.with_name(path.name + "-wal")):
-        if os.path.lexists(found):
-            raise OrchestratorExists(f"the database already exists: {found}", path=str(found))
+    for file in (path, path.with_name(path.name + "-wal")):
+        if os.path.lexists(file):
+            raise OrchestratorExists(f"the database already exists: {file}", path=str(file))
 
 
 def expected_schema() -> dict[str, str]:
     """Return the statement that makes each table, index and trigger, by ``type name``."""
-    return dict(_template().schema)
+    return dict(template(metadata.SCHEMA_HEAD).schema)
 
 
 class _Template(NamedTuple):
@@ -86,7 +86,7 @@ class _Template(NamedTuple):
 
 
 @cache
-def _template() -> _Template:
+def template(revision: str) -> _Template:
     """Return the file of a database with all tables and no rows: migrated once per process."""
     from memgraph.store import migrations as migrating
 
@@ -95,7 +95,7 @@ def _template() -> _Template:
         with _raw(path, create=True) as connection:
             inspection.begin(connection, APPLICATION_ID)
             with writing(connection) as wrapped:
-                migrating.upgrade(wrapped, ENGINE, "head")
+                migrating.upgrade(wrapped, ENGINE, revision)
         with inspected(path) as snapshot:
             schema = inspection.schema(snapshot)
         return _Template(path.read_bytes(), schema)
@@ -104,7 +104,7 @@ def _template() -> _Template:
 def open_database(
     path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
 ) -> SqliteDatabase:
-    """Open what ``create`` made, after checking that it is that.
+    """Open a database that ``create`` made, after checks.
 
     Raises:
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: no file, no bytes, not a whole database.
@@ -218,7 +218,7 @@ def migrate(connection: Any, *, key: bytes | None = None) -> None:
 
 
 def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
-    """Bring a copy to head that nobody else uses; return whose it is.
+    """Upgrade a copy that nobody else uses; return the name of its orchestrator.
 
     Args:
         orchestrator_id: whose it has to be; None: anybody's.
@@ -228,10 +228,10 @@ def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
     """
     inspect_file(path)
     with sqlite.translated_errors(), _raw(path, busy_timeout_ms=5_000) as connection:
-        found = orchestrator_of(connection) if orchestrator_id is None else orchestrator_id
-        check_identity(connection, path, found or "")
+        owner = orchestrator_of(connection) if orchestrator_id is None else orchestrator_id
+        check_identity(connection, path, owner or "")
         migrate(connection, key=key)
-    return str(found)
+    return str(owner)
 
 
 @contextmanager
@@ -243,16 +243,16 @@ def writing(connection: Any) -> Iterator[sa.Connection]:
 
 
 def _fill_postings(connection: Any) -> None:
-    """Index the texts of a database whose schema is at head, in many transactions.
+    """Index the texts of a database at head, in many transactions.
 
     What is left when it is killed is merged as whatever is stored.
     """
-    made = True
-    while made:
+    committed = True
+    while committed:
         with writing(connection) as wrapped:
             transaction = Transaction(wrapped, ENGINE)
             draft = postings.due(transaction)
-            made = draft is not None and postings.commit(transaction, draft)
+            committed = draft is not None and postings.commit(transaction, draft)
 
 
 @contextmanager
@@ -277,7 +277,7 @@ def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot
 
 @contextmanager
 def alone(path: Path) -> Iterator[Transaction]:
-    """Open one write transaction on a file that nobody else uses: a draft, a fresh copy."""
+    """Open a write transaction on a file that nobody else uses."""
     with sqlite.translated_errors():
         raw = sqlite.connect(path, busy_timeout_ms=5_000)
         try:
@@ -288,7 +288,7 @@ def alone(path: Path) -> Iterator[Transaction]:
 
 
 def inspect_file(path: Path) -> None:
-    """Tell from the outside whether there is a regular file that holds a whole database.
+    """Check from the outside that a regular file contains a whole database.
 
     Raises:
         DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: what is wrong with it.
@@ -309,9 +309,9 @@ def _inspect(path: Path) -> None:
     size = path.stat().st_size
     if size == 0:
         raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
-    with open_files.otherwise(path) as may_be_read:
+    with open_files.without_sqlite(path) as may_be_read:
         if not may_be_read:
-            # This process has it open: SQLite tells by itself what is wrong with it.
+            # This process has it open: SQLite reports damage itself.
             return
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
@@ -335,7 +335,7 @@ def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
 
 
 def orchestrator_of(connection: Any) -> str | None:
-    """Return whose database it is; None: it does not say."""
+    """Return the orchestrator of a database; None: unknown."""
     return inspection.fact(connection, metadata.ORCHESTRATOR_KEY)
 
 
@@ -346,7 +346,7 @@ def check_schema(connection: Any) -> None:
 
 @contextmanager
 def provisioning_lock(path: Path) -> Iterator[None]:
-    """Hold the lock between all who create, upgrade, restore or write this database."""
+    """Hold the lock that creating, upgrading, restoring and writing share."""
     with FileLock(path.with_name("memory.lock")).held():
         yield
 

@@ -26,17 +26,17 @@ def columns_of(connection: Any, table: str) -> tuple[str, ...]:
 
 
 def watch(connection: Any) -> None:
-    """Begin to note the changes of a driver connection, outside of a transaction; idempotent."""
+    """Begin to record the changes of a driver connection, outside a transaction; idempotent."""
     if _is_watching(connection):
         return
     execute = connection.execute
-    # REPLACE tells triggers of the rows that it removes only so.
+    # Only so does REPLACE fire triggers for the rows that it removes.
     execute("PRAGMA recursive_triggers = ON")
     connection.create_function(_FUNCTION, -1, table_digests.row_digest, deterministic=True)
     execute(f"CREATE TEMP TABLE {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
-    for each in table_digests.watched(lambda table: columns_of(connection, table)):
-        listed = ", ".join(each.columns)
-        went, came = _noted(each, -1, "OLD"), _noted(each, 1, "NEW")
+    for digested in table_digests.digested_columns(lambda table: columns_of(connection, table)):
+        listed = ", ".join(digested.columns)
+        went, came = _noted(digested, -1, "OLD"), _noted(digested, 1, "NEW")
         for event, body in (
             ("INSERT", came),
             ("DELETE", went),
@@ -44,30 +44,30 @@ def watch(connection: Any) -> None:
         ):
             kind = event.partition(" ")[0].lower()
             execute(
-                f"CREATE TEMP TRIGGER IF NOT EXISTS watch_{each.name}_{kind}"
-                f" AFTER {event} ON main.{each.table} BEGIN {body}; END"
+                f"CREATE TEMP TRIGGER IF NOT EXISTS watch_{digested.name}_{kind}"
+                f" AFTER {event} ON main.{digested.table} BEGIN {body}; END"
             )
 
 
-def _noted(each: DigestedColumns, sign: int, row: str) -> str:
-    values = ", ".join(f"{row}.{column}" for column in each.columns)
-    digest = f"{_FUNCTION}('{each.name}', {values})"
-    return f"INSERT INTO {_TABLE} VALUES ('{each.name}', {sign}, {digest})"
+def _noted(digested: DigestedColumns, sign: int, row: str) -> str:
+    values = ", ".join(f"{row}.{column}" for column in digested.columns)
+    digest = f"{_FUNCTION}('{digested.name}', {values})"
+    return f"INSERT INTO {_TABLE} VALUES ('{digested.name}', {sign}, {digest})"
 
 
 def take(connection: Any) -> list[RowChange]:
-    """Return what was noted in this transaction since it was asked last; empty: nothing watches."""
+    """Return the changes recorded in this transaction since the last call."""
     try:
-        found: list[RowChange] = connection.execute(_TAKE).fetchall()
+        changes: list[RowChange] = connection.execute(_TAKE).fetchall()
     except driver.OperationalError:
         if _is_watching(connection):
             raise
         return []
-    if found:
+    if changes:
         connection.execute(f"DELETE FROM temp.{_TABLE}")
-    return found
+    return changes
 
 
 def _is_watching(connection: Any) -> bool:
-    found = connection.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = ?", (_TABLE,))
-    return found.fetchone() is not None
+    rows = connection.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = ?", (_TABLE,))
+    return rows.fetchone() is not None

@@ -39,8 +39,10 @@ class SqliteStore:
         self.orchestrator_id = orchestrator_id
 
     def files(self) -> tuple[Path, ...]:
-        beside = (self.path.with_name(f"{self.path.name}{suffix}") for suffix in ("-wal", "-shm"))
-        return self.path, *beside
+        side_files = (
+            self.path.with_name(f"{self.path.name}{suffix}") for suffix in ("-wal", "-shm")
+        )
+        return self.path, *side_files
 
     def stamp(self) -> Stamp | None:
         return stamp_of(self.path, self.path.with_name(f"{self.path.name}-wal"))
@@ -90,26 +92,19 @@ class SqliteStore:
         check: Callable[[Snapshot], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        with draft_beside(file) as draft:
-            try:
-                copies.copy_online(self.path, draft, progress)
-                if stamp is not None:
-                    with provision.alone(draft) as transaction:
-                        stamp(transaction)
-                if check is not None:
-                    with provision.inspected(draft) as snapshot:
-                        check(snapshot)
-                size = draft.stat().st_size
-                publish(draft, file, force=force)
-            finally:
-                copies.remove_side_files(draft)
-        return size
+        return copied(
+            lambda draft: copies.copy_online(self.path, draft, progress),
+            file,
+            force=force,
+            stamp=stamp,
+            check=check,
+        )
 
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:
         # A name that begins with a dot is no orchestrator's.
-        with TemporaryDirectory(prefix=".draft-", dir=folder) as made:
-            yield SqliteStore(Path(made) / self.path.name, self.orchestrator_id)
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as directory:
+            yield SqliteStore(Path(directory) / self.path.name, self.orchestrator_id)
 
     def take(self, file: Path) -> str:
         if file.with_name(file.name + "-wal").exists():
@@ -127,9 +122,37 @@ class SqliteStore:
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
-    ) -> bool:
+    ) -> str | None:
         assert isinstance(draft, SqliteStore)
         copies.use_wal(draft.path)
         moved = [] if aside is None else copies.move_aside(self.path, aside, files)
         publish(draft.path, self.path, force=False)
-        return bool(moved)
+        return str(aside) if moved else None
+
+    def put_aside(self, folder: Path) -> str | None:
+        return str(folder) if copies.move_aside(self.path, folder) else None
+
+
+def copied(
+    copy: Callable[[Path], None],
+    file: Path,
+    *,
+    force: bool,
+    stamp: Callable[[Transaction], None] | None,
+    check: Callable[[Snapshot], None] | None,
+) -> int:
+    """Make a backup of what ``copy`` writes into an empty file; see ``engine.Store.back_up``."""
+    with draft_beside(file) as draft:
+        try:
+            copy(draft)
+            if stamp is not None:
+                with provision.alone(draft) as transaction:
+                    stamp(transaction)
+            if check is not None:
+                with provision.inspected(draft) as snapshot:
+                    check(snapshot)
+            size = draft.stat().st_size
+            publish(draft, file, force=force)
+        finally:
+            copies.remove_side_files(draft)
+    return size

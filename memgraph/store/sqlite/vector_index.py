@@ -78,5 +78,5 @@ class SqliteVectorIndex(RowVectorIndex):
         pks = [pk for (pk,) in self._execute(statement, values)]
         scores = np.vecdot(self.vectors(pks), query)
         keys = np.array(pks, dtype=np.int64)
-        found: list[int] = keys[np.lexsort((keys, -scores))[:limit]].tolist()
-        return found
+        nearest: list[int] = keys[np.lexsort((keys, -scores))[:limit]].tolist()
+        return nearest

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
-from memgraph.model.conversation import ConversationEntry, ToldAs
+from memgraph.model.conversation import ConversationEntry, DeclaredRole
 
-_SPEAKERS: Final[Mapping[str, ToldAs]] = {"user": "person", "assistant": "agent"}
+_SPEAKERS: Final[Mapping[str, DeclaredRole]] = {"user": "person", "assistant": "agent"}
 _TEXT_OF: Final = {
     "input_text": "text",
     "output_text": "text",

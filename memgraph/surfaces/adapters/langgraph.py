@@ -114,7 +114,7 @@ class MemgraphStore(BaseStore):
             found_items = self._items.search(
                 op.namespace_prefix,
                 query=op.query or "",
-                wanted=op.filter,
+                filters=op.filter,
                 limit=op.limit,
                 offset=op.offset,
                 refresh=op.refresh_ttl,

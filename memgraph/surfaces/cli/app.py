@@ -13,7 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from memgraph import __version__
-from memgraph.errors import InvalidInput, MemgraphError, NotFound, without_kind
+from memgraph.errors import InvalidInput, MemgraphError, NotFound, OrchestratorMissing, without_kind
+from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.surfaces.cli.builder import common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
 from memgraph.surfaces.cli.table import COMMANDS, GROUPS
@@ -63,6 +64,7 @@ EXAMPLES: Final = {
     "ingest": "memgraph ingest ORC notes/ --dry-run",
     "key create": "memgraph key create desk --orchestrator ORC --permission read",
     "restore": "memgraph restore ORC FILE",
+    "migrate-store": "memgraph migrate-store ORC --to URL|file",
     "mcp": "memgraph mcp --orchestrator ORC",
 }
 """What a command line looks like, by the command; for others --help says it."""
@@ -131,12 +133,13 @@ MISSING_CODE = "cli.command_missing"
 ENTRY_POINTS = "memgraph.commands"
 _INTERRUPTED = 130
 _USAGE = 2
+_MOST_NAMES = 10
 
 HELP = """Typed long-term memory for agent orchestrators.
 
-Exit codes: 0 done, 1 the domain says no, 2 wrong usage. See docs/cli.md. Every operation of
-docs/http.md is a command under its own name, too: memgraph retract-source --help.
-`memgraph --version` prints the version."""
+Begin with: memgraph init ORC. Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
+usage. Every operation of docs/http.md is a command under its own name, too: memgraph
+retract-source --help. `memgraph --version` prints the version."""
 
 
 class CommandMissing(MemgraphError):
@@ -298,11 +301,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _refused(invocation: Invocation, error: MemgraphError) -> int:
     told = error.as_dict()
     step = next_step(error, invocation.command, invocation.named)
+    if error.code == OrchestratorMissing.code and invocation.server_url is None:
+        step = _existing(invocation.root)
     if step is not None and not invocation.as_json:
         told["message"] = f"{error.message}. {step}"
     elif type(error) is InvalidInput and invocation.command and not invocation.as_json:
         told["message"] = in_options(error, invocation.command)
     return invocation.refuse(told, code=_exit_code(error))
+
+
+def _existing(folder: str | None) -> str:
+    """Return which orchestrators there are: the name may be mistyped, or the root another one."""
+    root = runtime_root(folder)
+    names = orchestrator_names(root)
+    listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+    return f"{root} has {listed or 'no orchestrator'}"
 
 
 def _exit_code(error: MemgraphError) -> int:

@@ -55,7 +55,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     if not target.parent.is_dir():
         # Otherwise the error would name the draft, which the user does not know.
-        raise FileNotFoundError(errno.ENOENT, "no folder", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
     try:

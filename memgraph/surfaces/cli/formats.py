@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memgraph.model.values import Edge, Memory, Source, Value
 
 SUMMARY_CHARS = 80
+_PROCESSED = "/memory/ingest/processed/"
 
 
 def as_json(value: Value) -> dict[str, Any]:
@@ -83,11 +84,17 @@ def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
 MEMORY_COLUMNS = ("id", "type", "status", "date", "summary")
 
 
+def below_drop_zone(path: str) -> str:
+    """Return an ingested file's path below the drop zone, as commands take it; others whole."""
+    return path.rpartition(_PROCESSED)[2]
+
+
 def citation(source: Source) -> str:
     """Return a source in one line: file and place in it, or conversation, or speaker."""
     parts = []
     if source.source_path is not None:
-        parts.append(f"{source.source_path}#{source.locator or ''}".removesuffix("#"))
+        path = below_drop_zone(source.source_path)
+        parts.append(f"{path}#{source.locator or ''}".removesuffix("#"))
     for name, value in (
         ("conversation", source.conversation_id),
         ("run", source.workflow_run_id),
@@ -100,8 +107,12 @@ def citation(source: Source) -> str:
     return ", ".join(parts)
 
 
-def edge_line(edge: Edge) -> str:
-    """Return an edge as one line: its ends, its type, and its state."""
+def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
+    """Return an edge as one line: its ends, its type, and its state.
+
+    Args:
+        names: what is shown in place of the ids of memories.
+    """
     notes = []
     if edge.partial:
         notes.append("partial")
@@ -110,7 +121,8 @@ def edge_line(edge: Edge) -> str:
     if edge.reason:
         notes.append(short(edge.reason))
     told = f" ({'; '.join(notes)})" if notes else ""
-    return f"{edge.from_id} {edge.edge_type.value} {edge.to_id}{told}"
+    first, last = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
+    return f"{first} {edge.edge_type.value} {last}{told}"
 
 
 def standing_of(edge: Edge, *, moot: bool) -> str:

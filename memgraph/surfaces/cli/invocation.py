@@ -97,20 +97,19 @@ class Invocation:
 
     @property
     def reach(self) -> str:
-        """Return how far an answer about hand-outs reaches, whether there were more or not."""
+        """Return what is left out of an answer about receipts, whether there is any or not."""
         if self.server_url is None:
             viewer = self.viewer
             sees, how = f"clearance {viewer.clearance.value}", ["--project", "--session"]
             if viewer.clearance is not Sensitivity.RESTRICTED:
                 how.insert(0, "--clearance")
         else:
-            told = "" if self.clearance is None else f", up to {self.clearance.value},"
+            told = "" if self.clearance is None else f" up to {self.clearance.value}"
             sees, how = f"your key{told}", []
         for what, names in (("project", self.project), ("session", self.session)):
             sees += f" with {what} {', '.join(names)}" if names else ""
-        more = f" ({', '.join(how)})" if how else ""
-        missing = f"what was handed out to readers who see more is not here{more}"
-        return f"As far as {sees} sees: {missing}"
+        more = f"; to see more: {', '.join(how)}" if how else ""
+        return f"What {sees} may not see is left out{more}"
 
     @property
     def server_url(self) -> str | None:

@@ -23,6 +23,11 @@ PIPED_WIDTH = 100
 STAGE_CHARS = 40
 LINES_EVERY_S = 5.0
 _ENDLESS = 100_000
+_GAP = 3
+# What the last column of a table needs to be read in it.
+_LEAST_TEXT = 18
+# What is longer is a text, and is read without the name of its column.
+_LONG_VALUE = 30
 
 STATUS_STYLE = {
     "active": "green",
@@ -79,7 +84,56 @@ class Screen:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
     ) -> None:
-        """Print a table whose cells are folded, never cut; ids stay whole."""
+        """Print a table whose cells are folded, never cut; ids stay whole.
+
+        Where a terminal is too narrow for it, the last columns go below each row.
+        """
+        from rich.cells import cell_len
+
+        shown = [[plain(cell) for cell in row] for row in rows]
+        if header and self._console.is_terminal:
+            listed = zip(columns, *shown, strict=True)
+            widths = [max(cell_len(cell) for cell in column) for column in listed]
+            if sum(widths[:-1]) + _GAP * len(widths[1:]) + _LEAST_TEXT > self._console.width:
+                self._stacked(columns, shown, widths)
+                return
+        self._folded(columns, shown, header=header)
+
+    def _stacked(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]
+    ) -> None:
+        """Print as many columns of a row as fit on one line, and the others indented below it."""
+        from rich.cells import set_cell_size
+        from rich.text import Text
+
+        ends = [sum(widths[: n + 1]) + _GAP * n for n in range(len(widths) - 1)]
+        fitting = max(sum(end <= self._console.width for end in ends), 1)
+        gap = " " * _GAP
+
+        def first_line(cells: Sequence[str]) -> Text:
+            parts = [
+                Text(set_cell_size(cell, width), STATUS_STYLE.get(cell, ""))
+                for cell, width in zip(cells[:fitting], widths, strict=False)
+            ]
+            line = Text(gap).join(parts)
+            line.rstrip()
+            return line
+
+        heading = first_line(columns)
+        heading.stylize("bold")
+        self._console.print(heading, soft_wrap=True)
+        self._console.print("─" * min(ends[fitting - 1], self._console.width))
+        for row in rows:
+            self._console.print(first_line(row), soft_wrap=True)
+            rest = list(zip(columns, row, strict=True))[fitting:]
+            prose = len(rest) == 1 and widths[-1] > _LONG_VALUE
+            text = ", ".join(cell if prose else f"{name} {cell}" for name, cell in rest if cell)
+            if text:
+                self.block(text, indent=2)
+
+    def _folded(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool
+    ) -> None:
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
@@ -95,7 +149,7 @@ class Screen:
         for name in columns:
             table.add_column(Text(name), overflow="fold", no_wrap=name == "id")
         for row in rows:
-            table.add_row(*(Text(plain(cell), STATUS_STYLE.get(cell, "")) for cell in row))
+            table.add_row(*(Text(cell, STATUS_STYLE.get(cell, "")) for cell in row))
         self._print_lines(table)
 
     def tree(self, root: Branch) -> None:

@@ -94,7 +94,7 @@ _GROUPS: dict[str, dict[str, CommandEntry]] = {
             f"{_HERE}.keys", "Create, list, revoke, rotate and forget the keys of a server."
         ),
         "webhook": CommandEntry(
-            f"{_HERE}.webhooks", "List and resend what a webhook did not take."
+            f"{_HERE}.webhooks", "Test the webhook; list and resend what it did not take."
         ),
         "tools": CommandEntry(f"{_HERE}.agents", "Print the tools of a language model."),
         "call": CommandEntry(f"{_HERE}.agents", "Run one tool call as a language model would."),
@@ -105,6 +105,7 @@ _GROUPS: dict[str, dict[str, CommandEntry]] = {
         "db": CommandEntry(f"{_HERE}.maintenance", "Show and upgrade database schemas."),
         "backup": CommandEntry(f"{_HERE}.maintenance", "Copy a database into one file."),
         "restore": CommandEntry(f"{_HERE}.maintenance", "Restore a database from a backup."),
+        "migrate-store": CommandEntry(f"{_HERE}.maintenance", "Move between a file and servers."),
         "export": CommandEntry(f"{_HERE}.exchange", "Write everything as JSON Lines."),
         "import": CommandEntry(f"{_HERE}.exchange", "Import an export."),
         "embeddings": CommandEntry(f"{_HERE}.maintenance", "Show, make and rebuild embeddings."),

@@ -20,8 +20,8 @@ from memgraph.surfaces.http.file_responses import until_gone
 
 EVENT_STREAM: Final = "text/event-stream"
 TICK_S: Final = 0.25
-LOOK_S: Final = 1.0
-"""The maximum delay of an event, seconds."""
+LOOK_S: Final = 0.5
+"""The delay of an event that this process knows of, at most, seconds."""
 HEARTBEAT_S: Final = 15.0
 RETRY_MS: Final = 2_000
 """How long a client waits before it reconnects."""

@@ -82,6 +82,9 @@ ERASURE: Final = _one(
         "reason": "asked for by the person",
     },
 )
+EXPLAIN: Final = _one(
+    "An agent's answer", {"answer": "The office closes at 18:00 on Fridays.", "limit": 5}
+)
 AUDIT: Final = _one("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
 CONTEXT: Final = _one(
     "What everybody may know of a question",
@@ -143,6 +146,7 @@ _BODIES: Final = {
     "resolve_contradiction": RESOLUTION,
     "replay": REPLAY,
     "audit": AUDIT,
+    "explain_answer": EXPLAIN,
 }
 
 

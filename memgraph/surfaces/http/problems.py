@@ -46,7 +46,6 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.MemoryDisabled: 503,
     errors.StorageError: 503,
     errors.DatabaseFull: 507,
-    errors.EngineLacking: 501,
     errors.ProviderError: 502,
     errors.ProviderUnavailable: 503,
     errors.IngestRejected: 422,

@@ -32,6 +32,7 @@ from memgraph.surfaces.web.pages import ARRIVALS, PAGES
 from memgraph.surfaces.web.pages import sign_in as signing
 from memgraph.surfaces.web.render import Assets, environment
 from memgraph.surfaces.web.requests import PLACE, VISIT, ConsolePage, UploadPage, Visit
+from memgraph.surfaces.web.seals import Seal
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, CsrfTokens
 
@@ -165,6 +166,7 @@ class Console:
         self.sign_ins = SignIns(settings.sign_ins_per_minute)
         self.tokens = CsrfTokens()
         self.assets = Assets()
+        self.seals: dict[str, Seal] = {}
         address = f"{PLACE}/-/static/{self.assets.version}/"
         self._templates = environment(
             {
@@ -220,7 +222,9 @@ class Console:
             raise Unauthenticated("not signed in")
         request.scope[AUTHENTICATED] = True
         fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
-        visit = Visit(self, request, session, cookie, principal, fields)
+        chosen = () if form is None else form.getlist("chosen")
+        marked = tuple(each for each in chosen if isinstance(each, str))
+        visit = Visit(self, request, session, cookie, principal, fields, marked)
         if request.method not in SAFE:
             self.require_token(request, cookie, fields.pop(FIELD, None))
         return visit

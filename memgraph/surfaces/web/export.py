@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from markupsafe import Markup
 
 from memgraph import __version__
-from memgraph.surfaces.web.render import FOLDER, environment
+from memgraph.clock import iso
+from memgraph.service.sanitizer import below
+from memgraph.surfaces.web.graphs import lines_of
+from memgraph.surfaces.web.render import FOLDER, environment, plain_json
+from memgraph.surfaces.web.seals import sealed
 
 if TYPE_CHECKING:
     import jinja2
 
     from memgraph.model.graph import Case
     from memgraph.model.influence import SourceLines
+    from memgraph.operations.orchestrator import Orchestrator
+    from memgraph.surfaces.web.requests import Visit
 
 
 def case_document(
@@ -36,6 +46,86 @@ def case_document(
     style = Markup((FOLDER / "static" / "console.css").read_text(encoding="utf-8"))  # our own file
     template = _environment(root).get_template("case_document.html")
     return template.render(case=case, orchestrator=orchestrator, lines=lines, style=style)
+
+
+README: Final = """Evidence of a contradiction, exported by memgraph.
+
+case.html      both sides, for people
+case.json      the same, for programs
+lines.json     what each side was read from, down to its lines
+receipts.json  to whom each side was handed out
+journal.json   the entries of the journal about it, each with its seal
+verify.json    the check of the whole journal at the time of this export
+MANIFEST.json  the SHA-256 of each file above
+SIGNATURE.json Ed25519, over the bytes of MANIFEST.json; missing where the server has no key
+
+Compare the public key with the one that the operator names:
+memgraph verify prints it, and so does every report of an erasure.
+"""
+
+
+def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
+    """Return a case as a ZIP: documents, receipts, source lines and journal, with their digests.
+
+    The manifest is signed with the key that signs erasures, where this root has one.
+    """
+    from memgraph.operations.erasure.signatures import public_key, sign
+
+    root = visit.gate.service.root
+    ids = [side.memory.memory_id for side in case.sides]
+    lines = lines_of(visit, *ids)
+    notes = {note.seq: note for note in case.journal}
+    for memory_id in ids:
+        notes |= {note.seq: note for note in orc.trace(memory_id).journal}
+    seals = orc.maintenance.journal_seals(notes)
+    receipts: dict[str, list[Any]] = {}
+    for memory_id in ids:
+        hand_outs = orc.graph.impact(memory_id, max_nodes=PACKED).own_hand_outs[:PACKED]
+        receipts[memory_id] = [asdict(orc.receipts.get(each.receipt_id)) for each in hand_outs]
+    seal = sealed(visit, orc)
+    head = None if seal.head is None else asdict(seal.head)
+    files = {
+        "README.txt": README,
+        "case.html": case_document(case, orchestrator=orc.name, lines=lines, root=root),
+        "case.json": plain_json(below(case.model_dump(mode="json"), root)),
+        "lines.json": plain_json(
+            below({one: each.model_dump(mode="json") for one, each in lines.items()}, root)
+        ),
+        "receipts.json": plain_json(below(receipts, root)),
+        "journal.json": plain_json(
+            [
+                note.model_dump(mode="json") | {"seal": seals.get(seq)}
+                for seq, note in sorted(notes.items())
+            ]
+        ),
+        "verify.json": plain_json(
+            {"at": iso(seal.at), "ok": not seal.problem, "text": seal.text, "head": head}
+        ),
+    }
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    manifest = {
+        "orchestrator": orc.name,
+        "case": case.edge.edge_id,
+        "as_of": iso(case.at),
+        "exported_at": iso(visit.console.now_ms()),
+        "exported_by": visit.principal.name,
+        "journal_head": head,
+        "version": __version__,
+        "sha256": digests,
+    }
+    files["MANIFEST.json"] = plain_json(manifest)
+    if public_key(root) is not None:
+        signature = sign(files["MANIFEST.json"].encode(), root)
+        files["SIGNATURE.json"] = plain_json(signature.model_dump(mode="json"))
+    out = BytesIO()
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+PACKED: Final = 50
+"""Receipts of each side, the newest ones."""
 
 
 @cache

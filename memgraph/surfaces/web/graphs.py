@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
 from memgraph.model.access import Permission
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.graph import StaleMemory, Subgraph
 from memgraph.model.recall import RecallItem
 from memgraph.model.values import Edge, Memory, StatusPeriod
+from memgraph.surfaces.web.render import short
 
 if TYPE_CHECKING:
     from memgraph.model.influence import SourceLines
@@ -52,18 +58,94 @@ def staleness(items: Iterable[StaleMemory]) -> Staleness:
 
 
 def drawing(found: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
-    """Return a neighbourhood as plain JSON; texts are unescaped, for a script that sets text."""
-    drawn = {each.memory_id for each in found.nodes}
+    """Return a neighbourhood as plain JSON; texts are unescaped, for a script that sets text.
+
+    Memories of one document or conversation are in one of ``groups``, if more than one is drawn.
+    """
     marked = {frozenset(step[:2]) for step in stale.steps}
+    places = _places(found)
+    names, titles = labels(found.nodes, places)
     edges = [_edge(each, frozenset((each.from_id, each.to_id)) in marked) for each in found.edges]
     return {
-        "nodes": [_node(each, each.memory_id in stale.ids) for each in found.nodes],
-        "edges": edges + list(_derivations(stale.steps, drawn)),
+        "nodes": [
+            _node(each, each.memory_id in stale.ids)
+            | {"label": names[each.memory_id], "group": _group(places.get(each.memory_id))}
+            for each in found.nodes
+        ],
+        "edges": edges + list(_derivations(found, stale.steps, marked)),
+        "groups": [
+            {"id": _group(each), "label": titles.get(each) or PurePosixPath(each).name or each}
+            for each in sorted(set(places.values()))
+        ],
         "missing": list(found.missing),
         "cut": found.cut,
         "cut_reasons": list(found.cut_reasons),
         "as_of": None if as_of is None else iso(as_of),
     }
+
+
+def _places(found: Subgraph) -> dict[str, str]:
+    """Return the document or conversation of each memory that shares it with another one."""
+    sources = {each.source_id: each for each in found.sources}
+    places = {}
+    for memory in found.nodes:
+        source = sources.get(memory.source_id)
+        path = None if source is None else source.source_path
+        if place := path or memory.session_id or (source and source.conversation_id):
+            places[memory.memory_id] = place
+    count = Counter(places.values())
+    return {memory_id: place for memory_id, place in places.items() if count[place] > 1}
+
+
+def _group(place: str | None) -> str | None:
+    """Return an id for a place, whose path is the server's own affair."""
+    return None if place is None else hashlib.sha256(place.encode()).hexdigest()[:16]
+
+
+LABEL_CHARS: Final = 40
+_HEAD: Final = re.compile(r"(.{3,80}?)(?: \(([\w ]{1,30})\))?: (?=\S)", re.DOTALL)
+"""``Title: …`` or ``Title (part): …``, as the parts of a document begin."""
+
+
+def labels(
+    memories: Sequence[Memory], places: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a short name for each memory by id, and the title of each place that has one title.
+
+    Names differ where the texts do.
+
+    The parts of a document begin with its title: their names begin after it. Of texts that begin
+    alike, the names begin with the first word that differs.
+    """
+    texts = {each.memory_id: " ".join(each.summary.split()) for each in memories}
+    heads = {
+        each.memory_id: match
+        for each in memories
+        if each.kind is not MemoryKind.EPISODE
+        and each.memory_id in places
+        and (match := _HEAD.match(texts[each.memory_id]))
+    }
+    # What has parts is a title; of a quotation the speaker comes first.
+    titles = {(places[one], match[1]) for one, match in heads.items() if match[2]}
+    for one, match in heads.items():
+        if (places[one], match[1]) in titles:
+            rest = texts[one][match.end() :]
+            texts[one] = f"{match[2]}: {rest}" if match[2] else match[1]
+    alike: dict[str, list[str]] = {}
+    for one, text in texts.items():
+        alike.setdefault(short(text, LABEL_CHARS), []).append(one)
+    names = {}
+    for name, ids in alike.items():
+        ends = (min(texts[one] for one in ids), max(texts[one] for one in ids))
+        common = os.path.commonprefix(ends) if len(ids) > 1 else ""  # noqa: RUF071 - of texts
+        start = common.rfind(" ") + 1
+        for one in ids:
+            rest = texts[one][start:]
+            names[one] = f"…{short(rest, LABEL_CHARS)}" if start and rest else name
+    by_place: dict[str, set[str]] = {}
+    for place, title in titles:
+        by_place.setdefault(place, set()).add(title)
+    return names, {place: next(iter(one)) for place, one in by_place.items() if len(one) == 1}
 
 
 def _node(memory: Memory, stale: bool) -> dict[str, Any]:
@@ -92,17 +174,22 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
     }
 
 
-def _derivations(steps: Iterable[Step], drawn: Collection[str]) -> Iterable[dict[str, Any]]:
-    """Yield derivations on a stale path, between two drawn memories: they are no stored edges."""
-    for origin, ground, kind in dict.fromkeys(steps):
-        if kind == DERIVED and origin in drawn and ground in drawn:
+def _derivations(
+    found: Subgraph, steps: Iterable[Step], marked: Collection[frozenset[str]]
+) -> Iterable[dict[str, Any]]:
+    """Yield the derivations between drawn memories: they are no stored edges."""
+    drawn = {each.memory_id for each in found.nodes}
+    pairs = [(each.memory_id, each.derived_from_id) for each in found.derivations]
+    pairs += [(one, ground) for one, ground, kind in steps if kind == DERIVED]
+    for one, ground in dict.fromkeys(pairs):
+        if one in drawn and ground in drawn:
             yield {
-                "id": f"derived:{origin}:{ground}",
-                "source": origin,
+                "id": f"derived:{one}:{ground}",
+                "source": one,
                 "target": ground,
                 "type": DERIVED,
                 "open": False,
-                "stale": True,
+                "stale": frozenset((one, ground)) in marked,
             }
 
 

@@ -90,6 +90,7 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "noted": noted,
         "words": words,
         "short": short,
+        "tail": tail,
         "unseen": unseen,
     }
     made.globals |= values
@@ -180,6 +181,11 @@ def short(text: str, most: int = 160) -> str:
     """Return the first line or so of a text; an ellipsis marks the cut."""
     one = " ".join(text[: most * 2].split())
     return one if len(one) <= most and len(text) <= most * 2 else one[: most - 1].rstrip() + "…"
+
+
+def tail(path: str) -> str:
+    """Return the last two names of a path."""
+    return "/".join(path.rsplit("/", 2)[-2:])
 
 
 def unseen(text: str) -> list[str]:

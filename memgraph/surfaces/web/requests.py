@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from memgraph.clock import iso, parse_time
+from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.scopes import ENTERED
+from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import Session
+from memgraph.text.periods import periods
 
 if TYPE_CHECKING:
     from memgraph.service.access.gate import Gate
@@ -49,6 +55,8 @@ SECTIONS: Final = (
     MenuEntry("recall", "Recall"),
     MenuEntry("bulletin", "Bulletin"),
     MenuEntry("diff", "Changes"),
+    MenuEntry("trends", "Trends"),
+    MenuEntry("why", "Why", Permission.AUDIT),
     MenuEntry("stale", "Stale", Permission.AUDIT),
     MenuEntry("receipts", "Receipts", Permission.AUDIT),
     MenuEntry("health", "Health", Permission.AUDIT),
@@ -63,6 +71,59 @@ AS_OF: Final = "as_of"
 VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
+MAX_QUERY_CHARS: Final = 1_000
+CONSOLE: Final = "console"
+"""The step for which the console recalls: no agent was given the answer."""
+FORMATS: Final = ("csv", "json")
+MOST_ROWS: Final = 500
+"""Rows of a list that is downloaded; its next page has an address of its own."""
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
+    """Return the time that a text names, milliseconds: ISO 8601, ``now``, or words.
+
+    Args:
+        text: such as ``yesterday``, ``last week``, ``3 days ago`` or ``May 2026``.
+        ends: the end of the named days, else their beginning; never after now.
+
+    Raises:
+        InvalidInput: it names no time.
+    """
+    if text.strip().lower() == "now":
+        return now_ms
+    try:
+        moment = parse_time(text)
+    except InvalidInput:
+        days = periods(text, now_ms)
+        if len(days) != 1:
+            raise
+        day = days[0].last + 1 if ends else days[0].first
+        moment = (day - _EPOCH) * MS_PER_DAY - (1 if ends else 0)
+        return min(moment, now_ms)
+    # A day without an hour is the whole day.
+    return min(moment + MS_PER_DAY - 1, now_ms) if ends and len(text) == _DAY_CHARS else moment
+
+
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_DAY_CHARS: Final = len("2026-01-01")
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; a cell that a spreadsheet would take for a formula begins with ``'``."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    out = StringIO()
+    writer = csv.writer(out)
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in names])
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict | list | tuple):
+        value = json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 @dataclass
@@ -72,6 +133,7 @@ class Visit:
     Attributes:
         cookie: the id of the session, as the browser holds it.
         form: the fields of a form, without its token; a repeated one has its last value.
+        chosen: the values of the check boxes of a list.
         timed: True when the page can show its state at ``as_of``.
     """
 
@@ -81,6 +143,7 @@ class Visit:
     cookie: str
     principal: Principal
     form: Mapping[str, str] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
     timed: bool = False
 
     @property
@@ -123,14 +186,27 @@ class Visit:
         Raises:
             InvalidInput: an invalid time.
         """
-        text = self.query(AS_OF)
-        return parse_time(text[:MAX_TIME_CHARS]) if text else None
+        return self.moment(AS_OF, ends=True)
+
+    def moment(self, name: str, *, ends: bool = False) -> int | None:
+        """Return a time among the parameters, milliseconds; None: it is empty.
+
+        Raises:
+            InvalidInput: an invalid time.
+        """
+        text = self.query(name)[:MAX_TIME_CHARS]
+        return moment_of(text, self.console.now_ms(), ends=ends) if text else None
 
     def may(self, permission: Permission) -> bool:
         """Return True when the principal has a permission; for what a page shows, not for what it
         does.
         """
         return permission in self.principal.permissions
+
+    @property
+    def is_auditor(self) -> bool:
+        """True when the principal may audit."""
+        return self.may(Permission.AUDIT)
 
     def enter(
         self, permission: Permission = Permission.READ, narrowing: Narrowing | None = None
@@ -177,6 +253,40 @@ class Visit:
             values: the names in its template; a missing name is an error.
         """
         return self.console.show(template, self, status=status, **values)
+
+    @property
+    def format(self) -> str:
+        """The format in which a list is to be downloaded; empty: it is a page."""
+        wanted = self.query("format")
+        return wanted if wanted in FORMATS else ""
+
+    def size(self, usual: int) -> int:
+        """Return how many rows a list has: ``usual`` on a page, more in a download."""
+        return MOST_ROWS if self.format else usual
+
+    def listing(
+        self,
+        template: str,
+        rows: Callable[[], Sequence[Mapping[str, Any]]],
+        *,
+        following: str | None,
+        **values: Any,
+    ) -> Response:
+        """Return a list as a page, or as a file when the address asks for one.
+
+        Args:
+            rows: of the file.
+            following: the address of the next page; the file names it in its ``Link`` header.
+        """
+        if not self.format:
+            return self.show(template, following=following, **values)
+        body: str = as_csv(rows()) if self.format == "csv" else plain_json({"rows": rows()})
+        name = f"{self.request.url.path.rpartition('/')[2]}.{self.format}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        if following:
+            headers["Link"] = f'<{following}>; rel="next"'
+        kind = "text/csv" if self.format == "csv" else "application/json"
+        return Response(body, media_type=kind, headers=headers)
 
     def go(self, address: str, notice: str = "") -> Response:
         """Redirect the browser after a form was processed; the next page shows ``notice``."""

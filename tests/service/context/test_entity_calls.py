@@ -28,7 +28,8 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.ids import CountingIds
-from memgraph.model.entities import MemoryScope, StoreItemInput
+from memgraph.model.entities import StoreItemInput
+from memgraph.model.enums import Scope
 from memgraph.operations.context.entity import mailboxes_of
 from memgraph.operations.write.writer import Writer
 
@@ -121,7 +122,7 @@ def test_any_payload_is_answered_or_refused(ana: MemoryEntity, method: str, payl
 def test_the_method_and_the_call_are_one(ana: MemoryEntity) -> None:
     stored = ana.store([StoreItemInput.model_validate(item())])
     assert ana.call("store", {"items": [item()]}) == stored.model_dump(mode="json")
-    found = ana.retrieve("Alex", "SemanticMemory", MemoryScope.GLOBAL, 5)
+    found = ana.retrieve("Alex", "SemanticMemory", Scope.GLOBAL, 5)
     asked = {"query": "Alex", "tier": "SemanticMemory", "scope": "GlobalScope", "limit": 5}
     assert ana.call("retrieve", asked) == [each.model_dump(mode="json") for each in found]
 

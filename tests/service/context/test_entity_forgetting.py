@@ -22,7 +22,6 @@ from memgraph.clock import FixedClock
 from memgraph.errors import (
     InvalidInput,
 )
-from memgraph.model.entities import MemoryScope
 
 
 def test_criteria_are_joined_by_and(ana: MemoryEntity, clock: FixedClock) -> None:
@@ -99,7 +98,7 @@ REQUESTS = st.fixed_dictionaries(
     {},
     optional={
         "cutoffDate": st.just("2030-01-01"),
-        "scope": st.sampled_from([each.value for each in MemoryScope]),
+        "scope": st.sampled_from(["SessionScope", "ProjectScope", "GlobalScope"]),
         "itemIds": st.just("all"),
         "sessionId": st.sampled_from(["s", "t"]),
         "projectId": st.sampled_from(["p", "q"]),

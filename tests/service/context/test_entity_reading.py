@@ -19,8 +19,9 @@ from memgraph import MemoryEntity, MemoryService, Orchestrator, Sensitivity, Vie
 from memgraph.errors import (
     AccessDenied,
 )
-from memgraph.model.entities import MemoryScope, MemoryTier
-from memgraph.model.enums import MemoryKind
+from memgraph.model.enums import MemoryKind, Scope
+
+TIERS = (MemoryKind.EPISODE, MemoryKind.FACT)
 
 
 def test_the_best_fit_comes_first_and_a_limit_holds(ana: MemoryEntity) -> None:
@@ -31,24 +32,20 @@ def test_the_best_fit_comes_first_and_a_limit_holds(ana: MemoryEntity) -> None:
 
 
 def test_tiers_and_scopes_are_filters(ana: MemoryEntity) -> None:
-    for tier in MemoryTier:
+    for tier in TIERS:
         for where in ({}, IN_SESSION, IN_PROJECT):
             ana.store([item(f"The harbour in {where or 'the world'}.", tier=tier, **where)])
     places = {"session_id": "s", "project_id": "p"}
-    for tier in (None, *MemoryTier):
-        for scope in (None, *MemoryScope):
+    for tier in (None, *TIERS):
+        for scope in (None, *Scope):
             for found in (
                 ana.retrieve("harbour", tier, scope, 50, **places),
                 ana.retrieve("", tier, scope, 50, **places),
                 ana.list_items(tier, scope, 50, **places),
             ):
                 assert len(found) == (2 if tier is None else 1) * (3 if scope is None else 1)
-                assert {each.tier for each in found} <= (
-                    set(MemoryTier) if tier is None else {tier}
-                )
-                assert {each.scope for each in found} <= (
-                    set(MemoryScope) if scope is None else {scope}
-                )
+                assert {each.tier for each in found} <= (set(TIERS) if tier is None else {tier})
+                assert {each.scope for each in found} <= (set(Scope) if scope is None else {scope})
 
 
 def test_what_nobody_names_is_not_seen(ana: MemoryEntity) -> None:
@@ -124,12 +121,12 @@ def test_nothing_of_one_agent_reaches_another(
 ) -> None:
     orc.remember(TEXTS[None])
     for entity, name in ((ana, "ana"), (ben, "ben")):
-        for tier in MemoryTier:
+        for tier in TIERS:
             entity.store([item(TEXTS[name], tier=tier, **where) for where in WHERE])
     bound = MemoryEntity(service, NAME, "ben", project_id="p", clearance=Sensitivity.RESTRICTED)
     for entity in (ben, bound):
-        for tier in (None, *MemoryTier):
-            for scope in (None, *MemoryScope):
+        for tier in (None, *TIERS):
+            for scope in (None, *Scope):
                 places = {"session_id": "s", "project_id": "p"}
                 found = [
                     *entity.retrieve("canary", tier, scope, 1_000, **places),

@@ -21,8 +21,10 @@ from erasing_worlds import (
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, ExtraMissing, InvalidInput, NotFound
-from memgraph.model.enums import MemoryStatus, ShownStatus
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.operations.erasure.signatures import check_signature, read_report
+
+pytestmark = pytest.mark.engines
 
 WHY = "asked for by the person"
 
@@ -121,18 +123,18 @@ def test_what_is_erased_is_listed_and_counted_as_that_alone(
     clock.advance(days=1)
     orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
 
-    def listed(*statuses: ShownStatus | MemoryStatus, as_of: int | None = None) -> list[str]:
+    def listed(*statuses: MemoryStatus, as_of: int | None = None) -> list[str]:
         found = orc.memories.list(statuses=statuses, as_of=as_of)
         return [each.memory_id for each in found]
 
     everything = [other, taken, secret]
     for as_of in (None, before):
-        assert listed(ShownStatus.ERASED, as_of=as_of) == [secret]
-        assert listed(ShownStatus.RETRACTED, as_of=as_of) == [taken]
-        assert listed(ShownStatus.RETRACTED, ShownStatus.ERASED, as_of=as_of) == [taken, secret]
-        assert listed(ShownStatus.ACTIVE, ShownStatus.ERASED, as_of=as_of) == [other, secret]
-        assert listed(*MemoryStatus, as_of=as_of) == [other, taken]
-        assert listed(*ShownStatus, as_of=as_of) == everything
+        assert listed(MemoryStatus.ERASED, as_of=as_of) == [secret]
+        assert listed(MemoryStatus.RETRACTED, as_of=as_of) == [taken]
+        assert listed(MemoryStatus.RETRACTED, MemoryStatus.ERASED, as_of=as_of) == [taken, secret]
+        assert listed(MemoryStatus.ACTIVE, MemoryStatus.ERASED, as_of=as_of) == [other, secret]
+        assert listed(*STORED_STATUSES, as_of=as_of) == [other, taken]
+        assert listed(*MemoryStatus, as_of=as_of) == everything
         assert listed(as_of=as_of) == everything
     assert [each.shown_status.value for each in map(orc.get, everything)] == [
         "active",

@@ -140,7 +140,7 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
     secret = orc.remember(SECRET)
     one, two = orc.remember(STAYS), orc.remember("The saw was repaired on Monday")
     edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=f"as it says: {SECRET}")
-    make = erasure.make
+    make = erasure.apply
     late: list[str] = []
 
     def changed(connection: Snapshot, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
@@ -152,7 +152,7 @@ def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrato
             )
         return make(connection, changes)
 
-    with patch.object(erasure, "make", changed):
+    with patch.object(erasure, "apply", changed):
         report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert late
     assert report.unfinished == ()

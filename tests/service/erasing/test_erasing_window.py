@@ -14,7 +14,7 @@ from erasing_worlds import LINE, dropped
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import STORED_STATUSES
 from memgraph.operations.erasure import rows
 
 WHY = "asked for"
@@ -78,8 +78,8 @@ ASKED: tuple[Callable[[World], object], ...] = (
     lambda w: w.orc.remember("So it is", derived_from=[w.secret]),
 )
 SHOWN: tuple[Callable[[World], object], ...] = (
-    lambda w: w.orc.memories.list(statuses=tuple(MemoryStatus)),
-    lambda w: w.orc.memories.list(statuses=tuple(MemoryStatus), as_of=w.before),
+    lambda w: w.orc.memories.list(statuses=STORED_STATUSES),
+    lambda w: w.orc.memories.list(statuses=STORED_STATUSES, as_of=w.before),
     lambda w: w.orc.recall("attic"),
     lambda w: w.orc.recall("attic", as_of=w.before),
     lambda w: w.orc.bulletin(),

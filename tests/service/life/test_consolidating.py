@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
@@ -17,8 +18,8 @@ from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sen
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life.consolidation import consolidate_pending
-from memgraph.store import journal, trust
 from memgraph.store import sessions as queries
+from memgraph.store import tables, trust
 
 TEA = "Ann drinks green tea in the morning."
 BERLIN = "Ann lives in Berlin."
@@ -43,7 +44,9 @@ def facts(orc: Orchestrator) -> dict[str, Memory]:
 
 def told(orc: Orchestrator, *actions: str) -> list[Any]:
     with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
-        found = list(journal.entries(connection))
+        found = list(
+            connection.execute(sa.select(tables.audit_log).order_by(tables.audit_log.c.seq))
+        )
     return [each for each in found if each.action in actions or not actions]
 
 

@@ -477,14 +477,14 @@ def test_items_are_memories_and_no_statements(orc: Orchestrator, store: Memgraph
 def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     gone_on = threading.Event()
-    read = items_rows.standing_in_namespace
+    read = items_rows.active_in_namespace
 
     def slow(*given: Any) -> Any:
         seen.append(threading.current_thread())
         assert gone_on.wait(60)
         return read(*given)
 
-    monkeypatch.setattr(items_rows, "standing_in_namespace", slow)
+    monkeypatch.setattr(items_rows, "active_in_namespace", slow)
 
     async def both() -> None:
         asked = asyncio.ensure_future(store.aget(USER, "k"))
@@ -553,7 +553,7 @@ def test_an_item_is_one_look_at_the_index(orc: Orchestrator, service: MemoryServ
         assert raw is not None
         raw.set_trace_callback(statements.append)
         place = handle._place
-        items_rows.standing_in_namespace(connection, place, ["store/n1..1"])
+        items_rows.active_in_namespace(connection, place, ["store/n1..1"])
         items_rows.newest(connection, place, ("n1",), at=0)
         found = items_rows.namespaces(connection, place, (), at=0)
         raw.set_trace_callback(None)

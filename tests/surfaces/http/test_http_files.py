@@ -20,7 +20,7 @@ from ingest import pipeline, uploads
 from ingest.claims import FileClaim
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason, refuse
-from memgraph.model.enums import MemoryStatus, Sensitivity
+from memgraph.model.enums import STORED_STATUSES, Sensitivity
 from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.rules.scope import Viewer
 from memgraph.surfaces.http.envelope import Envelope
@@ -141,7 +141,7 @@ def test_what_is_sent_is_stored_within_the_bounds_of_the_sender(sent: Served) ->
         work_off(sent)
         found = client.get(f"{FILES}/{told['sha256']}").json()
     orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
-    stored = orc.memories.list(statuses=tuple(MemoryStatus))
+    stored = orc.memories.list(statuses=STORED_STATUSES)
     assert [each.content for each in stored] == ["The canteen is on the ground floor."]
     outcomes = [each["outcome"] for each in found["manifest"]["items"]["memories"]]
     assert outcomes == ["stored", "rejected", "rejected"]

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import STORED_STATUSES
 from memgraph.model.values import StatusPeriod
 from memgraph.surfaces.web.graphs import HEIGHT, LEAST, WIDTH, ribbon, step_chart
 
@@ -15,7 +15,7 @@ TIMES = st.lists(st.integers(0, 4_000_000_000_000), min_size=1, max_size=20).map
 
 
 def periods(times: list[int]) -> list[StatusPeriod]:
-    kinds = list(MemoryStatus)
+    kinds = list(STORED_STATUSES)
     return [
         StatusPeriod(status=kinds[n % 3], since=since, until=until, actor="x", reason=None)
         for n, (since, until) in enumerate(zip(times, [*times[1:], None], strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import pytest
 from canaries import EVERYTHING, PROJECTS, QUERY, TASKS, World, built, leaks, words_in
@@ -162,10 +163,41 @@ def _asked(address: str) -> set[str]:
 
 
 def test_a_search_finds_nothing_hidden(walked: Walked) -> None:
-    page = f"{HERE}memories"
-    found = walked.browser.send(page, page=page, query=QUERY)
-    assert words_in([found.text])
-    assert leaks([found.text], walked.world.forbidden(walked.viewer)) == set()
+    texts = [
+        walked.browser.page(f"{HERE}memories?{urlencode({'q': QUERY})}"),
+        walked.browser.page(f"{HERE}search?{urlencode({'q': QUERY})}"),
+        walked.browser.page(f"{HERE}memories?status=any&format=json"),
+        walked.browser.page(f"{HERE}receipts?format=csv"),
+    ]
+    assert words_in(texts[:1])
+    assert leaks(texts, walked.world.forbidden(walked.viewer)) == set()
+    for canary in walked.world.hidden(walked.viewer)[:5]:
+        # What was typed is shown again.
+        assert canary.memory_id not in walked.browser.page(f"{HERE}search?q={canary.word}")
+
+
+def test_an_answer_is_explained_by_nothing_hidden(walked: Walked) -> None:
+    hidden = [canary.word for canary in walked.world.hidden(walked.viewer)]
+    answer = f"{QUERY} " + ". ".join(hidden[:20])
+    page = f"{HERE}why"
+    found = walked.browser.send(page, page=page, answer=answer)
+    assert found.status_code == 200
+    # What was typed is shown again; nothing holds it.
+    assert f'href="{HERE}memories/' in found.text
+    for canary in walked.world.hidden(walked.viewer):
+        assert canary.memory_id not in found.text
+    if hidden:
+        two = walked.world.hidden(walked.viewer)[0].memory_id
+        assert walked.browser.open(f"{HERE}compare?chosen={two}").status_code == 404
+
+
+def test_counts_and_charts_count_nothing_hidden(walked: Walked) -> None:
+    own = walked.served.service.orchestrator("orc-1", viewer=walked.viewer)
+    counted = own.memories.counts()
+    assert sum(count for *_, count in own.memories.facets()) == sum(counted["status"].values())
+    assert sum(own.memories.activity()["series"]["stored"]) == sum(counted["status"].values())
+    seen = set(walked.own)
+    assert set(own.graph.connected(limit=2_000)) <= seen
 
 
 def test_what_joins_hidden_memories_is_not_told(walked: Walked) -> None:

@@ -172,6 +172,13 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.mark.parametrize(
     ("page", "field"),
     [
+        ("memories", "q"),
+        ("memories", "source"),
+        ("memories", "since"),
+        ("search", "q"),
+        ("compare", "chosen"),
+        ("trends", "since"),
+        ("trends/data", "until"),
         ("memories", "type"),
         ("memories", "tag"),
         ("memories", "session"),
@@ -194,9 +201,9 @@ def test_what_an_address_holds(stranger: Browser, page: str, field: str, number:
 @pytest.mark.parametrize("number", range(len(BREAKERS)))
 def test_what_a_form_holds(stranger: Browser, number: int) -> None:
     text = broken("formed", number)
-    searched = stranger.send(f"{HOME}memories", page=f"{HOME}memories", query=text)
-    assert searched.status_code == 200
-    assert untold(harmless(searched.text), "formed") == []
+    explained = stranger.send(f"{HOME}why", page=f"{HOME}why", answer=text)
+    assert explained.status_code in (200, 422)
+    assert untold(harmless(explained.text), "formed") == []
     chosen = stranger.send(f"{HOME}view", agent=text)
     assert chosen.is_redirect
     assert untold(harmless(stranger.page()), "formed") == []

@@ -11,6 +11,7 @@ from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
+from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.access import HealthMeasure, StoreHealth
@@ -31,7 +32,7 @@ def audit(
 ) -> CommandResult:
     """Measure what is stored: duplicates, contradictions, what is stale or has no source.
 
-    Of the active memories that are no raw turns, as far as you see them. Nothing is changed.
+    Counts the active memories that you may see, without turns of conversations. Nothing is changed.
     `memgraph verify` checks whether the database itself is intact.
     """
     with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as told:
@@ -40,7 +41,8 @@ def audit(
 
 
 def _show(screen: Screen, found: StoreHealth) -> None:
-    screen.line(f"{found.memories} active memories that are no raw turns")
+    many = counted(found.memories, "active memory", "active memories")
+    screen.line(f"{many}; turns of conversations are not counted")
     rows = [_row(each) for each in found.measures]
     screen.table(("measure", "memories", "of", "rate", "limit", ""), rows)
     for measure in found.measures:

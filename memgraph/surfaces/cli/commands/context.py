@@ -160,7 +160,7 @@ def _lacking_room(package: ContextPackage) -> list[OmittedMemory]:
 
 def _told(empty: EmptyReason, package: ContextPackage) -> str:
     if empty is EmptyReason.NOTHING_KNOWN:
-        return "nothing is known that it may hold"
+        return "no memory that it may hold relates to this"
     least = min(each.token_cost for each in _lacking_room(package))
     return (
         f"a budget of {package.budget_tokens} tokens is too small for one memory: of"

@@ -14,6 +14,7 @@ import typer
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.text import counted
@@ -72,7 +73,7 @@ def sessions(
     ] = None,
     retry: Annotated[
         bool,
-        typer.Option("--retry", help="Consolidate those that were put aside after six attempts."),
+        typer.Option("--retry", help="Consolidate those that were set aside after six attempts."),
     ] = False,
     before: Annotated[
         str | None, value("ID", "Go on after the last id of the page before.")
@@ -94,6 +95,9 @@ def sessions(
     rows = [each.model_dump(mode="json") for each in found]
 
     def show(screen: Screen) -> None:
+        if not found:
+            screen.line("no conversation")
+            return
         screen.table(
             ("id", "turns", "pending", "last turn", "state"),
             [
@@ -101,10 +105,10 @@ def sessions(
                     row["session_id"],
                     str(row["turns"]),
                     str(row["pending"]),
-                    row["last_seen_at"],
+                    moment(each.last_seen_at),
                     _state(row),
                 )
-                for row in rows
+                for each, row in zip(found, rows, strict=True)
             ],
         )
         if following is not None:
@@ -125,7 +129,7 @@ def _retried(given: Invocation, orchestrator: str) -> CommandResult:
             working.close()
         failures = handle.events.failures(limit=1_000)
     left = sum(each.subscriber == SUBSCRIBER for each in failures)
-    told = f"{taken} done with, {left} still put aside"
+    told = f"{taken} consolidated, {left} still waiting after six attempts"
     return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told))
 
 

@@ -19,7 +19,13 @@ from memgraph.surfaces.cli.screen import Screen, stages
 from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
-    from memgraph.model.erasure import ErasureReport
+    from memgraph.model.erasure import ErasureReport, ServerTraces
+
+WHY_KEPT = {
+    "other_grounds": "has other evidence",
+    "other_sources": "has other sources",
+    "says_it": "says the same",
+}
 
 
 def erase(
@@ -133,20 +139,39 @@ def _show(screen: Screen, found: ErasureReport) -> None:
         ("files redacted", " ".join(found.files_redacted) or "none"),
         ("files removed", " ".join(found.files_removed) or "none"),
         ("strings looked for", str(found.residue.strings)),
-        ("residue", f"{found.residue.hits} in {found.residue.files} files"),
+        ("residue", f"{found.residue.hits} in {_scanned(found)}"),
     ]
     screen.fields(rows)
+    if found.server is not None:
+        screen.heading("not proven: what the server keeps beyond its tables")
+        screen.fields(_traces(found.server))
     _show_rest(screen, found)
     if found.complete:
         place = f"memory/erasures/{found.erasure_id}.json"
         screen.line(f"the report is kept as {place}; to check it: memgraph erasure verify")
 
 
+def _scanned(found: ErasureReport) -> str:
+    tables = found.residue.tables
+    return f"{found.residue.files} files" + (f" and {tables} tables" if tables else "")
+
+
+def _traces(server: ServerTraces) -> list[tuple[str, str]]:
+    """Return what may still hold the texts, and until when."""
+    archive = "archive_mode is on" if server.archived else "archive_mode is off"
+    return [
+        ("write-ahead log", f"segments before {server.wal_until}, until they are recycled"),
+        ("archived log", f"{archive}; what was archived before is yours to remove"),
+        ("replicas", f"{server.replicas} read the log; they follow, and have logs of their own"),
+        ("backups", "those taken before, until they are removed"),
+    ]
+
+
 def _show_preview(screen: Screen, found: ErasureReport) -> None:
     """Show what would be erased, by the beginnings of its texts; a dry run has no erasure id."""
     told = found.preview or ErasurePreview()
     if told.begins:
-        screen.heading("goes")
+        screen.heading("would be erased")
         rows = [
             (each, "derived" if each in told.derived_ids else "", short(told.begins[each]))
             for each in found.memory_ids
@@ -165,24 +190,24 @@ def _show_preview(screen: Screen, found: ErasureReport) -> None:
     ]
     screen.fields([each for each in fields if each[1]])
     _show_rest(screen, found)
-    screen.line("nothing was written: --yes does it")
+    screen.line("nothing was written; to erase, give the same command with --yes")
 
 
 def _show_rest(screen: Screen, found: ErasureReport) -> None:
     if found.residue.other_case:
-        screen.heading("said in another case of the letters, and not touched")
+        screen.heading("written with other capitals, and not touched")
         for each in found.residue.other_case:
             screen.line(f"{each.file}: {counted(each.count, 'place')}")
     if found.kept:
-        screen.heading("stays")
+        screen.heading("would stay" if found.dry_run else "stayed")
         begins = {} if found.preview is None else found.preview.begins
         rows = [
-            (one.memory_id, one.why.replace("_", " "), short(begins.get(one.memory_id, "")))
+            (one.memory_id, WHY_KEPT[one.why], short(begins.get(one.memory_id, "")))
             for one in found.kept
         ]
         screen.table(("memory", "why", "text"), rows)
     if found.outside:
-        screen.heading("sources that lie elsewhere are not touched")
+        screen.heading("source files outside of the root, not touched")
         for path in found.outside:
             screen.line(path)
 

@@ -148,9 +148,11 @@ def rotate(
 
 
 def _keys(given: Invocation) -> KeyStore:
+    from memgraph.config import load_settings
     from memgraph.service.access.keys import KeyStore
 
-    return KeyStore(runtime_root(given.root), SystemClock())
+    root = runtime_root(given.root)
+    return KeyStore(root, SystemClock(), url=load_settings(root).memory.storage.url)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def verify(
 
     def show(screen: Screen) -> None:
         checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
-        screen.line(f"checked {checked}")
+        screen.block(f"checked {checked.replace('_', ' ')}")
         rows = [(each.code.value, each.subject or "", each.message) for each in found.findings]
         if rows:
             screen.table(("finding", "subject", "what"), rows)
@@ -192,7 +192,43 @@ def restore(
         many = counted(done.memories, "memory", "memories")
         screen.line(f"restored {many} of {done.orchestrator} from {done.backup}")
         if done.replaced is not None:
-            screen.line(f"what was there: {done.replaced}")
+            screen.line(f"the files before: {done.replaced}")
+
+    return CommandResult(done.as_dict(), show)
+
+
+def migrate_store(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    to: Annotated[str, typer.Option(metavar="URL|file", help="A server's address, or `file`.")],
+) -> CommandResult:
+    """Move an orchestrator into a file or to a server, and verify it there.
+
+    Reads go on; writers wait from the beginning of the copy to the end. The setting is written into
+    the orchestrator's own config.toml. What was there is kept aside. Interrupted, the old store
+    stays in use: run it again.
+    """
+    from memgraph.operations.maintenance.move import move
+
+    given = invocation(context)
+    with given.service() as service:
+        service.orchestrator(orchestrator)
+        chosen = service.settings(orchestrator).memory
+        done = move(
+            service.paths(orchestrator),
+            "" if to == "file" else to,
+            source=chosen.storage.url,
+            clock=service.clock,
+            anchor_folder=chosen.audit.anchor_path,
+            key=read_key(chosen.audit.key_file, service.root),
+        )
+
+    def show(screen: Screen) -> None:
+        many = counted(done.memories, "memory", "memories")
+        screen.line(f"moved {many} of {done.orchestrator} to {done.target or 'a file'}, verified")
+        screen.line(f"writers waited for {done.paused_ms / 1000:.1f} s")
+        if done.left is not None:
+            screen.line(f"what was there: {done.left}")
 
     return CommandResult(done.as_dict(), show)
 
@@ -390,6 +426,7 @@ COMMANDS = {
     "rebuild": make_command(rebuild, "rebuild"),
     "backup": make_command(backup, "backup"),
     "restore": make_command(restore, "restore"),
+    "migrate-store": make_command(migrate_store, "migrate-store"),
     "db": make_group(
         "db",
         "Look after database schemas.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import AccessDenied
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, as_json, memory_rows, show_memory
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
@@ -28,8 +28,8 @@ def list_memories(
         list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Repeatable.")
     ] = None,
     statuses: Annotated[
-        list[ShownStatus] | None,
-        choice(ShownStatus, "--status", text="Repeatable. [active]"),
+        list[MemoryStatus] | None,
+        choice(MemoryStatus, "--status", text="Repeatable. [active]"),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Of every status.")] = False,
     tags: Annotated[
@@ -44,7 +44,7 @@ def list_memories(
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> CommandResult:
     """List memories, newest first, by page."""
-    wanted = [] if everything else statuses or [ShownStatus.ACTIVE]
+    wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
         found = handle.memories.list(
             types=types or (),
@@ -59,7 +59,11 @@ def list_memories(
     following = found[-1].memory_id if len(found) == limit else None
 
     def show(screen: Screen) -> None:
-        screen.table(MEMORY_COLUMNS, memory_rows(found))
+        if found:
+            screen.table(MEMORY_COLUMNS, memory_rows(found))
+        else:
+            screen.line("no memory matches")
+            screen.line(f'to store one: memgraph remember {orchestrator} "what to remember"')
         if following is not None:
             screen.line(f"more: --before {following}")
 

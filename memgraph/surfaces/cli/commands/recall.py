@@ -9,7 +9,7 @@ import typer
 
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.formats import as_json, day, edge_line, short
+from memgraph.surfaces.cli.formats import as_json, below_drop_zone, day, edge_line, short
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, note
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MAX_STDIN_CHARS = 2_000_001
 TEXT_CHARS = 400
 MORE = {
-    "max_edges": "there are more edges: memgraph subgraph",
-    "token_budget": "more fits: --token-budget",
-    "top_n": "more fits: --top-n",
+    "max_edges": "there are more edges; see them with memgraph subgraph",
+    "token_budget": "more memories match; raise --token-budget",
+    "top_n": "more memories match; raise --top-n",
 }
 """The remedy for each of ``Bundle.cut_reasons``."""
 
@@ -150,13 +150,14 @@ def bulletin(
 
 def _show_bundle(screen: Screen, bundle: Bundle, *, explain: bool) -> None:
     if not bundle.items:
-        screen.line("nothing fits")
+        screen.line("no memory matches")
     for place, item in enumerate(bundle.items, start=1):
         _show_item(screen, place, item)
     if bundle.edges:
         screen.heading("edges")
+        places = {one.memory.memory_id: f"{n}." for n, one in enumerate(bundle.items, start=1)}
         for edge in bundle.edges:
-            screen.line(f"  {edge_line(edge)}")
+            screen.block(edge_line(edge, places), indent=2)
     if explain:
         _show_explanation(screen, bundle)
     for each in bundle.degraded:
@@ -175,7 +176,7 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
     title, _, text = memory.content.strip().partition("\n")
     for part in (title, text) if text else (memory.content,):
         screen.block(short(part, TEXT_CHARS), indent=3)
-    screen.line(f"   from {item.citation}", style="dim")
+    screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
     if item.mark:
         screen.line(f"   {item.mark}", style="yellow")
     if item.brought_by is not None:

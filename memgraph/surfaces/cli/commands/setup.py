@@ -49,6 +49,9 @@ def init(
         screen.line(f"{'made' if created else 'there is already'} {orchestrator}")
         screen.line(f"memory     {paths.memory}")
         screen.line(f"drop zone  {paths.ingest}")
+        if created:
+            screen.line(f"next: memgraph remember {orchestrator} TEXT")
+            screen.line(f"      memgraph ingest {orchestrator} FOLDER")
 
     return CommandResult(data, show)
 
@@ -82,7 +85,7 @@ def show_config(
         bool, typer.Option("--changed", help="Leave out what has its default.")
     ] = False,
 ) -> CommandResult:
-    """Show every setting in force, its value and where it came from."""
+    """Show every setting in force, its value, and where it came from if it was set."""
     from memgraph.config import describe
     from memgraph.config.loader import DEFAULT_ORIGIN
 
@@ -97,11 +100,13 @@ def show_config(
         ]
         root = str(service.root)
     settings = [{"key": one.key, "value": _json(one.value), "origin": one.origin} for one in found]
-    rows = [(one.key, _shown(one.value), one.origin) for one in found]
-    return CommandResult(
-        {"root": root, "orchestrator": orchestrator, "settings": settings},
-        lambda screen: screen.table(("key", "value", "origin"), rows),
-    )
+
+    def show(screen: Screen) -> None:
+        for one in found:
+            origin = "" if one.origin == DEFAULT_ORIGIN else f"  ({one.origin})"
+            screen.line(f"{one.key} = {_shown(one.value)}{origin}")
+
+    return CommandResult({"root": root, "orchestrator": orchestrator, "settings": settings}, show)
 
 
 def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:

@@ -1,7 +1,8 @@
-"""What a webhook did not take: webhook failures, retry."""
+"""The webhook: webhook test, and what it did not take: failures, retry."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,18 +20,39 @@ if TYPE_CHECKING:
 MOST = 1_000
 
 
+def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
+    """Post a signed test event now. Ends with 1 when the receiver does not take it."""
+    from memgraph.service.webhook import TEST, send_test
+
+    with invocation(context).service() as service:
+        chosen = service.orchestrator(orchestrator).settings.memory.webhook
+        if not chosen.url:
+            raise InvalidContent(_missing(orchestrator))
+        before = time.monotonic()
+        send_test(chosen, orchestrator, service.clock)
+        took_ms = round((time.monotonic() - before) * 1_000)
+    topics = ", ".join(sorted(chosen.topics))
+
+    def show(screen: Screen) -> None:
+        screen.line(f"{chosen.url} took {TEST} in {took_ms} ms")
+        screen.line(f"it is sent: {topics}")
+
+    data = {"url": chosen.url, "type": TEST, "took_ms": took_ms, "topics": sorted(chosen.topics)}
+    return CommandResult(data, show)
+
+
 def failures(
     context: typer.Context,
     orchestrator: OrchestratorName,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 100,
 ) -> CommandResult:
-    """List the events that were put aside after six attempts, newest first."""
+    """List the events that were set aside after six attempts, newest first."""
     with invocation(context).orchestrator(orchestrator) as handle:
         found = _failures(handle, limit)
 
     def show(screen: Screen) -> None:
         if not found:
-            screen.line("nothing was put aside")
+            screen.line("nothing was set aside")
             return
         rows = [(str(each.seq), each.topic, moment(each.at), each.error_code) for each in found]
         screen.table(("number", "topic", "at", "error"), rows)
@@ -40,23 +62,27 @@ def failures(
 
 
 def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Send again what was put aside, oldest first. Ends with 1 when some is not taken."""
+    """Send again what was set aside, oldest first. Ends with 1 when some is not taken."""
     from memgraph.service.webhook import SUBSCRIBER
     from memgraph.service.worker import Worker
 
     with invocation(context).service() as service:
         handle = service.orchestrator(orchestrator)
         if _failures(handle, 1) and not handle.settings.memory.webhook.url:
-            raise InvalidContent(f"{orchestrator} has no webhook: set memory.webhook.url")
+            raise InvalidContent(_missing(orchestrator))
         working = Worker(service, names=[orchestrator])
         try:
             taken = working.retry(orchestrator, SUBSCRIBER)
         finally:
             working.close()
         left = len(_failures(handle, MOST))
-    told = f"{taken} taken, {left} still put aside"
+    told = f"{taken} taken, {left} still set aside"
     error = WebhookFailed(f"{left} events were not taken; the log says why") if left else None
     return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told), error)
+
+
+def _missing(orchestrator: str) -> str:
+    return f"{orchestrator} has no webhook: set memory.webhook.url and memory.webhook.secret_file"
 
 
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
@@ -69,7 +95,7 @@ def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
 COMMANDS: dict[str, Any] = {
     "webhook": make_group(
         "webhook",
-        "List and resend what a webhook did not take.",
-        {"failures": failures, "retry": retry},
+        "Test the webhook; list and resend what it did not take.",
+        {"test": test, "failures": failures, "retry": retry},
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from memgraph.surfaces.web.pages import (
+    answers,
     bulletins,
     changes,
     contradictions,
@@ -13,6 +14,8 @@ from memgraph.surfaces.web.pages import (
     memories,
     overview,
     receipts,
+    search,
+    trends,
 )
 from memgraph.surfaces.web.pages import graph as exploring
 from memgraph.surfaces.web.pages import ingestion as ingesting
@@ -30,6 +33,9 @@ _MODULES: Final = (
     bulletins,
     ingesting,
     jobs,
+    search,
+    answers,
+    trends,
 )
 
 PAGES: Final = tuple(page for module in _MODULES for page in module.PAGES)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
+from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
-from memgraph.surfaces.web.export import case_document
+from memgraph.model.graph import Case, Contradiction
+from memgraph.surfaces.web.export import case_document, evidence_pack
 from memgraph.surfaces.web.graphs import lines_of
+from memgraph.surfaces.web.pages.memories import bulk
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 PER_PAGE: Final = 25
@@ -33,12 +36,15 @@ def listing(visit: Visit) -> Response:
         text=visit.query("text") or None,
         memory_id=visit.query("memory") or None,
         oldest_first=order == OLDEST,
-        limit=PER_PAGE,
+        limit=visit.size(PER_PAGE),
         after=visit.query("after") or None,
         as_of=visit.as_of,
     )
-    return visit.show(
+    return visit.listing(
         "contradictions.html",
+        lambda: [_row(item) for item in page.items],
+        following=visit.here(after=page.next_after) if page.next_after else None,
+        may_write=visit.may(Permission.WRITE) and visit.as_of is None and state == OPEN,
         page=page,
         states=STATES,
         state=state,
@@ -49,6 +55,57 @@ def listing(visit: Visit) -> Response:
         filtered=any(visit.query(name) for name in FILTERS),
         most=MAX_SOUGHT_CHARS,
     )
+
+
+def _row(item: Contradiction) -> dict[str, Any]:
+    return {
+        "edge_id": item.edge.edge_id,
+        "older": item.first.content,
+        "newer": item.second.content,
+        "older_id": item.first.memory_id,
+        "newer_id": item.second.memory_id,
+        "older_source": item.sources[0].source_path,
+        "newer_source": item.sources[1].source_path,
+        "raised_at": iso(item.since),
+        "resolved": item.resolved,
+        "dismissed": item.dismissed,
+        "moot": item.moot,
+    }
+
+
+def decide_many(visit: Visit) -> Response:
+    """Decide the chosen contradictions in one way, each in a change of its own."""
+    orc = visit.enter(Permission.WRITE)
+    reason, decision = visit.required("reason"), visit.form.get("decision", "")
+
+    def decide_one(edge_id: str) -> None:
+        if decision == "dismiss":
+            orc.contradictions.dismiss(edge_id, reason=reason)
+        else:
+            side = orc.contradictions.get(edge_id, names=False).sides[decision == "newer"]
+            orc.contradictions.resolve(edge_id, winner=side.memory.memory_id, reason=reason)
+
+    if decision not in ("newer", "older", "dismiss"):
+        raise InvalidInput("decision: newer, older or dismiss", field="decision")
+    return bulk(visit, decide_one, visit.link("contradictions"))
+
+
+def pack(visit: Visit) -> Response:
+    """Return the case with its evidence as a ZIP file, signed where this root has a key."""
+    orc = visit.enter(Permission.AUDIT)
+    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
+    with visit.console.lengthy():
+        body = evidence_pack(visit, orc, found)
+    headers = {"Content-Disposition": f'attachment; filename="evidence-{_plain(found)}.zip"'}
+    return Response(body, media_type="application/zip", headers=headers)
+
+
+def _plain(found: Case) -> str:
+    """Return the id of a case as a part of a file's name."""
+    kept = (
+        each for each in found.edge.edge_id if each.isascii() and (each.isalnum() or each in "_-")
+    )
+    return "".join(kept)[:80]
 
 
 def case(visit: Visit) -> Response:
@@ -71,10 +128,7 @@ def export(visit: Visit) -> Response:
     lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
     root = visit.gate.service.root
     text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
-    name = "".join(
-        each for each in found.edge.edge_id if each.isascii() and (each.isalnum() or each in "_-")
-    )
-    headers = {"Content-Disposition": f'attachment; filename="case-{name[:80]}.html"'}
+    headers = {"Content-Disposition": f'attachment; filename="case-{_plain(found)}.html"'}
     return Response(text, media_type="text/html", headers=headers)
 
 
@@ -115,6 +169,8 @@ def decide(visit: Visit) -> Response:
 
 PAGES: Final = (
     ConsolePage("/{orchestrator}/contradictions", listing, timed=True),
+    ConsolePage("/{orchestrator}/contradictions", decide_many, "POST"),
+    ConsolePage("/{orchestrator}/contradictions/{edge_id}/pack", pack, timed=True, lengthy=True),
     ConsolePage("/{orchestrator}/contradictions/{edge_id}", case, timed=True),
     ConsolePage("/{orchestrator}/contradictions/{edge_id}", decide, "POST"),
     ConsolePage("/{orchestrator}/contradictions/{edge_id}/export", export, timed=True),

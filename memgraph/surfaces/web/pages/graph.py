@@ -9,21 +9,21 @@ from starlette.responses import JSONResponse, Response
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryType, ShownStatus
+from memgraph.model.enums import MemoryStatus, MemoryType
 from memgraph.model.graph import StaleMemory
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import EDGES, drawing, staleness
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 MAX_SEEDS: Final = 200
-NODES: Final = 500
+NODES: Final = 300
 """Nodes of the first view."""
 MOST_NODES: Final = 2_000
 """Nodes of any view; the reading functions refuse more."""
 DISPUTED: Final = 25
 """Open contradictions in a first view that names no memory."""
-AT_ONCE: Final = 1_000
-"""Memories that are listed together."""
+SCATTERED: Final = 100
+"""A first view of fewer joined memories is filled up to this with the newest ones."""
 STALE: Final = 200
 """The number of marked memories, those whose evidence ended last."""
 STALE_FIRST: Final = 10
@@ -36,7 +36,7 @@ def explorer(visit: Visit) -> Response:
     return visit.show(
         "graph.html",
         types=[each.value for each in MemoryType],
-        statuses=[each.value for each in ShownStatus],
+        statuses=[each.value for each in MemoryStatus],
         edges=EDGES,
         marks_stale=visit.may(Permission.AUDIT),
         now_ms=visit.console.now_ms(),
@@ -51,7 +51,7 @@ def _data_address(visit: Visit) -> str:
 
 
 def data(visit: Visit) -> Response:
-    """Return the neighbourhood of the named memories, else of disputed, stale or new ones."""
+    """Return the neighbourhood of the named memories, else of disputed, stale or connected ones."""
     orc = visit.enter()
     named = visit.request.query_params.getlist("seed")
     if len(named) > MAX_SEEDS:
@@ -60,7 +60,7 @@ def data(visit: Visit) -> Response:
     most = _bound(visit, "max_nodes", NODES)
     found = orc.graph.subgraph(
         named or _seeds(orc, fallen, visit.as_of, most),
-        hops=_bound(visit, "hops", 1 if named else 2),
+        hops=_bound(visit, "hops", 1),
         max_nodes=most,
         as_of=visit.as_of,
         retracted=True,
@@ -92,28 +92,23 @@ def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
 def _seeds(
     orc: Orchestrator, fallen: Sequence[StaleMemory], as_of: int | None, most: int
 ) -> list[str]:
-    """Return the sides of open contradictions, paths to retracted evidence, then the newest
-    memories.
+    """Return the sides of open contradictions, paths to retracted evidence, then the memories
+    with the most neighbours; where few are joined to any, the newest, too.
 
     Superseded and retracted ones are included. More than ``most`` when there are more, so that the
     drawing is marked as cut.
     """
+    wanted = min(most, MOST_NODES) + 1
     open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
     steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
     ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
-    return list(dict.fromkeys((*sides, *ways, *_newest(orc, min(most, MOST_NODES) + 1, as_of))))
-
-
-def _newest(orc: Orchestrator, count: int, as_of: int | None) -> list[str]:
-    found: list[str] = []
-    while (wanted := min(count - len(found), AT_ONCE)) > 0:
-        before = found[-1] if found else None
-        page = orc.memories.list(statuses=(), limit=wanted, before=before, as_of=as_of)
-        found += [each.memory_id for each in page]
-        if len(page) < wanted:
-            break
-    return found
+    chosen = dict.fromkeys((*sides, *ways, *orc.graph.connected(limit=wanted, as_of=as_of)))
+    room = min(SCATTERED - len(chosen), wanted)
+    if room > 0:
+        newest = orc.memories.list(statuses=(), limit=room, as_of=as_of)
+        chosen.update(dict.fromkeys(each.memory_id for each in newest))
+    return list(chosen)
 
 
 def _bound(visit: Visit, name: str, default: int) -> int:

@@ -2,70 +2,206 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from memgraph.errors import InvalidInput
+from memgraph.clock import iso
+from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryKind, MemoryType, ShownStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.values import Memory, StoredSource
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
-from memgraph.surfaces.web.requests import ConsolePage, Visit
+from memgraph.surfaces.web.requests import CONSOLE, MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FOUND: Final = 50
 HAND_OUTS: Final = 50
 ANY: Final = "any"
-FILTERS: Final = ("type", "kind", "status", "tag", "session")
+FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
+COUNTED: Final = 20_000
+"""Memories that facets count, the newest ones."""
+FACETS: Final = ("type", "kind", "status")
 
 
 def listing(visit: Visit) -> Response:
-    """Show one page of memories, newest first, filtered."""
+    """Show one page of memories, newest first, filtered; with a question, its answers."""
     orc = visit.enter()
     # Without a status, the page shows active memories.
-    status = visit.query("status", ShownStatus.ACTIVE.value)
-    found = orc.memories.list(
-        types=_chosen(MemoryType, visit.query("type")),
-        kinds=_chosen(MemoryKind, visit.query("kind")),
-        statuses=_chosen(ShownStatus, status),
-        tags=[visit.query("tag")] if visit.query("tag") else [],
-        session_id=visit.query("session") or None,
-        before=visit.query("before") or None,
-        limit=PER_PAGE + 1,
-        as_of=visit.as_of,
-    )
-    shown = found[:PER_PAGE]
-    following = shown[-1].memory_id if len(found) > PER_PAGE else None
-    return _list_page(visit, shown, following=following, state=status)
-
-
-def search(visit: Visit) -> Response:
-    """Show the answers to a question, without counting as an access: an auditor reads.
-
-    The question is sent in a form, so that it is in no address and in no history.
-    """
-    orc = visit.enter()
-    query = visit.required("query")
-    moment = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    bundle = orc.recall(query, top_n=FOUND, as_of=moment, include_superseded=True)
-    found = [item.memory for item in bundle.items]
-    return _list_page(visit, found, following=None, state=ANY, query=query)
-
-
-def _list_page(
-    visit: Visit, found: Any, *, following: str | None, state: str, query: str = ""
-) -> Response:
-    return visit.show(
+    status = visit.query("status", MemoryStatus.ACTIVE.value)
+    narrowing: dict[str, Any] = {
+        "session_id": visit.query("session") or None,
+        "since": visit.moment("since"),
+        "until": visit.moment("until", ends=True),
+        "source_path": visit.query("source") or None,
+    }
+    tags = (visit.query("tag"),) if visit.query("tag") else ()
+    question = visit.query("q")
+    memories: Sequence[Memory]
+    size = visit.size(PER_PAGE)
+    if question:
+        memories, following = search(visit, orc, question, min(size, FOUND)), None
+    else:
+        memories = orc.memories.list(
+            types=_chosen(MemoryType, visit.query("type")),
+            kinds=_chosen(MemoryKind, visit.query("kind")),
+            statuses=_chosen(MemoryStatus, status),
+            tags=tags,
+            before=visit.query("before") or None,
+            limit=size + 1,
+            as_of=visit.as_of,
+            **narrowing,
+        )
+        more = len(memories) > size
+        memories = memories[:size]
+        following = visit.here(before=memories[-1].memory_id) if more else None
+    facets = {}
+    if not question and not visit.format:
+        counts = orc.memories.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
+        chosen = {name: visit.query(name) for name in ("type", "kind")} | {"status": status}
+        facets = _facets(counts, chosen)
+    sources = sources_of(visit, orc, memories)
+    return visit.listing(
         "memories.html",
-        found=found,
+        lambda: [_row(memory, sources) for memory in memories],
         following=following,
-        query=query,
-        state=state,
-        filtered=any(visit.query(name) for name in FILTERS),
+        memories=memories,
+        sources=sources,
+        question=question,
+        state=ANY if question else status,
+        filtered=any(visit.query(name) for name in FILTERS[1:]),
+        filters=FILTERS,
+        facets=facets,
+        counted=COUNTED,
         types=[each.value for each in MemoryType],
         kinds=[each.value for each in MemoryKind],
-        statuses=[each.value for each in ShownStatus],
+        statuses=[each.value for each in MemoryStatus],
+        may_write=visit.may(Permission.WRITE) and visit.as_of is None,
     )
+
+
+def search(visit: Visit, orc: Orchestrator, question: str, limit: int) -> list[Memory]:
+    """Return the answers to a question, without counting as an access: an auditor reads."""
+    bundle = orc.recall(
+        question[:MAX_QUERY_CHARS],
+        top_n=limit,
+        as_of=visit.console.now_ms() if visit.as_of is None else visit.as_of,
+        include_superseded=True,
+        for_step_id=CONSOLE,
+    )
+    return [item.memory for item in bundle.items]
+
+
+def sources_of(
+    visit: Visit, orc: Orchestrator, memories: Sequence[Memory]
+) -> dict[str, StoredSource]:
+    """Return the sources of some memories, by source id."""
+    if not memories:
+        return {}
+    ids = [memory.memory_id for memory in memories]
+    around = orc.graph.subgraph(
+        ids, hops=1, max_nodes=len(ids), edge_types=(), as_of=visit.as_of, retracted=True
+    )
+    return {source.source_id: source for source in around.sources}
+
+
+def _facets(
+    counts: Sequence[tuple[str, str, str, int]], chosen: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """Return how many memories each value of a filter would show, with the other filters."""
+    facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for *values, count in counts:
+        row = dict(zip(FACETS, map(str, values), strict=True))
+        for name in FACETS:
+            others = (each for each in FACETS if each != name)
+            if all(chosen[each] in ("", ANY, row[each]) for each in others):
+                facets[name][row[name]] += int(count)
+    return {name: dict(counter.most_common()) for name, counter in facets.items()}
+
+
+def _row(memory: Memory, sources: Mapping[str, StoredSource]) -> dict[str, Any]:
+    source = sources.get(memory.source_id)
+    return {
+        "memory_id": memory.memory_id,
+        "type": memory.type.value,
+        "kind": memory.kind.value,
+        "status": memory.shown_status.value,
+        "content": memory.content,
+        "confidence": memory.confidence,
+        "importance": memory.importance,
+        "said_at": None if memory.event_time is None else iso(memory.event_time),
+        "stored_at": iso(memory.created_at),
+        "session_id": memory.session_id,
+        "source_path": source and source.source_path,
+        "locator": source and source.locator,
+        "tags": list(memory.tags),
+    }
+
+
+def decide(visit: Visit) -> Response:
+    """Retract or confirm the chosen memories, each in a change of its own, for one reason."""
+    orc = visit.enter(Permission.WRITE)
+    decision, reason = visit.form.get("decision"), visit.form.get("reason", "").strip()
+    ways = {
+        "retract": lambda memory_id: orc.retract(memory_id, reason=visit.required("reason")),
+        "confirm": orc.confirm,
+    }
+    if decision not in ways:
+        raise InvalidInput("decision: retract or confirm", field="decision")
+    if decision == "retract" and not reason:
+        raise InvalidInput("reason: is needed", field="reason")
+    return bulk(visit, ways[decision], visit.link("memories"))
+
+
+def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
+    """Do the same to each of the chosen rows, and tell what was not done, and why."""
+    if not visit.chosen or visit.form.get("sure") != "yes":
+        raise InvalidInput("choose rows, and check that you mean all of them", field="sure")
+    problems = []
+    for chosen in dict.fromkeys(visit.chosen):
+        try:
+            decide(chosen)
+        except (Conflict, InvalidInput, NotFound, AccessDenied) as error:
+            error.journalled = True
+            problems.append(f"{chosen[:40]}: {error.message}")
+    done = len(set(visit.chosen)) - len(problems)
+    told = f"{done} done." + (
+        f" {len(problems)} not: {'; '.join(problems[:5])}" if problems else ""
+    )
+    return visit.go(back, told)
+
+
+def compare(visit: Visit) -> Response:
+    """Show two memories side by side, with the words that differ."""
+    orc = visit.enter()
+    chosen = [each for each in visit.request.query_params.getlist("chosen") if each][:2]
+    traces = [orc.trace(memory_id, as_of=visit.as_of) for memory_id in chosen]
+    texts = [trace.memory.content.split() for trace in traces]
+    return visit.show(
+        "compare.html",
+        traces=traces,
+        chosen=chosen,
+        words=_differing(*texts) if len(texts) == 2 else (),
+        lines=lines_of(visit, *(trace.memory.memory_id for trace in traces)),
+    )
+
+
+def _differing(first: list[str], second: list[str]) -> tuple[list[tuple[bool, str]], ...]:
+    """Return each text as runs of words: whether the other has them not, and the words."""
+    sides: tuple[list[tuple[bool, str]], ...] = ([], [])
+    matcher = SequenceMatcher(None, first[:MOST_WORDS], second[:MOST_WORDS], autojunk=False)
+    for tag, i, j, m, n in matcher.get_opcodes():
+        for side, run in zip(sides, (first[i:j], second[m:n]), strict=True):
+            if run:
+                side.append((tag != "equal", " ".join(run)))
+    return sides
+
+
+MOST_WORDS: Final = 1_000
 
 
 def memory(visit: Visit) -> Response:
@@ -102,6 +238,7 @@ def _chosen(enum: Any, value: str) -> list[Any]:
 
 PAGES: Final = (
     ConsolePage("/{orchestrator}/memories", listing, timed=True),
-    ConsolePage("/{orchestrator}/memories", search, "POST", timed=True),
+    ConsolePage("/{orchestrator}/memories", decide, "POST"),
+    ConsolePage("/{orchestrator}/compare", compare, timed=True),
     ConsolePage("/{orchestrator}/memories/{memory_id}", memory, timed=True),
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.model.values import validated
 from memgraph.service.sanitizer import below
 from memgraph.surfaces.web.requests import ConsolePage, Visit
+from memgraph.surfaces.web.seals import sealed
 
 FEW: Final = 5
 _SEPARATOR: Final = re.compile(r"[,\n]")
@@ -38,6 +39,14 @@ def overview(visit: Visit) -> Response:
     )
 
 
+def seal(visit: Visit) -> Response:
+    """Check the journal, from where it was checked last, and return that in one line."""
+    orc = visit.enter(Permission.AUDIT)
+    with visit.console.lengthy():
+        found = sealed(visit, orc)
+    return JSONResponse({"text": found.text, "ok": not found.problem})
+
+
 def choose(visit: Visit) -> Response:
     """Narrow the view of the session; the choice is tried before it is kept."""
     form = visit.form
@@ -62,5 +71,6 @@ def _names(text: str) -> tuple[str, ...] | None:
 PAGES: Final = (
     ConsolePage("/", orchestrators),
     ConsolePage("/{orchestrator}/", overview),
+    ConsolePage("/{orchestrator}/seal", seal, lengthy=True),
     ConsolePage("/{orchestrator}/view", choose, "POST"),
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
+from memgraph.clock import iso
 from memgraph.errors import NotFound
 from memgraph.model.access import Permission
 from memgraph.model.receipts import WHY, Receipt, Replay
@@ -21,15 +22,31 @@ def listing(visit: Visit) -> Response:
     """Show the newest receipts that are fully visible."""
     orc = visit.enter(Permission.AUDIT)
     asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
-    found = orc.receipts.list(limit=PER_PAGE, before=visit.query("before") or None, **asked)
-    following = found.receipts[-1].receipt_id if found.cut and found.receipts else None
-    return visit.show(
+    size = visit.size(PER_PAGE)
+    found = orc.receipts.list(limit=size, before=visit.query("before") or None, **asked)
+    more = found.cut and found.receipts
+    return visit.listing(
         "receipts.html",
+        lambda: [_row(each) for each in found.receipts],
+        following=visit.here(before=found.receipts[-1].receipt_id) if more else None,
         found=found.receipts,
-        following=following,
         filters=FILTERS,
         filtered=bool(asked),
     )
+
+
+def _row(found: Receipt) -> dict[str, Any]:
+    return {
+        "receipt_id": found.receipt_id,
+        "at": iso(found.at),
+        "purpose": found.purpose or "recall",
+        "query": found.query,
+        "query_sha256": found.query_sha256,
+        "actor": found.actor,
+        "conversation_id": found.conversation_id,
+        "workflow_run_id": found.workflow_run_id,
+        "memories": [item.memory_id for item in found.items],
+    }
 
 
 def receipt(visit: Visit) -> Response:

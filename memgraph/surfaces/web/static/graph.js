@@ -82,6 +82,7 @@
     return {
       nodes: unique(answers.flatMap((each) => each.nodes)),
       edges: unique(answers.flatMap((each) => each.edges)),
+      groups: unique(answers.flatMap((each) => each.groups)),
       cut_reasons: [...new Set(answers.flatMap((each) => each.cut_reasons))],
       as_of: answers[0].as_of,
     };
@@ -98,32 +99,48 @@
   // ── drawing ─────────────────────────────────────────────────────────────────────────────────
 
   function elements(answer) {
+    const groups = answer.groups.map(({ id, label }) => ({
+      group: "nodes",
+      data: { id: `group:${id}`, label, document: true },
+      selectable: false,
+      grabbable: false,
+    }));
     const nodes = answer.nodes.map((node) => ({
       group: "nodes",
-      data: { ...node, label: short(node.summary), size: 14 + node.importance / 5 },
+      data: {
+        ...node,
+        size: 18 + node.importance / 5,
+        ...(node.group ? { parent: `group:${node.group}` } : {}),
+      },
     }));
     const edges = answer.edges.map((edge) => ({ group: "edges", data: edge }));
-    return [...nodes, ...edges];
+    return [...groups, ...nodes, ...edges];
   }
 
-  function short(text) {
-    const letters = Array.from(text);
-    return letters.length > 40 ? `${letters.slice(0, 39).join("")}…` : text;
-  }
+  // Of memories alone: a document is a node of the library, too.
+  const memories = () => cy.nodes("[!document]");
 
   // Draws an answer; what stands stays where it is. `only`: what is not in it goes.
   function draw(answer, only) {
-    const known = new Map(cy.nodes().map((node) => [node.id(), { ...node.position() }]));
+    const known = new Map(memories().map((node) => [node.id(), { ...node.position() }]));
     const fresh = elements(answer);
     cy.batch(() => {
       if (only) {
         const kept = new Set(fresh.map((each) => each.data.id));
-        cy.elements().filter((each) => !kept.has(each.id())).remove();
+        const gone = cy.elements().filter((each) => !kept.has(each.id()));
+        gone.nodes("[?document]").children().move({ parent: null }); // a box takes what is in it along
+        gone.remove();
       }
       for (const each of fresh) {
         const there = cy.getElementById(each.data.id);
         if (there.empty()) cy.add(each);
-        else there.data(each.data);
+        else {
+          const { parent = null, ...data } = each.data;
+          there.data(data);
+          if (each.group === "nodes" && !data.document && there.data("parent") !== (parent ?? undefined)) {
+            there.move({ parent });
+          }
+        }
       }
       tie();
       arrange(known);
@@ -137,17 +154,21 @@
 
   // How much each is joined to, for the size from which on its name is shown.
   function tie() {
-    cy.nodes().forEach((node) => {
+    memories().forEach((node) => {
       const ties = node.degree(false);
       if (node.data("ties") !== ties) node.data("ties", ties);
     });
   }
 
   function arrange(known) {
-    const ids = cy.nodes().map((node) => node.id());
+    const ids = memories().map((node) => node.id());
     const pairs = cy.edges().map((edge) => [edge.data("source"), edge.data("target")]);
-    const places = memgraphLayout.place(ids, pairs, known);
-    cy.nodes().positions((node) => places.get(node.id()));
+    const groups = new Map(memories().map((node) => [node.id(), node.data("parent")]));
+    const aspect = Math.max(cy.width() / Math.max(cy.height(), 1), 0.5);
+    const places = known.size
+      ? memgraphLayout.place(ids, pairs, known)
+      : memgraphLayout.boxes(ids, pairs, groups, aspect);
+    memories().positions((node) => places.get(node.id()));
     const roomy = ids.length <= FEW;
     cy.nodes().forEach((node) => {
       if (node.hasClass("roomy") !== roomy) node.toggleClass("roomy", roomy);
@@ -162,7 +183,7 @@
   }
 
   function report() {
-    const shown = cy.nodes().not(".left-out").length;
+    const shown = memories().not(".left-out").length;
     const time = asOf ? ` as of ${asOf}` : "";
     const edges = edgesShown(cy.edges());
     const those = `${shown} ${shown === 1 ? "memory" : "memories"}`;
@@ -185,9 +206,12 @@
   function choose() {
     const [types, statuses, edges] = filters.map(ticked);
     const stale = ticked("stale").size > 0;
-    cy.nodes().forEach((node) => {
+    memories().forEach((node) => {
       const fits = types.has(node.data("type")) && statuses.has(node.data("status"));
       leaveOut(node, !fits || (stale && !node.data("stale")));
+    });
+    cy.nodes("[?document]").forEach((box) => {
+      leaveOut(box, box.children().not(".left-out").empty());
     });
     cy.edges().forEach((edge) => {
       leaveOut(edge, !edges.has(edge.data("type")));
@@ -238,7 +262,7 @@
   }
 
   async function expand(id) {
-    const drawn = cy.nodes().map((node) => node.id());
+    const drawn = memories().map((node) => node.id());
     const answer = await ask([address([id])], drawn);
     if (answer === null) return;
     expanded.add(id);
@@ -252,7 +276,7 @@
 
   function listed() {
     const wanted = form.elements.find.value.trim().toLowerCase();
-    const fitting = cy.nodes().not(".left-out").filter((node) => {
+    const fitting = memories().not(".left-out").filter((node) => {
       return !wanted || node.data("summary").toLowerCase().includes(wanted);
     });
     const entries = fitting.slice(0, LISTED).map((node) => {
@@ -297,16 +321,44 @@
     chosen.replaceChildren();
   }
 
+  // Plays the past: a step is drawn before the next one is asked for.
+  const PLAYED = 24;
+  const STEP_MS = 350; // at least: who watches has to see it
+  const player = document.getElementById("graph-play");
+  let playing = 0;
+  async function play() {
+    const turn = (playing += 1);
+    player.textContent = "Stop";
+    player.setAttribute("aria-pressed", "true");
+    const from = Number(slider.value) >= Number(slider.max) ? 0 : Number(slider.value);
+    const size = Number(slider.max) / PLAYED;
+    for (let place = from + size; turn === playing; place += size) {
+      slider.value = Math.min(place, Number(slider.max));
+      moved();
+      clearTimeout(pause);
+      await Promise.all([travel(), new Promise((done) => setTimeout(done, STEP_MS))]);
+      if (Number(slider.value) >= Number(slider.max)) break;
+    }
+    if (turn === playing) stop();
+  }
+
+  function stop() {
+    playing += 1;
+    player.textContent = "Play";
+    player.setAttribute("aria-pressed", "false");
+  }
+
   // ── beginning ───────────────────────────────────────────────────────────────────────────────
 
   // By where memories stand, not by their outlines: these take half a second to measure.
   function whole() {
-    const places = cy.nodes().not(".left-out").map((node) => node.position());
+    const places = memories().not(".left-out").map((node) => node.position());
     if (!places.length) return;
     const [left, right] = ends(places.map((place) => place.x));
     const [top, bottom] = ends(places.map((place) => place.y));
-    const wide = (cy.width() - 2 * MARGIN) / Math.max(right - left, 1);
-    const high = (cy.height() - 2 * MARGIN) / Math.max(bottom - top, 1);
+    const margin = places.length <= FEW ? 2 * MARGIN : MARGIN; // of few, names are shown
+    const wide = (cy.width() - 2 * margin) / Math.max(right - left, 1);
+    const high = (cy.height() - 2 * margin) / Math.max(bottom - top, 1);
     const zoom = Math.max(cy.minZoom(), Math.min(wide, high, NEAR));
     cy.viewport({
       zoom,
@@ -317,11 +369,34 @@
     });
   }
 
+  // Names of documents, and of what is joined to much, are as large on the screen as text is, from
+  // whatever distance.
+  let naming = 0;
+  let drawnAt = 0;
+  function readable() {
+    clearTimeout(naming);
+    naming = setTimeout(name, 120);
+  }
+
+  function name() {
+    const zoom = Math.min(cy.zoom(), 1);
+    if (Math.abs(zoom - drawnAt) < 0.02) return;
+    drawnAt = zoom;
+    cy.style()
+      .selector("node[?document]")
+      .style({
+        "font-size": 12 / zoom,
+        "text-outline-width": 3 / zoom,
+        "text-max-width": (box) => Math.max(box.width() + 28, 195),
+      })
+      .update();
+  }
+
   // Where nothing that is left can be seen, all of it is.
   function inView() {
     const seen = cy.extent();
     const within = ({ x, y }) => x > seen.x1 && x < seen.x2 && y > seen.y1 && y < seen.y2;
-    const left = cy.nodes().not(".left-out");
+    const left = memories().not(".left-out");
     if (!left.some((node) => within(node.position()))) whole();
   }
 
@@ -336,6 +411,7 @@
     asOf = answer.as_of ?? ""; // as the server reads it: a browser takes a time without a zone for its own
     draw(answer, true);
     whole();
+    name();
     first = Math.min(last, ...answer.nodes.map((node) => Date.parse(node.created_at)));
     if (asOf) slider.value = slider.max * ((Date.parse(asOf) - first) / Math.max(last - first, 1));
     say();
@@ -357,10 +433,22 @@
   });
   form.elements.find.addEventListener("input", listed);
   form.addEventListener("submit", (event) => event.preventDefault());
-  slider.addEventListener("input", moved);
-  cy.on("select", "node", (event) => describe(event.target));
-  cy.on("dbltap", "node", (event) => expand(event.target.id()));
-  dark.addEventListener("change", () => cy.style(memgraphGraphStyle.of(types)));
+  slider.addEventListener("input", () => {
+    stop();
+    moved();
+  });
+  player.addEventListener("click", () => {
+    if (player.getAttribute("aria-pressed") === "true") stop();
+    else play();
+  });
+  cy.on("zoom", readable);
+  cy.on("select", "node[!document]", (event) => describe(event.target));
+  cy.on("dbltap", "node[!document]", (event) => expand(event.target.id()));
+  dark.addEventListener("change", () => {
+    cy.style(memgraphGraphStyle.of(types));
+    drawnAt = 0;
+    name();
+  });
   frame.addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
     const step = steps[event.key];

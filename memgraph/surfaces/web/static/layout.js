@@ -1,5 +1,6 @@
 // Where the memories of a drawing stand: joined ones pull, near ones push (Fruchterman and
-// Reingold, 1991, with a grid of neighbours). The same graph always gives the same picture.
+// Reingold, 1991, with a grid of neighbours). Those of a document stand in a box of their own. The
+// same graph always gives the same picture.
 "use strict";
 
 const memgraphLayout = (() => {
@@ -150,5 +151,119 @@ const memgraphLayout = (() => {
     }
   }
 
-  return { place };
+  // ── a drawing of documents: each of them a box, and boxes that touch no other ────────────────
+
+  const GAP = 16; // between two boxes
+  const EDGE = 30; // from the middle of a memory to the edge of its box
+  const SIDE = 44; // the same to the side: names are wider than high
+  const SHAPE = 1.4; // how much wider a box is than high
+  const WIDTH = 170 + 2 * 16; // at least: its name has to fit
+  const NAME = 34; // above a box, for its name
+  const [STRIDE, TURN] = [14, 0.35]; // along the spiral on which a place is looked for
+
+  // Positions by id, as of `place`, for a first drawing. `groups`: the box of an id, if it has one;
+  // `aspect`: how much wider the frame is than high.
+  function boxes(ids, pairs, groups, aspect) {
+    const own = clusters(ids, pairs, groups);
+    const of = new Map(own.flatMap((cluster, at) => cluster.ids.map((id) => [id, at])));
+    const inside = own.map(() => []);
+    const links = own.map(() => []);
+    for (const [from, to] of pairs) {
+      const [one, other] = [of.get(from), of.get(to)];
+      if (one === undefined || other === undefined) continue;
+      if (one === other) inside[one].push([from, to]);
+      else {
+        links[one].push(other);
+        links[other].push(one);
+      }
+    }
+    const drawn = own.map((cluster, at) => box(cluster, inside[at]));
+    pack(drawn, links, aspect);
+    const found = new Map();
+    for (const { places, x, y, left, top } of drawn) {
+      for (const [id, place] of places) found.set(id, { x: place.x - left + x, y: place.y - top + y });
+    }
+    return found;
+  }
+
+  // Members of one box; of what has none, what is joined.
+  function clusters(ids, pairs, groups) {
+    const found = new Map();
+    const loose = ids.filter((id) => !groups.get(id));
+    for (const id of ids) {
+      const group = groups.get(id);
+      if (!group) continue;
+      if (!found.has(group)) found.set(group, { ids: [], boxed: true });
+      found.get(group).ids.push(id);
+    }
+    const index = new Map(loose.map((id, at) => [id, at]));
+    const joined = pairs
+      .map(([from, to]) => [index.get(from), index.get(to)])
+      .filter(([from, to]) => from !== undefined && to !== undefined);
+    const near = neighbours(loose.length, joined);
+    const seen = new Set();
+    loose.forEach((id, first) => {
+      if (seen.has(first)) return;
+      seen.add(first);
+      const members = [first];
+      for (let next = 0; next < members.length; next += 1) {
+        for (const other of near[members[next]]) {
+          if (!seen.has(other)) {
+            seen.add(other);
+            members.push(other);
+          }
+        }
+      }
+      found.set(`loose ${first}`, { ids: members.map((at) => loose[at]), boxed: false });
+    });
+    return [...found.values()];
+  }
+
+  function box({ ids, boxed }, pairs) {
+    // In a box, what is not joined stands side by side.
+    const places = boxed ? boxes(ids, pairs, new Map(), SHAPE) : place(ids, pairs);
+    const [xs, ys] = [[...places.values()].map(({ x }) => x), [...places.values()].map(({ y }) => y)];
+    const [margin, beside] = [GAP / 2 + EDGE, GAP / 2 + (boxed ? EDGE : SIDE)];
+    const [right, bottom] = [Math.max(...xs) + beside, Math.max(...ys) + margin];
+    const narrow = boxed ? Math.max(WIDTH - (right - Math.min(...xs) + beside), 0) / 2 : 0;
+    const top = Math.min(...ys) - margin - (boxed ? NAME : 0);
+    const left = Math.min(...xs) - beside - narrow;
+    return { places, left, top, width: right - left + narrow, height: bottom - top, x: 0, y: 0 };
+  }
+
+  // The largest first, each as near as there is room to those that it is joined to.
+  function pack(drawn, links, aspect) {
+    const order = drawn.map((_, at) => at);
+    order.sort((one, other) => size(drawn[other]) - size(drawn[one]) || one - other);
+    const standing = [];
+    for (const at of order) {
+      const own = drawn[at];
+      const near = links[at].map((other) => drawn[other]).filter((other) => other.stands);
+      const middle = {
+        x: near.reduce((sum, each) => sum + each.x + each.width / 2, 0) / (near.length || 1),
+        y: near.reduce((sum, each) => sum + each.y + each.height / 2, 0) / (near.length || 1),
+      };
+      for (let turn = 0; ; turn += 1) {
+        const radius = STRIDE * Math.sqrt(turn);
+        own.x = middle.x + radius * Math.cos(turn * TURN) * aspect - own.width / 2;
+        own.y = middle.y + radius * Math.sin(turn * TURN) - own.height / 2;
+        if (!standing.some((other) => overlaps(own, other))) break;
+      }
+      own.stands = true;
+      standing.push(own);
+    }
+  }
+
+  const size = (each) => each.width * each.height;
+
+  function overlaps(one, other) {
+    return (
+      one.x < other.x + other.width &&
+      other.x < one.x + one.width &&
+      one.y < other.y + other.height &&
+      other.y < one.y + one.height
+    );
+  }
+
+  return { place, boxes };
 })();

@@ -1,0 +1,590 @@
+"""Conversations as JSON: lists of messages, and the exports of ChatGPT, Claude and Slack."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
+from ingest.dates import read_json_time
+from ingest.parsers.file_names import conversation_name, session_name, title_of
+from ingest.parsers.transcript import ParsedConversation
+from ingest.reasons import SkippedPart
+
+Json = Mapping[str, Any]
+
+_SPEAKER_FIELDS = ("speaker", "name", "role", "author", "sender", "from", "user", "username")
+_TEXT_FIELDS = ("content", "text", "message", "body", "value")
+_TIME_FIELDS = (
+    *("timestamp", "time", "date", "datetime"),
+    *("created_at", "create_time", "created", "ts"),
+)
+_ID_FIELDS = ("id", "message_id", "uuid", "turn_id", "dia_id", "item_id")
+_LISTS = ("messages", "turns", "conversation", "dialogue", "utterances", "input", "data")
+_MAX_TOOL_CHARS = 4_000
+
+_CHATGPT_ROLES: Final = ("user", "assistant")
+_CHATGPT_TEXTS: Final = ("text", "multimodal_text")
+_CLAUDE_ROLES: Final = ("human", "assistant")
+# The parent of a first message.
+_CLAUDE_ROOT: Final = "00000000-0000-4000-8000-000000000000"
+
+_SLACK_TIME = re.compile(r"\d{9,11}\.\d{1,9}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_SLACK_MARK = re.compile(r"<([^<>\n]{1,2000})>")
+_SLACK_SPOKEN: Final = frozenset(
+    (
+        None,
+        "bot_message",
+        "me_message",
+        "file_comment",
+        "file_share",
+        "thread_broadcast",
+        "reply_broadcast",
+    )
+)
+
+
+def _name(value: Any) -> str | None:
+    """Return a text on one line, of a bounded length; None: it is no text, or blank."""
+    if not isinstance(value, str):
+        return None
+    return " ".join(value.split())[:MAX_NAME_CHARS] or None
+
+
+def _label(values: Any, *names: str) -> str | None:
+    """Return the first of some fields of an object that is a text."""
+    if not isinstance(values, dict):
+        return None
+    return next((label for label in (_name(values.get(name)) for name in names) if label), None)
+
+
+def _objects(value: Any) -> list[Json]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _are_mostly(items: Sequence[Any], is_message: Callable[[Any], bool]) -> bool:
+    """Return True when at least half are messages: a broken one does not exclude the others."""
+    count = sum(is_message(item) for item in items)
+    return count > 0 and count * 2 >= len(items)
+
+
+# Lists of messages: our own shape, a bare list, and the shapes of OpenAI's interfaces.
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """A list of messages with the fields about it as a whole."""
+
+    messages: Sequence[Any]
+    pointer: str
+    about: Json
+
+
+def find_chats(value: Any) -> list[_Chat]:
+    """Return the conversations in a JSON value; empty when it is something else."""
+    if isinstance(value, list):
+        if _are_mostly(value, _is_message):
+            return [_Chat(value, "", {})]
+        chats = [
+            chat
+            for place, item in enumerate(value)
+            if isinstance(item, dict)
+            for chat in _chat_of(item, f"/{place}")
+        ]
+        return chats if chats and len(chats) == len(value) else []
+    if not isinstance(value, dict):
+        return []
+    if own_chats := list(_chat_of(value, "")):
+        return own_chats
+    name = "conversations" if "conversations" in value else "sessions"
+    inner = value.get(name)
+    if not isinstance(inner, list):
+        return []
+    return [replace(chat, pointer=f"/{name}{chat.pointer}") for chat in find_chats(inner)]
+
+
+def parse_chats(
+    chats: Sequence[_Chat], path: str, findings: tuple[ParseFinding, ...] = ()
+) -> ParsedDocument:
+    """Return the messages as episodes in order; one without text is reported and left out."""
+    turns = ParsedConversation(path, list(findings))
+    for place, chat in enumerate(chats, start=1):
+        _read_chat(turns, chat, place if len(chats) > 1 else None)
+    return turns.document("chat")
+
+
+def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
+    choices = value.get("choices")
+    if isinstance(choices, list) and choices:
+        answers = [choice.get("message") for choice in choices if isinstance(choice, dict)]
+        if _are_mostly(answers, _is_message):
+            yield _Chat(answers, f"{pointer}/choices", value)
+            return
+    for name in _LISTS:
+        messages = value.get(name)
+        if isinstance(messages, list) and _are_mostly(messages, _is_message):
+            yield _Chat(messages, f"{pointer}/{name}", value)
+            return
+    # ``{"messages": []}`` is a conversation in which nothing was said.
+    if value.get("messages") == []:
+        yield _Chat([], f"{pointer}/messages", value)
+
+
+def _is_message(value: Any) -> bool:
+    if not isinstance(value, dict) or _speaker(value) is None:
+        return False
+    return any(name in value for name in _TEXT_FIELDS) or "tool_calls" in value
+
+
+def _speaker(message: Json) -> str | None:
+    for name in _SPEAKER_FIELDS:
+        who = message.get(name)
+        if isinstance(who, dict):
+            who = who.get("name") or who.get("role")
+        if label := _name(who):
+            return label
+    return None
+
+
+def _read_chat(turns: ParsedConversation, chat: _Chat, place: int | None) -> None:
+    about = chat.about
+    base = session_name(turns.path)
+    conversation = _identifier(about, ("conversation_id", "thread_id", "channel_id", "chat_id"))
+    session = _identifier(about, ("session_id", "session", "id"))
+    if session is None:
+        session = f"{conversation or base}#{place}" if place else conversation or base
+    conversation = conversation or conversation_name(session)
+    started = _time(about, turns, chat.pointer)
+    for index, message in enumerate(chat.messages):
+        where = f"{chat.pointer}/{index}"
+        if not _is_message(message):
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            continue
+        text = _message_text(message, where, turns)
+        time = _time(message, turns, where)
+        speaker = _speaker(message) or "unknown"
+        role = message.get("role")
+        has_own_role = isinstance(role, str) and role.strip() and role != speaker
+        turns.add(
+            text,
+            where,
+            speaker=speaker,
+            session=session,
+            conversation=conversation,
+            event_time=started if time is None else time,
+            turn_id=_identifier(message, _ID_FIELDS),
+            attributes={"role": str(role)[:100]} if has_own_role else None,
+        )
+
+
+def _identifier(values: Json, names: Sequence[str]) -> str | None:
+    """Return the first of some fields that is a text or a whole number."""
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if label := _name(value):
+            return label
+    return None
+
+
+def _time(values: Json, turns: ParsedConversation, where: str) -> int | None:
+    for name in _TIME_FIELDS:
+        value = values.get(name)
+        if value is None:
+            continue
+        moment = read_json_time(value)
+        if moment is not None:
+            return moment
+        turns.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
+    return None
+
+
+def _message_text(message: Json, where: str, turns: ParsedConversation) -> str:
+    """Return the text of a message: text, text parts of the content, and the called tools."""
+    parts: list[str] = []
+    for name in _TEXT_FIELDS:
+        if message.get(name) is not None:
+            parts.extend(_texts(message[name], f"{where}/{name}", turns))
+            break
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            arguments = function.get("arguments")
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            parts.append(f"[calls {function['name'][:200]}({text[:_MAX_TOOL_CHARS]})]")
+    return _paragraphs(parts)
+
+
+def _texts(content: Any, where: str, turns: ParsedConversation) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+        return
+    for place, part in enumerate(content if isinstance(content, list) else [content]):
+        text = part
+        if isinstance(part, dict):
+            text = part.get("text", part.get("refusal"))
+            # The Assistants interface wraps the text once more.
+            text = text.get("value") if isinstance(text, dict) else text
+        if isinstance(text, str):
+            yield text
+        else:
+            turns.findings.append(
+                ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, f"{where}/{place}")
+            )
+
+
+def _paragraphs(parts: Sequence[str]) -> str:
+    return "\n".join(part.strip() for part in parts if part.strip())
+
+
+# ChatGPT and Claude: a tree of messages. An edited question or a regenerated answer leaves a branch
+# behind. The branch that was shown last is read; the others are counted and left out, and so are
+# system prompts, tools and thoughts.
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A message in its tree; ``message`` is empty where the node holds none."""
+
+    where: str
+    message: Json
+    parent: str | None
+    time: int | None
+
+
+def is_chatgpt(value: Any) -> bool:
+    """Return True for ChatGPT's ``conversations.json``, or one conversation of it."""
+    return any(_is_tree(item.get("mapping")) for item in _objects(_as_list(value)))
+
+
+def is_claude(value: Any) -> bool:
+    """Return True for Claude's ``conversations.json``, or one conversation of it."""
+    return any(isinstance(item.get("chat_messages"), list) for item in _objects(_as_list(value)))
+
+
+def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
+    """Return the shown messages as episodes; a conversation is a session."""
+    turns = ParsedConversation(path, list(findings))
+    for where, conversation, session in _sessions(value, turns, "mapping", dict):
+        nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", turns)
+        branch = _shown(nodes, conversation.get("current_node"), where, turns)
+        started = read_json_time(conversation.get("create_time"))
+        title = _name(conversation.get("title"))
+        _add_branch(turns, nodes, branch, _chatgpt_text, where, session, started, title)
+    return turns.document("chat")
+
+
+def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
+    """Return the shown messages as episodes; a conversation is a session."""
+    turns = ParsedConversation(path, list(findings))
+    for where, conversation, session in _sessions(value, turns, "chat_messages", list):
+        nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", turns)
+        branch = list(nodes)
+        if any(node.parent in nodes for node in nodes.values()):
+            branch = _shown(nodes, conversation.get("current_leaf_message_uuid"), where, turns)
+        started = read_json_time(conversation.get("created_at"))
+        title = _name(conversation.get("name"))
+        _add_branch(turns, nodes, branch, _claude_text, where, session, started, title)
+    return turns.document("chat")
+
+
+def _is_tree(mapping: Any) -> bool:
+    """Return True for nodes that hold a message, or for none at all."""
+    return isinstance(mapping, dict) and (
+        not mapping
+        or any(isinstance(node, dict) and "message" in node for node in mapping.values())
+    )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _sessions(
+    value: Any, turns: ParsedConversation, member: str, kind: type
+) -> Iterator[tuple[str, Json, str]]:
+    """Yield each conversation with its pointer and its session."""
+    sessions: set[str] = set()
+    for place, item in enumerate(_as_list(value)):
+        where = f"/{place}" if isinstance(value, list) else ""
+        if not isinstance(item, dict) or not isinstance(item.get(member), kind):
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where or "#"))
+            continue
+        session = _label(item, "conversation_id", "id", "uuid")
+        if session is None or session in sessions:
+            session = f"{session or session_name(turns.path)}#{place + 1}"
+        sessions.add(session)
+        yield where, item, session
+
+
+def _shown(
+    nodes: Mapping[str, _Node], tip: Any, where: str, turns: ParsedConversation
+) -> list[str]:
+    """Return the ids of the branch that ends in ``tip``, or else in the latest message, from its
+    root.
+    """
+    if not isinstance(tip, str) or tip not in nodes:
+        parents = {node.parent for node in nodes.values()}
+        leaves = [name for name in nodes if name not in parents] or list(nodes)
+        candidates = [name for name in leaves if nodes[name].message] or leaves
+        # Of several at the same time the last one in the file.
+        order = {name: place for place, name in enumerate(nodes)}
+        tip = max(candidates, key=lambda name: (nodes[name].time or 0, order[name]), default=None)
+    branch: dict[str, None] = {}
+    while tip is not None:
+        if tip in branch or tip not in nodes:
+            turns.findings.append(ParseFinding(SkippedPart.BRANCH_BROKEN, where or "#"))
+            break
+        branch[tip] = None
+        tip = nodes[tip].parent
+    return list(branch)[::-1]
+
+
+def _add_branch(
+    turns: ParsedConversation,
+    nodes: Mapping[str, _Node],
+    branch: Sequence[str],
+    read: Callable[[Json], tuple[str, int]],
+    where: str,
+    session: str,
+    started: int | None,
+    title: str | None,
+) -> None:
+    """Add the messages of a branch, and count those of the others."""
+    texts = {name: read(node.message) for name, node in nodes.items()}
+    on_branch = set(branch)
+    omitted = sum(bool(text) for name, (text, _) in texts.items() if name not in on_branch)
+    if omitted:
+        finding = ParseFinding(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
+        turns.findings.append(finding)
+    for name in branch:
+        node = nodes[name]
+        text, skipped = texts[name]
+        if skipped:
+            finding = ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=skipped)
+            turns.findings.append(finding)
+        if text:
+            author = node.message.get("author")
+            turns.add(
+                text,
+                node.where,
+                speaker=author["role"] if isinstance(author, dict) else node.message["sender"],
+                session=session,
+                conversation=session,
+                event_time=started if node.time is None else node.time,
+                turn_id=name[:MAX_NAME_CHARS],
+                attributes={"title": title[:200]} if title else None,
+            )
+
+
+def _chatgpt_nodes(mapping: Json, pointer: str, turns: ParsedConversation) -> dict[str, _Node]:
+    nodes: dict[str, _Node] = {}
+    for name, item in mapping.items():
+        where = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')[:200]}"
+        if not isinstance(item, dict):
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            continue
+        message = item.get("message")
+        message = message if isinstance(message, dict) else {}
+        parent = item.get("parent")
+        parent = parent if isinstance(parent, str) else None
+        nodes[name] = _Node(where, message, parent, read_json_time(message.get("create_time")))
+    return nodes
+
+
+def _chatgpt_text(message: Json) -> tuple[str, int]:
+    """Return what a person or the model wrote, and how many parts of the message are no text."""
+    author, content = message.get("author"), message.get("content")
+    if not isinstance(author, dict) or author.get("role") not in _CHATGPT_ROLES:
+        return "", 0
+    if not isinstance(content, dict) or content.get("content_type") not in _CHATGPT_TEXTS:
+        return "", 0
+    metadata = message.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    hidden = metadata.get("is_visually_hidden_from_conversation") is True
+    if hidden or message.get("weight") == 0 or message.get("recipient") not in (None, "all"):
+        return "", 0
+    parts = content.get("parts")
+    parts = parts if isinstance(parts, list) else []
+    # A spoken part has its transcript in another member.
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    strings = [text for text in texts if isinstance(text, str)]
+    return "\n".join(strings).strip(), len(texts) - len(strings)
+
+
+def _claude_nodes(
+    messages: Sequence[Any], pointer: str, turns: ParsedConversation
+) -> dict[str, _Node]:
+    nodes: dict[str, _Node] = {}
+    for place, message in enumerate(messages):
+        where = f"{pointer}/{place}"
+        if not isinstance(message, dict) or message.get("sender") not in _CLAUDE_ROLES:
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            continue
+        name = _name(message.get("uuid")) or f"{place}"
+        if name in nodes:
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
+            continue
+        parent = message.get("parent_message_uuid")
+        parent = parent if isinstance(parent, str) and parent != _CLAUDE_ROOT else None
+        nodes[name] = _Node(where, message, parent, read_json_time(message.get("created_at")))
+    return nodes
+
+
+def _claude_text(message: Json) -> tuple[str, int]:
+    """Return the text and the attachments of a message, and how many of its blocks are no text."""
+    blocks = _objects(message.get("content"))
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    parts = [text for text in texts if isinstance(text, str) and text.strip()]
+    # The text repeats the blocks, with placeholders for what is no text.
+    if not parts and isinstance(message.get("text"), str):
+        parts = [message["text"]]
+    for attachment in _objects(message.get("attachments")):
+        if isinstance(pasted := attachment.get("extracted_content"), str) and pasted.strip():
+            label = _name(attachment.get("file_name")) or "pasted text"
+            parts.append(f"[{label[:200]}]\n{pasted}")
+    for file in _objects(message.get("files")):
+        if attached := _name(file.get("file_name")):
+            parts.append(f"[file: {attached[:200]}]")
+    return "\n".join(parts).strip(), sum(block.get("type") != "text" for block in blocks)
+
+
+# Slack: ``<channel>/<YYYY-MM-DD>.json`` holds one day of a channel; users.json has the names.
+
+
+def is_slack_day(value: Any) -> bool:
+    """Return True for a day of a channel: most of its items have Slack's time stamps."""
+    return isinstance(value, list) and _are_mostly(
+        value, lambda item: isinstance(item, dict) and _slack_time(item) is not None
+    )
+
+
+def is_slack_list(value: Any) -> bool:
+    """Return True for users.json or channels.json, which contain no messages."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(
+        isinstance(item, dict)
+        and isinstance(item.get("id"), str)
+        and (
+            isinstance(item.get("profile"), dict)
+            or ("creator" in item and isinstance(item.get("members"), list))
+        )
+        for item in value
+    )
+
+
+def slack_users(value: Any) -> dict[str, str]:
+    """Return the display name of each user in users.json, by id."""
+    names: dict[str, str] = {}
+    for user in _objects(value):
+        name = _profile_name(user.get("profile")) or _label(user, "real_name", "name")
+        if name and isinstance(user.get("id"), str):
+            names.setdefault(user["id"], name)
+    return names
+
+
+def parse_slack_day(
+    value: Sequence[Any],
+    path: str,
+    findings: tuple[ParseFinding, ...] = (),
+    users: Mapping[str, str] | None = None,
+) -> ParsedDocument:
+    """Return the messages as episodes. A thread is a session, over all its days; so is the day's
+    rest.
+
+    Args:
+        users: names by id; the messages themselves may name other users.
+    """
+    turns = ParsedConversation(path, list(findings))
+    people = {
+        message["user"]: name
+        for message in _objects(value)
+        if isinstance(message.get("user"), str)
+        and (name := _profile_name(message.get("user_profile")))
+    }
+    people |= users or {}
+    folder, file_name = posixpath.split(path)
+    channel = posixpath.basename(folder) or "slack"
+    day = title_of(path) if not _DAY.match(file_name) else file_name[:10]
+    stamps: set[str] = set()
+    for place, message in enumerate(value):
+        where = f"/{place}"
+        stamp = _slack_time(message) if isinstance(message, dict) else None
+        if stamp is None:
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+        elif stamp in stamps:
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
+        elif message.get("subtype") not in _SLACK_SPOKEN or message.get("hidden") is True:
+            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_HIDDEN, where))
+        else:
+            stamps.add(stamp)
+            thread = message.get("thread_ts")
+            threaded = isinstance(thread, str) and _SLACK_TIME.fullmatch(thread) is not None
+            turns.add(
+                _slack_text(message, people),
+                where,
+                speaker=_slack_speaker(message, people),
+                session=f"{channel}/{thread if threaded else day}",
+                conversation=channel,
+                event_time=read_json_time(stamp),
+                turn_id=stamp,
+                # The replies of another day are in another file.
+                numbered=not threaded,
+            )
+    return turns.document("chat", title=f"{channel} {day}")
+
+
+def _slack_time(message: Json) -> str | None:
+    stamp = message.get("ts")
+    valid = isinstance(stamp, str) and _SLACK_TIME.fullmatch(stamp) is not None
+    return stamp if valid and message.get("type", "message") == "message" else None
+
+
+def _slack_speaker(message: Json, people: Mapping[str, str]) -> str:
+    user = message.get("user")
+    if isinstance(user, str) and user in people:
+        return people[user]
+    bot = _label(message.get("bot_profile"), "name")
+    return _label(message, "username") or bot or _label(message, "user", "bot_id") or "unknown"
+
+
+def _slack_text(message: Json, people: Mapping[str, str]) -> str:
+    text = message.get("text")
+    parts = [_without_marks(text, people)] if isinstance(text, str) else []
+    if not any(part.strip() for part in parts):
+        for attachment in _objects(message.get("attachments")):
+            text = attachment.get("text") or attachment.get("fallback") or attachment.get("title")
+            parts += [_without_marks(text, people)] if isinstance(text, str) else []
+    for file in _objects(message.get("files")):
+        if label := _label(file, "title", "name"):
+            parts.append(f"[file: {label}]")
+    return _paragraphs(parts)
+
+
+def _without_marks(text: str, people: Mapping[str, str]) -> str:
+    """Return text without Slack's markup: names for ids, the text of links, ``&`` for ``&amp;``."""
+
+    def plain(match: re.Match[str]) -> str:
+        target, _, label = match[1].partition("|")
+        if target.startswith("@"):
+            return "@" + (label or people.get(target[1:], target[1:]))
+        if target.startswith("#"):
+            return "#" + (label or target[1:])
+        if target.startswith("!"):
+            return label or "@" + target[1:].partition("^")[0]
+        return f"{label} ({target})" if label and label != target else target
+
+    text = _SLACK_MARK.sub(plain, text) if "<" in text else text
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _profile_name(profile: Any) -> str | None:
+    return _label(profile, "display_name", "real_name")

@@ -1,0 +1,159 @@
+"""Moving an orchestrator between a file and servers.
+
+The setting decides which store is in use; it changes in one step, once the copy is verified. A move
+that is interrupted before leaves the old store in use; after it only the old store is left to be
+put aside. The next move does either.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import tomllib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from memgraph.audit import anchor
+from memgraph.clock import Clock
+from memgraph.errors import Conflict, InvalidConfig
+from memgraph.operations.erasure.signatures import RedactionProofs
+from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
+from memgraph.paths import OrchestratorPaths, naming_full_disk
+from memgraph.store.engine import store_of
+from memgraph.store.files import FileLock, draft_beside, publish
+
+_TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
+_URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """A finished move.
+
+    Attributes:
+        source, target: addresses of servers; empty: a file.
+        left: where the old store is kept now, a folder or a schema; None: it is gone.
+        memories: how many were verified; 0: an earlier move had done it, and was finished.
+        paused_ms: for how long writers waited.
+    """
+
+    orchestrator: str
+    source: str
+    target: str
+    left: str | None
+    memories: int
+    paused_ms: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def move(
+    paths: OrchestratorPaths,
+    target: str,
+    *,
+    source: str,
+    clock: Clock,
+    anchor_folder: str = "",
+    key: bytes | None = None,
+) -> MoveReport:
+    """Move an orchestrator to another store, or finish a move that was interrupted.
+
+    Reads go on. Writers wait from the beginning of the copy to the end of the move.
+
+    Args:
+        target: the address of a server; empty: a file.
+        source: the same of where it is now, as the settings say.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
+
+    Raises:
+        Conflict: it is there already.
+        OrchestratorExists: another store is there.
+        InvalidConfig: an address that is none, or a ``config.toml`` that cannot be changed.
+        DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
+    """
+    with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
+        begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
+        if begun is not None and begun[1] == source:
+            left = _put_aside(paths, begun[0], clock)
+            paths.moving.unlink()
+            return MoveReport(paths.name, begun[0], source, left, 0, 0)
+        if source == target:
+            raise Conflict("the orchestrator is there already", orchestrator=paths.name)
+        settings = _placed(paths, target)
+        if begun is not None:
+            # The copy that an interrupted move had published, and nobody used.
+            _put_aside(paths, begun[1], clock)
+            paths.moving.unlink()
+        paths.moving.write_text(json.dumps([source, target]), "utf-8")
+        published = False
+        try:
+            old, new = store_of(paths, source), store_of(paths, target)
+            new.require_free()
+            with (
+                new.draft(paths.memory) as draft,
+                TemporaryDirectory(prefix=".draft-", dir=paths.memory) as folder,
+                old.locked(),
+            ):
+                began = time.monotonic()
+                anchored = sound_anchor(anchor.anchor_path(paths.database, anchor_folder))
+                file = Path(folder) / "copy.db"
+                old.back_up(file)
+                draft.take(file)
+                draft.admit(of_any=False, key=key)
+                with draft.inspect() as snapshot:
+                    proofs = RedactionProofs(paths)
+                    report = checked_copy(snapshot, anchored, False, "the copy", proofs, key)
+                published = True
+                new.publish(draft)
+                with draft_beside(paths.config_file) as config:
+                    config.write_text(settings, "utf-8")
+                    publish(config, paths.config_file, force=True)
+                left = _put_aside(paths, source, clock)
+                paths.moving.unlink()
+                paused_ms = round((time.monotonic() - began) * 1000)
+        except BaseException:
+            if not published:
+                paths.moving.unlink()
+            raise
+    many = report.checked.get("memories", 0)
+    return MoveReport(paths.name, source, target, left, many, paused_ms)
+
+
+def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:
+    """Put a store where a restore puts what it replaces; return its new place."""
+    folder = free_name(paths.memory / "replaced", "before-move", clock.now_ms())
+    return store_of(paths, url).put_aside(folder)
+
+
+def _placed(paths: OrchestratorPaths, url: str) -> str:
+    """Return the orchestrator's own settings with another ``memory.storage.url``.
+
+    Raises:
+        InvalidConfig: they are written in a way that has to be changed by hand.
+    """
+    file = paths.config_file
+    text = file.read_text("utf-8") if file.exists() else ""
+    line = f"url = {json.dumps(url)}\n"
+    if table := _TABLE.search(text):
+        end = text.find("\n[", table.end() - 1) + 1 or len(text)
+        rest = _URL.sub("", text[table.end() : end])
+        head = table.group() if table.group().endswith("\n") else f"{table.group()}\n"
+        text = f"{text[: table.start()]}{head}{line}{rest}{text[end:]}"
+    else:
+        text = f"{text.rstrip()}\n\n[memory.storage]\n{line}".lstrip()
+    try:
+        is_changed = tomllib.loads(text)["memory"]["storage"]["url"] == url
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        is_changed = False
+    if not is_changed:
+        raise InvalidConfig(
+            f"{file} is not written so that memory.storage.url can be changed in it: give it a"
+            " table [memory.storage]",
+            field="memory.storage.url",
+        )
+    return text

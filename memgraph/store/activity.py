@@ -1,0 +1,103 @@
+"""What happened over time, in equal steps: what was stored, what ended, what was handed out."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.statements import Column, is_untrue, ordered, prepared, value
+from memgraph.store.visibility import View
+
+NEWEST_RECEIPTS: Final = 10_000
+"""Receipts that are counted, the newest ones."""
+
+
+def _in_steps(at: Column, source: Any, *terms: Column) -> sa.Select[Any]:
+    """Select the number of rows by the step in which they lie."""
+    rows = sa.select(((at - value("since")) // value("step")).label("place"))
+    rows = rows.select_from(source).where(at >= value("since"), at <= value("until"), *terms)
+    r = rows.subquery("r")
+    return sa.select(r.c.place, sa.func.count()).group_by(r.c.place)
+
+
+@prepared
+def _stored(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return _in_steps(m.c.created_at, m, view.where(m))
+
+
+@prepared
+def _ended(view: View, status: MemoryStatus) -> sa.Select[Any]:
+    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
+    joined = ordered(h, (m, m.c.memory_id == h.c.memory_id))
+    return _in_steps(h.c.since, joined, h.c.status == status, view.where(m))
+
+
+@prepared
+def _contradictions(view: View, *, resolved: bool) -> sa.Select[Any]:
+    e = tables.edges.alias("e")
+    m, o = tables.memories.alias("m"), tables.memories.alias("o")
+    ends = ((m, m.c.memory_id == e.c.from_memory_id), (o, o.c.memory_id == e.c.to_memory_id))
+    at = e.c.resolved_at if resolved else e.c.created_at
+    terms = (e.c.edge_type == EdgeType.CONTRADICTS, view.where(m), view.where(o))
+    return _in_steps(at, ordered(e, *ends), *terms)
+
+
+@prepared
+def _hand_outs(view: View) -> sa.Select[Any]:
+    r, i = tables.recalls.alias("r"), tables.recall_items.alias("i")
+    m = tables.memories.alias("m")
+    newest = sa.select(r.c.recall_id, r.c.same_as, r.c.created_at)
+    newest = newest.where(r.c.created_at >= value("since"), r.c.bulletin_id.is_(None))
+    n = newest.order_by(r.c.created_at.desc()).limit(NEWEST_RECEIPTS).subquery("n")
+    holder = sa.func.coalesce(n.c.same_as, n.c.recall_id)
+    joined = ordered(i, (m, m.c.memory_id == i.c.memory_id))
+    items = sa.select(sa.literal(1)).select_from(joined).where(i.c.recall_id == holder)
+    hidden = sa.exists(items.where(is_untrue(view.where(m))).correlate(n))
+    return _in_steps(n.c.created_at, n, sa.exists(items.correlate(n)), sa.not_(hidden))
+
+
+def first_at(snapshot: Snapshot, view: View) -> int | None:
+    """Return when the first visible memory was stored, milliseconds; None: there is none."""
+    found: int | None = _first_at(view.shape).scalar(snapshot, view.params)
+    return found
+
+
+@prepared
+def _first_at(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    return sa.select(m.c.created_at).where(view.where(m)).order_by(m.c.pk).limit(1)
+
+
+def counts(
+    snapshot: Snapshot, view: View, *, since: int, until: int, steps: int, hand_outs: bool
+) -> dict[str, list[int]]:
+    """Return how often each thing happened in each of ``steps`` equal steps.
+
+    Args:
+        view: of all statuses.
+        hand_outs: count receipts, too: of those that name only what the view shows, without
+            bulletins.
+    """
+    step = max((until - since) // steps + 1, 1)
+    statements = {
+        "stored": _stored(view.shape),
+        "superseded": _ended(view.shape, MemoryStatus.SUPERSEDED),
+        "retracted": _ended(view.shape, MemoryStatus.RETRACTED),
+        "contradicted": _contradictions(view.shape, resolved=False),
+        "resolved": _contradictions(view.shape, resolved=True),
+    }
+    if hand_outs:
+        statements["handed_out"] = _hand_outs(view.shape)
+    counted = {}
+    for name, statement in statements.items():
+        series = [0] * steps
+        rows = statement.rows(snapshot, view.params, since=since, until=until, step=step)
+        for place, count in rows:
+            series[min(int(place), steps - 1)] += count
+        counted[name] = series
+    return counted

@@ -1,0 +1,80 @@
+"""The table that holds the keys of all servers on one database; see ``store.key_file``.
+
+It is in the schema ``memgraph``, which is no orchestrator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+
+from memgraph.errors import InvalidConfig
+from memgraph.store import key_file, postgres
+from memgraph.store.postgres.database import using
+
+SCHEMA: Final = "memgraph"
+_MAKE: Final = f"""
+    CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+    CREATE TABLE IF NOT EXISTS {SCHEMA}.keys
+        (name text PRIMARY KEY, version bigint NOT NULL, body text NOT NULL);
+    REVOKE ALL ON {SCHEMA}.keys FROM PUBLIC
+"""
+_PUT: Final = (
+    f"INSERT INTO {SCHEMA}.keys VALUES ('keys', 1, %s)"
+    " ON CONFLICT (name) DO UPDATE SET version = keys.version + 1, body = excluded.body"
+)
+
+
+class KeyTable:
+    """The keys in one database, as ``key_file.KeyFile`` has them in a file."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self._url = url
+
+    def __str__(self) -> str:
+        return f"the table {SCHEMA}.keys"
+
+    def stamp(self) -> key_file.Stamp | None:
+        row = self._row("oid::bigint, version", "JOIN pg_namespace AS n ON n.nspname = 'memgraph'")
+        return None if row is None else tuple(row)
+
+    def read(self) -> list[dict[str, Any]]:
+        row = self._row("body")
+        return [] if row is None else key_file.parsed(row[0], str(self))
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        lock = f"BEGIN; SELECT pg_advisory_xact_lock({postgres.lock_key(SCHEMA)})"
+        with (
+            postgres.translated_errors(),
+            using(self._url) as server,
+            server.begun(lock),
+        ):
+            yield
+
+    def write(self, keys: Sequence[dict[str, Any]]) -> None:
+        with (
+            postgres.translated_errors(),
+            using(self._url) as server,
+            server.begun("BEGIN") as made,
+        ):
+            raw: Any = made.connection.driver_connection
+            raw.execute(_MAKE)
+            raw.execute(_PUT, (key_file.rendered(keys, str(self)),))
+
+    def _row(self, columns: str, join: str = "") -> Any:
+        begin = f"BEGIN READ ONLY; SELECT {columns} FROM {SCHEMA}.keys {join}"
+        try:
+            with using(self._url) as server, server.begun(begin) as connection:
+                raw: Any = connection.connection.driver_connection
+                return raw.found
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            return None
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise InvalidConfig(f"{self} may not be read by this user", path=str(self)) from error
+        except psycopg.Error as error:
+            raise postgres.translate(error) from error

@@ -1,0 +1,70 @@
+// Charts over time. The same numbers are in the file that the page offers.
+"use strict";
+
+(() => {
+  const page = document.getElementById("trends");
+  if (!page) return;
+  const told = document.getElementById("trends-told");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const HEIGHT = 220;
+  const COLOURS = ["--main", "--bad", "--good"];
+  const plots = [];
+  let numbers = null;
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function draw() {
+    for (const plot of plots.splice(0)) plot.destroy();
+    const [ink, line] = [colour("--dim"), colour("--line")];
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+    for (const frame of page.querySelectorAll("[data-chart]")) {
+      const series = Object.entries(numbers.charts[frame.dataset.chart]);
+      const latest = page.querySelector(`[data-latest="${frame.dataset.chart}"]`);
+      if (!series.length) {
+        latest.textContent = "Shown to who may audit.";
+        continue;
+      }
+      latest.textContent = series
+        .map(([name, values]) => `${name}: ${values[values.length - 1].toLocaleString("en")}`)
+        .join(", ");
+      const options = {
+        width: Math.max(frame.clientWidth - 16, 200),
+        height: HEIGHT,
+        tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "UTC"),
+        axes: [axis, { ...axis, size: 60 }],
+        scales: { y: { range: (_plot, _least, most) => [0, Math.max(most, 1)] } },
+        series: [
+          {},
+          ...series.map(([label], at) => ({
+            label,
+            stroke: colour(COLOURS[at]),
+            width: 2,
+            dash: at ? [6, 3] : undefined,
+            fill: at ? undefined : `${colour(COLOURS[0])}22`,
+          })),
+        ],
+      };
+      plots.push(new uPlot(options, [numbers.times, ...series.map(([, values]) => values)], frame));
+    }
+    document.documentElement.dataset.drawn = plots.length;
+  }
+
+  async function begin() {
+    told.textContent = "Loading";
+    try {
+      numbers = await memgraphAsking.answered(page.dataset.url);
+      told.textContent = "";
+      draw();
+    } catch (error) {
+      told.textContent = error.message;
+    }
+  }
+
+  dark.addEventListener("change", () => numbers && draw());
+  window.addEventListener("resize", () => {
+    for (const plot of plots) {
+      plot.setSize({ width: Math.max(plot.root.parentElement.clientWidth - 16, 200), height: HEIGHT });
+    }
+  });
+  begin();
+})();

@@ -1,0 +1,115 @@
+"""An auditor at work in a real browser: Ctrl-K, why, charts, play, bulk decisions, the seal."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+from console_worlds import NEW_LINE, OLD_LINE, World
+
+if TYPE_CHECKING:
+    from conftest import Opening
+
+Served = tuple[str, World]
+
+
+def test_ctrl_k_searches_everything_from_anywhere(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("jobs")
+        tab.page.keyboard.press("Control+k")
+        assert tab.page.evaluate("document.activeElement.id") == "everywhere"
+        tab.page.keyboard.type("closes")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**/search?q=closes")
+        assert tab.page.locator("main a[href*='/contradictions/edge_']").count() == 1
+        assert tab.page.get_by_role("heading", name="Memories").is_visible()
+        tab.keep("search")
+
+
+def test_an_answer_is_explained_down_to_the_lines(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("why")
+        tab.page.get_by_label("The answer", exact=True).fill(
+            f"{NEW_LINE} Elephants are kept on the roof."
+        )
+        tab.page.get_by_role("button", name="Explain").click()
+        tab.page.wait_for_selector("#sentences")
+        sentences = tab.page.locator(".sentence")
+        assert sentences.count() == 2
+        assert NEW_LINE in sentences.nth(0).inner_text()
+        assert "Nothing that was handed out says this" in sentences.nth(1).inner_text()
+        sentences.nth(0).get_by_text("What it was read from").first.click()
+        assert sentences.nth(0).locator(".lines").first.is_visible()
+        assert tab.page.locator("#behind ~ article a[href*='/receipts/']").count() >= 1
+        tab.keep("why")
+
+
+def test_charts_are_drawn_and_the_seal_is_in_the_footer(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("trends")
+        tab.page.wait_for_selector("html[data-drawn]")
+        assert tab.page.locator(".plot canvas").count() == 4
+        assert "stored:" in tab.page.locator("[data-latest=growth]").inner_text()
+        seal = tab.page.locator("footer .seal")
+        seal.filter(has_text="Chain verified").wait_for()
+        assert "entries" in seal.inner_text()
+        tab.keep("trends")
+
+
+def test_a_picked_day_is_filled_in(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("memories")
+        tab.page.locator("input[data-fills=as_of]").fill("2020-01-02")
+        assert tab.page.locator("#as_of").input_value() == "2020-01-02"
+        tab.page.locator(".as-of button").click()
+        tab.page.wait_for_load_state()
+        assert tab.page.get_by_text("None.", exact=True).is_visible()
+
+
+def test_the_past_is_played_to_now(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("graph")
+        tab.drawn()
+        whole = tab.page.evaluate("memgraphGraph.nodes('[!document]').length")
+        tab.page.locator("#graph-time").fill("850")
+        with tab.page.expect_response(lambda each: "as_of=" in each.url):
+            tab.page.get_by_role("button", name="Play").click()
+        assert tab.page.get_by_role("button", name="Stop").is_visible()
+        tab.page.get_by_role("button", name="Play").wait_for()
+        assert tab.page.locator("#graph-time-told").inner_text() == "now"
+        assert tab.page.evaluate("memgraphGraph.nodes('[!document]').length") == whole
+
+
+def test_two_are_compared_and_a_case_leaves_as_a_pack(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open(f"contradictions/{tab.world.case}")
+        with tab.page.expect_download() as download:
+            tab.page.get_by_role("link", name="Evidence pack (ZIP)").click()
+        with zipfile.ZipFile(download.value.path()) as archive:
+            assert {"case.html", "journal.json", "MANIFEST.json"} <= set(archive.namelist())
+        tab.page.get_by_role("link", name="Compare word by word").click()
+        tab.page.wait_for_load_state()
+        marked = tab.page.locator("blockquote mark").all_inner_texts()
+        assert sorted(marked) == ["20:00", "22:00"]
+        tab.keep("compare")
+
+
+def test_chosen_contradictions_are_decided_together(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("contradictions")
+        box = tab.page.get_by_label(f"Choose: {OLD_LINE[:30]}")
+        box.check()
+        tab.page.get_by_label("Reason").fill("the notice of May")
+        tab.page.get_by_label("I mean all chosen ones").check()
+        tab.page.get_by_role("button", name="The newer ones hold").click()
+        tab.page.wait_for_load_state()
+        assert tab.page.get_by_text("1 done.").is_visible()
+        tab.open(f"contradictions/{tab.world.case}")
+        assert tab.page.get_by_text("the notice of May").first.is_visible()

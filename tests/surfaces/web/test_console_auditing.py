@@ -1,0 +1,245 @@
+"""What an auditor does in the console: search, ask why, compare, decide many, and carry away."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console_browsing import HOME, Browser, console_served, harmless, token_of
+from serving_worlds import Served
+
+from memgraph import Orchestrator
+from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
+from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
+from memgraph.model.erasure import Signature
+from memgraph.operations.erasure.signatures import fits, sign
+from memgraph.surfaces.web.requests import as_csv, moment_of
+
+CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
+READING = frozenset({Permission.READ})
+NOW = parse_time("2026-05-20T10:30:00Z")  # a Wednesday
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOW)
+
+
+@pytest.fixture
+def served(tmp_path: Path, clock: FixedClock) -> Iterator[Served]:
+    with console_served(tmp_path / "root", clock=clock, config=CONFIG) as made:
+        yield made
+
+
+@pytest.fixture
+def orc(served: Served) -> Orchestrator:
+    return served.orchestrator()
+
+
+@pytest.fixture
+def browser(served: Served) -> Iterator[Browser]:
+    with Browser(served, served.key()) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("text", "begins", "ends"),
+    [
+        ("2026-05-01", "2026-05-01", "2026-05-01T23:59:59.999Z"),
+        ("2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z"),
+        ("yesterday", "2026-05-19", "2026-05-19T23:59:59.999Z"),
+        ("last week", "2026-05-11", "2026-05-17T23:59:59.999Z"),
+        ("today", "2026-05-20", "2026-05-20T10:30:00Z"),
+        ("now", "2026-05-20T10:30:00Z", "2026-05-20T10:30:00Z"),
+    ],
+)
+def test_a_time_is_given_in_words(text: str, begins: str, ends: str) -> None:
+    assert moment_of(text, NOW) == parse_time(begins)
+    assert moment_of(text, NOW, ends=True) == parse_time(ends)
+
+
+def test_words_that_name_no_time_are_refused() -> None:
+    with pytest.raises(InvalidInput):
+        moment_of("soon", NOW)
+
+
+def test_a_cell_is_no_formula() -> None:
+    rows = list(csv.reader(io.StringIO(as_csv([{"a": "=1+1", "b": [1]}, {"a": 2}]))))
+    assert rows == [["a", "b"], ["'=1+1", "[1]"], ["2", ""]]
+
+
+def test_one_search_finds_in_every_part_and_an_id_leads_to_its_page(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    one = orc.remember("The ferry sails at noon.", session_id="ferry-talk", kind="fact")
+    other = orc.remember("The ferry sails at nine.")
+    edge = orc.relate(other, "Contradicts", one)
+    orc.recall("When does the ferry sail?")
+    orc.save_episode("The ferry is late.", session_id="ferry-talk", source_role="user")
+    page = harmless(browser.page(f"{HOME}search?q=ferry"))
+    links = " ".join(page.values("href"))
+    for part in (
+        f"contradictions/{edge}",
+        f"memories/{one}",
+        "session=ferry-talk",
+        "receipts/rcl_",
+    ):
+        assert part in links
+    answer = browser.open(f"{HOME}search?q={edge}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{HOME}contradictions/{edge}")
+
+
+def test_a_search_is_an_address_and_facets_count(browser: Browser, orc: Orchestrator) -> None:
+    orc.remember("We print on Mondays.", type="Decision")
+    orc.remember("Damp paper jams.", type="Observation")
+    gone = orc.remember("Ink is bought in Bremen.", type="Decision")
+    orc.retract(gone, reason="a mistake")
+    assert "We print on Mondays." in browser.page(f"{HOME}memories?q=print+Mondays")
+    text = " ".join(harmless(browser.page(f"{HOME}memories?type=Decision")).text.split())
+    # The other filters count: of the active ones, and of all decisions.
+    assert "Decision 1 Observation 1" in text
+    assert "active 1 retracted 1" in text
+    assert "We print" in browser.page(f"{HOME}memories?until=now")
+    assert "We print" not in browser.page(f"{HOME}memories?until=yesterday")
+
+
+def test_lists_are_downloaded_as_they_are_filtered(browser: Browser, orc: Orchestrator) -> None:
+    orc.remember("We print on Mondays.", type="Decision")
+    orc.remember("Damp paper jams.", type="Observation")
+    answer = browser.open(f"{HOME}memories?type=Decision&format=csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="memories.csv"'
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert (row["content"], row["type"]) == ("We print on Mondays.", "Decision")
+    rows = json.loads(browser.page(f"{HOME}memories?format=json"))["rows"]
+    assert {each["content"] for each in rows} == {"We print on Mondays.", "Damp paper jams."}
+    for name in ("contradictions", "receipts", "stale", "diff", "trends/data"):
+        assert "rows" in json.loads(browser.page(f"{HOME}{name}?format=json"))
+
+
+def test_why_names_receipts_memories_and_what_nothing_says(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    one = orc.remember("The kiln is fired on Thursday evenings.")
+    orc.remember("The glaze is mixed by Rosa.")
+    receipt = orc.recall("When is the kiln fired?", top_n=1).receipt_id
+    token = token_of(browser.page(f"{HOME}why"))
+    said = "The kiln is fired on Thursday evenings. Elephants sleep on the roof."
+    page = browser.post(f"{HOME}why", token=token, answer=said).text
+    seen = harmless(page)
+    assert f"{HOME}memories/{one}" in seen.values("href")
+    assert f"{HOME}receipts/{receipt}" in seen.values("href")
+    assert "Nothing that was handed out says this" in page
+    assert "When is the kiln fired?" in page
+    with Browser(served, served.key(permissions=READING)) as reader:
+        assert reader.open(f"{HOME}why").status_code == 403
+
+
+def test_an_answer_is_explained_by_what_the_viewer_may_see_and_not_by_the_console(
+    orc: Orchestrator, browser: Browser
+) -> None:
+    orc.remember("The kiln is fired on Thursday evenings.")
+    browser.page(f"{HOME}memories?q=kiln")
+    explained = orc.receipts.explain("The kiln is fired on Thursday evenings.")
+    assert (explained.receipts, explained.receipts_read) == ((), 0)
+    orc.recall("When is the kiln fired?")
+    explained = orc.receipts.explain("The kiln is fired on Thursday evenings.")
+    assert [each.sentences for each in explained.receipts] == [(0,)]
+    assert explained.sentences[0].share == 1.0
+    assert orc.receipts.explain("It is cold.", until=NOW - MS_PER_DAY).receipts_read == 0
+
+
+def test_two_memories_are_compared_word_by_word(browser: Browser, orc: Orchestrator) -> None:
+    one = orc.remember("The shop closes at eight.")
+    other = orc.remember("The shop closes at ten.")
+    page = browser.page(f"{HOME}compare?chosen={one}&chosen={other}")
+    assert "<mark>eight.</mark>" in page
+    assert "<mark>ten.</mark>" in page
+    assert "<mark>The" not in page
+
+
+def test_many_are_decided_for_one_reason_and_what_fails_is_told(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    pairs = []
+    for quay in range(3):
+        older = orc.remember(f"Ferry {quay} sails at noon.")
+        newer = orc.remember(f"Ferry {quay} sails at nine.")
+        pairs.append((older, newer, orc.relate(newer, "Contradicts", older)))
+    orc.contradictions.dismiss(pairs[2][2], reason="both")
+    token = token_of(browser.page(f"{HOME}contradictions"))
+    edges = [edge for _, _, edge in pairs]
+    fields = {"csrf_token": token, "reason": "the timetable", "decision": "newer"}
+    address = f"{HOME}contradictions"
+    headers = {"origin": browser.origin}
+    answer = browser.client.post(address, data={**fields, "chosen": edges}, headers=headers)
+    assert answer.status_code == 422  # it was not said that all are meant
+    data = {**fields, "chosen": edges, "sure": "yes"}
+    assert browser.client.post(address, data=data, headers=headers).status_code == 303
+    told = browser.page(address)
+    assert "2 done. 1 not:" in told
+    assert {orc.get(older).status.value for older, _, _ in pairs[:2]} == {"superseded"}
+    gone = {**fields, "chosen": [pairs[0][1]], "sure": "yes", "decision": "retract"}
+    answer = browser.client.post(f"{HOME}memories", data=gone, headers=headers)
+    assert answer.status_code == 303
+    assert orc.get(pairs[0][1]).status.value == "retracted"
+
+
+def test_the_seal_says_that_the_chain_was_checked(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    orc.remember("The press is blue.")
+    entries = orc.maintenance.journal_state().seq
+    seal = json.loads(browser.page(f"{HOME}seal"))
+    assert seal == {"ok": True, "text": f"Chain verified, {entries:,} entries, 10:30"}
+    orc.remember("The press is red.")
+    later = json.loads(browser.page(f"{HOME}seal"))
+    assert later["ok"] is True
+    assert f"{orc.maintenance.journal_state().seq:,} entries" in later["text"]
+    with Browser(served, served.key(permissions=READING)) as reader:
+        assert reader.open(f"{HOME}seal").status_code == 403
+
+
+def test_a_pack_holds_the_evidence_with_digests_and_a_signature(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    one = orc.remember("The shop closes at eight.")
+    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    orc.recall("When does the shop close?")
+    sign(b"anything", served.service.root)  # from now on this root has a key
+    answer = browser.open(f"{HOME}contradictions/{edge}/pack")
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(files["MANIFEST.json"])
+    assert manifest["sha256"] == {
+        name: hashlib.sha256(body).hexdigest()
+        for name, body in files.items()
+        if name not in ("MANIFEST.json", "SIGNATURE.json")
+    }
+    signature = Signature.model_validate_json(files["SIGNATURE.json"])
+    assert fits(signature, files["MANIFEST.json"])
+    assert not fits(signature, files["MANIFEST.json"] + b" ")
+    assert json.loads(files["verify.json"])["ok"] is True
+    assert all(each["seal"] for each in json.loads(files["journal.json"]))
+    assert len(json.loads(files["receipts.json"])[one]) == 1
+    assert "The shop closes at eight." in files["case.html"].decode()
+    assert str(served.service.root) not in b"".join(files.values()).decode()
+
+
+def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> None:
+    one = orc.remember("The shop closes at eight.")
+    clock.advance(days=10)
+    orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    orc.recall("When does the shop close?")
+    orc.settle()
+    clock.advance(days=9)
+    activity = orc.memories.activity(steps=4)
+    assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
+    assert activity["series"]["stored"] == [1, 0, 1, 0]
