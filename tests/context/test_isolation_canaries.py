@@ -127,7 +127,7 @@ def traces(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 def histories(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield from _of_each(orc.history, orc, world)
+    yield from _of_each(orc.history.get, orc, world)
 
 
 def diffs(orc: Orchestrator, world: World) -> Iterator[Any]:
