@@ -343,7 +343,7 @@ def test_a_key_that_is_refused_too_often_waits_before_anything_is_looked_at(
         assert isinstance(error, RateLimited)
         assert error.details == {"retry_after_s": 60}
     assert len(told(gate, "orc-2")) == 2
-    assert gate.enter(other, "orc-1", READ).stats()["memories"]
+    assert gate.enter(other, "orc-1", READ).maintenance.stats()["memories"]
     clock.advance(ms=60_000)
     assert gate.enter(one, "orc-1", READ).name == "orc-1"
 

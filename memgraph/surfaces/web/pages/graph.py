@@ -108,7 +108,7 @@ def _seeds(
     steps = [step for item in fallen[:STALE_FIRST] for step in item.premise.path]
     ways = [item for step in steps for item in (step.memory_id, step.ground_id)]
     chosen = dict.fromkeys(
-        (*sides, *ways, *orc.overview.connected(limit=statuses_wanted, as_of=as_of))
+        (*sides, *ways, *orc.graph.connected(limit=statuses_wanted, as_of=as_of))
     )
     room = min(SCATTERED - len(chosen), statuses_wanted)
     if room > 0:
