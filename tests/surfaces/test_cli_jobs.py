@@ -149,7 +149,7 @@ def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPa
 
 def test_tools_are_printed_and_called(cli: CommandLine) -> None:
     names = [each["function"]["name"] for each in cli.json("tools", "orc-1")["tools"]]
-    assert len(names) == 6
+    assert len(names) == 10
     assert "consolidate" in cli("tools", "orc-1", "--maintenance").out
     assert "confirm" not in cli("tools", "orc-1", "--read-only").out
     told = cli.json("call", "orc-1", "remember", '{"content": "Ada likes tea."}')

@@ -155,6 +155,33 @@ def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
     assert memory["turn_id"] == "t-1"
 
 
+class Options(Value):
+    """An object among the parameters."""
+
+    colour: str
+
+
+class Painted(Handle, group="memories"):
+    @operation(Permission.READ, "POST", "/painted", tag="memories")
+    def painted(self, labels: Sequence[Label], *, options: Options | None = None) -> Sequence[str]:
+        """Return the names of labels with a colour."""
+        return [f"{'no' if options is None else options.colour} {each.name}" for each in labels]
+
+
+def test_objects_and_lists_of_them_are_json(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Memories, "painted", Painted.painted, raising=False)
+    labels = (
+        '[{"memory_id": "m", "name": "a", "at": null}, {"memory_id": "m", "name": "b", "at": null}]'
+    )
+    assert cli.json("painted", "orc-1", labels)["items"] == ["no a", "no b"]
+    red = cli.json("painted", "orc-1", labels, "--options", '{"colour": "red"}')
+    assert red["items"] == ["red a", "red b"]
+    ran = cli("painted", "orc-1", labels, "--options", "red")
+    assert (ran.code, "options takes JSON of its type" in ran.err) == (2, True)
+
+
 def test_a_derived_command_asks_a_server(cli: CommandLine) -> None:
     memory_id = cli.remember("Ada Okafor lives in Lisbon.")
     with serving(cli.root) as served:
