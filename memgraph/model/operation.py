@@ -246,6 +246,8 @@ class Operation:
         slow: the server may work on it for minutes.
         served: False: its address is served by another operation, or by a route written by hand.
         command: the name of the derived command; None: ``id``, or the name of an everyday method.
+        tool: True when agents are offered it as a tool, with these parameters and the result as
+            JSON. An answer with texts of memories has to fit a prompt: see ``operations/tools``.
         group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
     """
 
@@ -263,6 +265,7 @@ class Operation:
     slow: bool = False
     served: bool = True
     command: str | None = None
+    tool: bool = False
     group: str | None = None
     in_path: frozenset[str] = field(default=frozenset())
 
@@ -408,6 +411,7 @@ def operation(
     slow: bool = False,
     served: bool = True,
     command: str | None = None,
+    tool: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Method[P, T]]:
     """Declare a method as an operation; see ``Operation`` for the arguments."""
 
@@ -427,6 +431,7 @@ def operation(
             slow=slow,
             served=served,
             command=command,
+            tool=tool,
             in_path=frozenset(_IN_PATH.findall(path)),
         )
         setattr(function, _ATTRIBUTE, declared)

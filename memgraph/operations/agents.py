@@ -25,7 +25,7 @@ from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, valid
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.read.recall import answer, answers_of
 from memgraph.operations.read.receipts import behind as behind_of
-from memgraph.operations.tools.schemas import (
+from memgraph.operations.tools.rules import (
     FactPlace,
     place_of,
     require_confirmable,

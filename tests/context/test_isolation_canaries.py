@@ -485,7 +485,7 @@ ELSEWHERE = {
     "sessions.end": WRITES,
     "erasure.erase": OPERATOR + ": see tests/service/erasing",
     "erasure.erase_target": OPERATOR + ": see tests/service/erasing",
-    "entities.decide": "asks as get_entity_info does: tests/service/test_aliases.py",
+    "entities.decide": "asks as entities.get does: tests/service/test_aliases.py",
     "entities.proposals": "both entities are looked up: tests/service/test_aliases.py",
     "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "exchange.export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
@@ -500,12 +500,12 @@ ELSEWHERE = {
     "ingestion.log_event": "writes to the log and gives nothing",
     "jobs.maintain": OPERATOR,
     "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
-    "entities.merge": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "entities.merge": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
     "agents.note_handed_out": "takes texts and gives nothing",
     "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
     "events.publish": WRITES,
-    "entities.protect": "asks as get_entity_info does: tests/service/test_aliases.py",
+    "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
     "maintenance.rebuild": OPERATOR,
     "maintenance.rebuild_embeddings": OPERATOR,
     "remember_many": WRITES,
@@ -517,7 +517,7 @@ ELSEWHERE = {
     "save_episode": WRITES,
     "save_episodes": WRITES,
     "memories.store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
-    "entities.split": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "entities.split": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "events.subscribe": HOST,
     "events.subscribe_as": HOST,
     "events.unsubscribe": HOST,
@@ -646,13 +646,13 @@ def test_no_tool_of_a_model_tells_what_is_hidden(
     seen = sorted({word for each in world.seen(orc.viewer) for word in each.words} - forbidden)
     told = list(texts(tools_for(orc, maintenance=True)))
     for query in [QUERY, "launch plan", *seen[::10]]:
-        told += texts(call_tool(orc, "search_memory", {"query": query}))
-        told += texts(call_tool(orc, "get_entity_info", {"name": query}))
-    told += texts(call_tool(orc, "memory_stats", {}))
+        told += texts(call_tool(orc, "recall", {"query": query}))
+        told += texts(call_tool(orc, "entity_info", {"name": query}))
+    told += texts(call_tool(orc, "stats", {}))
     for each in world.hidden(orc.viewer)[::9]:
         for name, given in (
-            ("correct_fact", {"memory_id": each.memory_id, "content": "Another."}),
-            ("confirm_fact", {"memory_id": each.memory_id}),
+            ("correct", {"memory_id": each.memory_id, "content": "Another."}),
+            ("confirm", {"memory_id": each.memory_id}),
         ):
             answer = call_tool(orc, name, given)
             assert "error" in answer

@@ -238,11 +238,12 @@ def _plugin(name: str) -> EntryPoint | None:
 
 def _operations() -> dict[str, Operation]:
     """Return the operations by the names of their commands, such as ``retract-source``."""
-    # The library costs half of a command's start: only what is not in the table needs it here.
+    # The declarations take a while, and the library behind them longer: only a command that is not
+    # in the table needs the first, and only a derived one the second.
     from memgraph.model.operation import operations_of
-    from memgraph.operations.orchestrator import Orchestrator
+    from memgraph.operations.groups import Operations
 
-    return {item.command_name: item for item in operations_of(Orchestrator).values()}
+    return {item.command_name: item for item in operations_of(Operations).values()}
 
 
 def _derived(declared: Operation, name: str) -> Command:

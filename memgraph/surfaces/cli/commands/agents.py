@@ -15,7 +15,7 @@ from memgraph.surfaces.cli.screen import Screen
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
 Maintenance = Annotated[
     bool,
-    typer.Option("--maintenance", help="With memory_consolidate, which works on all there is."),
+    typer.Option("--maintenance", help="With consolidate, which works on all there is."),
 ]
 
 
@@ -29,7 +29,7 @@ def tools(
 
     With --json the schemas too, as the `tools` of a request take them.
     """
-    from memgraph.operations.tools.schemas import tools_for
+    from memgraph.operations.tools.tools import tools_for
 
     with invocation(context).orchestrator(orchestrator) as handle:
         results = tools_for(handle, read_only=read_only, maintenance=maintenance)
@@ -51,7 +51,7 @@ def call(
 
     Ends with 1 when the answer is an error. The journal names --actor for changes.
     """
-    from memgraph.operations.tools.schemas import call_tool
+    from memgraph.operations.tools.tools import call_tool
 
     with invocation(context).orchestrator(orchestrator) as handle:
         answer = call_tool(handle, tool, arguments, read_only=read_only, maintenance=maintenance)
