@@ -185,7 +185,7 @@ class Memories(WritingHandle[F], group="memories"):
         refused: list[MemgraphError] = []
         with self._write() as (_, transaction):
             outcomes = forgotten(transaction, ids, because, self._view, refused.append)
-        self._tell_rejected(refused)
+        self._record_rejected(refused)
         return outcomes
 
     @operation(

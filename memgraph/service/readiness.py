@@ -117,7 +117,7 @@ class Readiness:
                 self._bring_up_to_date()
                 self._looked_at, self._troubles = time.monotonic(), troubles
             names = sorted(self._found)
-            standings = tuple(self._told(name) for name in names)
+            standings = tuple(self._state_of(name) for name in names)
         free = shutil.disk_usage(self._service.root).free
         return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=standings)
 
@@ -202,7 +202,7 @@ class Readiness:
         finally:
             database.close()
 
-    def _told(self, name: str) -> OrchestratorState:
+    def _state_of(self, name: str) -> OrchestratorState:
         entry = self._found[name]
         if entry.oldest is None:
             return entry.standing

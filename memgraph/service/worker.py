@@ -203,9 +203,9 @@ class Worker:
         # A bug that the data of one orchestrator brings out is that one's failure alone: it is
         # told and logged, and the others get their turn.
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            self._tell(name, state, error)
+            self._report(name, state, error)
 
-    def _tell(self, name: str, state: _Seen, error: Exception) -> None:
+    def _report(self, name: str, state: _Seen, error: Exception) -> None:
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):

@@ -309,5 +309,5 @@ def _end(opened: OpenOrchestrator, report: ErasureReport, file: PlanFile) -> Non
         "report_sha256": digest(text),
     }
     with opened.transaction(report.actor) as transaction:
-        transaction.tell([NewEntry(ENTRY, None, details)])
+        transaction.record([NewEntry(ENTRY, None, details)])
     file.wipe()

@@ -85,7 +85,7 @@ def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
             if not begun:
                 by_id = {"kind": plan.kind.value, "reason": plan.reason}
                 entries.append(_step(plan, {**by_id, "memories": len(plan.memory_ids)}))
-            _tell(transaction, entries)
+            _record(transaction, entries)
         begun = True
 
 
@@ -98,13 +98,13 @@ def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
                 # One may have been restored in between.
                 erasure.retract(transaction, batch)
                 rows = erasure.blank(transaction, batch)
-            _tell(transaction, [_step(plan, {"rows": rows})])
+            _record(transaction, [_step(plan, {"rows": rows})])
     for batch in _batches(plan.entity_pks, HIDDEN):
         with opened.transaction(plan.actor) as transaction:
             with transaction.engine.thorough(transaction):
                 entities = erasure.remove_entities(transaction, batch)
             if entities:
-                _tell(transaction, [_step(plan, {"entities": entities})])
+                _record(transaction, [_step(plan, {"entities": entities})])
 
 
 def _sweep(
@@ -129,7 +129,7 @@ def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[Erase
                 rows[item.table] = rows.get(item.table, 0) + 1
         redacted = [list(item) for item in erasure.redacted(transaction, made)]
         if made:
-            _tell(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
+            _record(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
     return len(made)
 
 
@@ -138,10 +138,10 @@ def _step(plan: ErasurePlan, details: dict[str, Any]) -> NewEntry:
     return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **details})
 
 
-def _tell(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
+def _record(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
     """Journal a step, and drop caches of earlier data."""
     head, _ = journal.head(transaction)
-    transaction.tell(entries)
+    transaction.record(entries)
     erasure.note_head(transaction, head + len(entries))
 
 

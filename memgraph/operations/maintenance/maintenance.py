@@ -133,8 +133,8 @@ def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None
         raise InvalidInput("accepting a journal needs a reason")
     path = opened.anchor_file
     with opened.transaction(actor, accepting=True) as transaction:
-        transaction.tell(
-            [NewEntry("accept_journal", None, {"reason": reason, **told_anchor(path)})]
+        transaction.record(
+            [NewEntry("accept_journal", None, {"reason": reason, **anchor_report(path)})]
         )
     with opened.database.write() as transaction:
         at = opened.clock.now_ms()
@@ -409,7 +409,7 @@ def _swap(
     with draft.alone() as transaction:
         metadata.drop(transaction, BACKUP_KEY)
         metadata.adopt(transaction, paths.name)
-        entry = NewEntry("restore", None, {**details, "replaced": told_anchor(anchor_file)})
+        entry = NewEntry("restore", None, {**details, "replaced": anchor_report(anchor_file)})
         state = table_digests.renew(transaction)
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
         accept_redactions(paths, transaction, at=at, reason=f"restored: {details['reason']}")
@@ -462,7 +462,7 @@ def checked_copy(
     raise kind(f"{what} does not pass the audit: {message}", findings=dict(report.totals))
 
 
-def told_anchor(path: Path) -> dict[str, Any]:
+def anchor_report(path: Path) -> dict[str, Any]:
     """Return the anchor's content for the journal."""
     try:
         head = anchor.read(path)

@@ -119,7 +119,7 @@ def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
     with opened.transaction(actor) as transaction:
         number = embeddings.reset_failed(transaction)
         if number:
-            transaction.tell([NewEntry("embeddings_retry", None, {"memories": number})])
+            transaction.record([NewEntry("embeddings_retry", None, {"memories": number})])
     return number
 
 
@@ -157,7 +157,7 @@ def embeddings_rebuild(
     if mismatch is not None and drained.error_code is None:
         with opened.transaction(actor) as transaction:
             details = {"part": "embeddings", "ready": drained.ready, "failed": drained.failed}
-            transaction.tell([NewEntry("rebuild", None, details)])
+            transaction.record([NewEntry("rebuild", None, details)])
     return drained
 
 
@@ -167,7 +167,9 @@ def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str,
         progress(RebuildPart.FTS, 0, total)
         text_index.rewrite_search_terms(transaction)
         transaction.engine.phrases.rebuild(transaction)
-        transaction.tell([NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})])
+        transaction.record(
+            [NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})]
+        )
     opened.database.engine.texts.rebuild(opened.database)
     progress(RebuildPart.FTS, total, total)
     return {RebuildPart.FTS.value: total}
@@ -183,7 +185,7 @@ def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[s
         requeued = len(bad) + embeddings.enqueue_missing(transaction)
         number = index.rebuild()
         details = {"part": RebuildPart.VECTORS, "vectors": number, "requeued": requeued}
-        transaction.tell([NewEntry("rebuild", None, details)])
+        transaction.record([NewEntry("rebuild", None, details)])
     progress(RebuildPart.VECTORS, number, number)
     return {RebuildPart.VECTORS.value: number, "requeued": requeued}
 
@@ -218,7 +220,7 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
     with opened.transaction(actor) as transaction:
         number = row_count(transaction, "entities")
         details = {"part": RebuildPart.ENTITIES, "entities": number, "removed": removed}
-        transaction.tell([NewEntry("rebuild", None, details)])
+        transaction.record([NewEntry("rebuild", None, details)])
     return {RebuildPart.ENTITIES.value: number}
 
 
@@ -270,7 +272,7 @@ def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
             "from": {"model": mismatch, "dimensions": old},
             "to": {"model": provider.model, "dimensions": provider.dimensions},
         }
-        transaction.tell([NewEntry("rebuild", None, details)])
+        transaction.record([NewEntry("rebuild", None, details)])
 
 
 def _forget_some_foreign(opened: OpenOrchestrator) -> bool:

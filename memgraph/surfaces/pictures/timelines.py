@@ -101,7 +101,7 @@ def confidence_picture(
         for item in held
     ]
     stored = TextTable("Stored confidence", ("from", "until", "confidence", "decay"), rows)
-    statuses = TextTable("Status", ("from", "until", "status", "by", "reason"), _told(periods))
+    statuses = TextTable("Status", ("from", "until", "status", "by", "reason"), _rows(periods))
     return _file(fill, form, title, (stored, statuses))
 
 
@@ -192,7 +192,7 @@ def _between(since: int, until: int, count: int) -> list[int]:
     return [since + round((until - since) * at / steps) for at in range(steps + 1)]
 
 
-def _told(periods: Sequence[StatusPeriod]) -> list[tuple[str, ...]]:
+def _rows(periods: Sequence[StatusPeriod]) -> list[tuple[str, ...]]:
     return [
         (
             iso(period.since),

@@ -86,7 +86,9 @@ def context(
     given = invocation(context)
     task = _task(given, task_id)
     if given.server_url is not None:
-        return _told_of(_built_remotely(given, orchestrator, task, request, agent_id), explain)
+        return _package_result(
+            _built_remotely(given, orchestrator, task, request, agent_id), explain
+        )
     actor = given.actor or "orchestrator"
     profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
     with given.service() as service:
@@ -100,7 +102,7 @@ def context(
         # A person waits for the tokenizer; a turn would not.
         assembler.load_tokenizer(model)
         package = assembler.build_context(task, request)
-    return _told_of(package, explain)
+    return _package_result(package, explain)
 
 
 def _built_remotely(
@@ -117,7 +119,7 @@ def _built_remotely(
         return handle.contexts.build(task, request)
 
 
-def _told_of(package: ContextPackage, explain: bool) -> CommandResult:
+def _package_result(package: ContextPackage, explain: bool) -> CommandResult:
     empty = _why_empty(package)
 
     def show(screen: Screen) -> None:
@@ -125,7 +127,7 @@ def _told_of(package: ContextPackage, explain: bool) -> CommandResult:
         if explain:
             _explain(screen, package)
         if empty is not None:
-            note(f"empty[{empty.value}]: {_told(empty, package)}")
+            note(f"empty[{empty.value}]: {_empty_message(empty, package)}")
         for degradation in package.degraded:
             note(f"degraded[{degradation.code}]: {degradation.text}")
 
@@ -158,7 +160,7 @@ def _lacking_room(package: ContextPackage) -> list[OmittedMemory]:
     return [item for item in package.left_out if item.reason != "query"]
 
 
-def _told(empty: EmptyReason, package: ContextPackage) -> str:
+def _empty_message(empty: EmptyReason, package: ContextPackage) -> str:
     if empty is EmptyReason.NOTHING_KNOWN:
         return "no memory that it may hold relates to this"
     minimum = min(item.token_cost for item in _lacking_room(package))

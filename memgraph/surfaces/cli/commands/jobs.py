@@ -65,7 +65,7 @@ def worker(
 
     def tell(name: str, run: JobRun) -> None:
         ran.append(run.state.value)
-        _tell_run(given, name, run)
+        _report_run(given, name, run)
 
     def complain(name: str, error: MemgraphError) -> None:
         failed.append(error)
@@ -222,7 +222,7 @@ def _session(call: Invocation, job: JobOption) -> str | None:
     return call.session[0]
 
 
-def _tell_run(call: Invocation, name: str, run: JobRun) -> None:
+def _report_run(call: Invocation, name: str, run: JobRun) -> None:
     if call.as_json:
         data = {"orchestrator": name, **as_json(run)}
         write_json({"ok": not run.failed, "command": "worker", "data": data})

@@ -86,7 +86,7 @@ def create(
     with _place_for_secret(output) as keep:
         made = _keys(given).create(fields)
         keep(made.secret)
-    return _told(made, output, _not_there(given, made.key.orchestrators))
+    return _key_result(made, output, _not_there(given, made.key.orchestrators))
 
 
 def list_keys(context: typer.Context) -> CommandResult:
@@ -144,7 +144,7 @@ def rotate(
     with _place_for_secret(output) as keep:
         made = _keys(given).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
         keep(made.secret)
-    return _told(made, output)
+    return _key_result(made, output)
 
 
 def _keys(call: Invocation) -> KeyStore:
@@ -197,7 +197,7 @@ def _not_there(call: Invocation, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in there]
 
 
-def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> CommandResult:
+def _key_result(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> CommandResult:
     shown_rows: dict[str, Any] = (
         {"secret": made.secret} if output is None else {"path": str(output)}
     )

@@ -88,14 +88,14 @@ async def upload(visit: Visit) -> Response:
     uploaded = await taken(visit.request, arriving, settings.memory.server.request_timeout_s)
     if uploaded.known is None:
         service.intake.wake(visit.orchestrator)
-    return JSONResponse(_told(visit, uploaded), 202)
+    return JSONResponse(_upload_row(visit, uploaded), 202)
 
 
 def _draft(visit: Visit) -> UploadDraft:
     return draft(visit.enter(Permission.WRITE), visit.path("name"))
 
 
-def _told(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
+def _upload_row(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
     return {
         "known": uploaded.known,
         "page": visit.link("ingest", uploaded.sha256),
