@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from memgraph.paths import Stamp
 
 PROVISIONING_WAIT_MS = 5_000
+_LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
+"""Keeps a session that holds a lock while others copy, whatever the server's setting is."""
 _RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
@@ -149,9 +151,12 @@ class PostgresStore:
         return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)):
-            yield
+    def locked(self) -> Iterator[Callable[[], None]]:
+        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(_LASTING)
+            # The lock is lost with its session, and then others write.
+            yield lambda: raw.execute("SELECT 1")
 
     @contextmanager
     def inspect(self) -> Iterator[Snapshot]:
@@ -191,7 +196,7 @@ class PostgresStore:
         # No orchestrator's schema begins so.
         name = f"{DRAFT}{uuid.uuid4().hex}"
         # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
-        held = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        held = f"BEGIN; {_LASTING}; SELECT pg_advisory_xact_lock({draft_key(name)})"
         with TemporaryDirectory(prefix=".draft-", dir=folder) as made, self._begun(held):
             taken = SqliteStore(Path(made) / DATABASE_NAME, self.orchestrator_id)
             try:
