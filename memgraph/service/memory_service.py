@@ -258,7 +258,8 @@ class MemoryService:
             there = self.stores.names(url)
             if storage.placement:
                 # A server may also hold what is placed elsewhere, such as the rest of a move.
-                there = [name for name in there if self.settings(name).memory.storage.url == url]
+                new = (name for name in there if name not in names)
+                there = [name for name in new if self.settings(name).memory.storage.url == url]
             names.update(there)
         return sorted(names)
 

@@ -161,13 +161,14 @@ def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
     """Do the same to each of the chosen rows, and tell what was not done, and why."""
     if not visit.chosen or visit.form.get("sure") != "yes":
         raise InvalidInput("choose rows, and check that you mean all of them", field="sure")
-    problems = []
+    problems, refusals = [], []
     for chosen in dict.fromkeys(visit.chosen):
         try:
             decide(chosen)
         except (Conflict, InvalidInput, NotFound, AccessDenied) as error:
-            error.journalled = True
+            refusals.append(error)
             problems.append(f"{chosen[:40]}: {error.message}")
+    visit.gate.miss(visit.principal, visit.orchestrator, *refusals)
     done = len(set(visit.chosen)) - len(problems)
     told = f"{done} done." + (
         f" {len(problems)} not: {'; '.join(problems[:5])}" if problems else ""
