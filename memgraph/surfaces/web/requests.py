@@ -72,8 +72,6 @@ VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
 MAX_QUERY_CHARS: Final = 1_000
-CONSOLE: Final = "console"
-"""The step for which the console recalls: no agent was given the answer."""
 FORMATS: Final = ("csv", "json")
 MOST_ROWS: Final = 500
 """Rows of a list that is downloaded; its next page has an address of its own."""

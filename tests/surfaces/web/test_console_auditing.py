@@ -243,3 +243,46 @@ def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> Non
     activity = orc.overview.activity(steps=4)
     assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
     assert activity["series"]["stored"] == [1, 0, 1, 0]
+
+
+def test_trends_begin_with_what_was_there_and_count_no_search_of_the_console(
+    served: Served, orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The shop closes at eight.")
+    other = orc.remember("Customers are served until ten.")
+    edge = orc.relate(other, "Contradicts", one)
+    clock.advance(days=10)
+    orc.contradictions.resolve(edge, winner=other, reason="seen on the door")
+    with Browser(served, served.key()) as browser:
+        browser.page(f"{HOME}search?q=shop")
+        clock.advance(ms=60_000)
+        charts = json.loads(browser.page(f"{HOME}trends/data?since=2026-05-25"))["charts"]
+    assert len(orc.receipts.list().receipts) == 1
+    assert charts["growth"]["stored"][0] == 2
+    assert charts["growth"]["hold"][-1] == 1
+    assert [charts["contradictions"]["open"][place] for place in (0, -1)] == [1, 0]
+    assert sum(charts["use"]["handed out"]) == 0
+
+
+def test_what_many_decisions_are_refused_is_journalled(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    mine = orc.remember("The press is blue.")
+    hidden = "fact_01HZZZZZZZZZZZZZZZZZZZZZZZ"
+
+    def denials() -> int:
+        with served.service.opened(orc.name) as opened, opened.database.read() as snapshot:
+            entries = "SELECT count(*) FROM audit_log WHERE action = 'deny'"
+            return int(snapshot.exec_driver_sql(entries).scalar_one())
+
+    token = token_of(browser.page(f"{HOME}memories"))
+    before = denials()
+    fields = {"csrf_token": token, "reason": "old", "decision": "retract", "sure": "yes"}
+    answer = browser.client.post(
+        f"{HOME}memories",
+        data={**fields, "chosen": [mine, hidden]},
+        headers={"origin": browser.origin},
+    )
+    assert answer.status_code == 303
+    assert orc.get(mine).status.value == "retracted"
+    assert denials() == before + 1

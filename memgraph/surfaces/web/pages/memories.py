@@ -13,10 +13,11 @@ from memgraph.clock import iso
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
-from memgraph.surfaces.web.requests import CONSOLE, MAX_QUERY_CHARS, ConsolePage, Visit
+from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FOUND: Final = 50
