@@ -6,6 +6,9 @@ import csv
 import hashlib
 import io
 import json
+import subprocess
+import sys
+import textwrap
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from console_browsing import HOME, Browser, console_served, harmless, token_of
 from serving_worlds import Served
 
 from memgraph import Orchestrator
-from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
+from memgraph.clock import MS_PER_DAY, FixedClock, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.erasure import Signature
@@ -231,6 +234,41 @@ def test_a_pack_holds_the_evidence_with_digests_and_a_signature(
     assert len(json.loads(files["receipts.json"])[one]) == 1
     assert "The shop closes at eight." in files["case.html"].decode()
     assert str(served.service.root) not in b"".join(files.values()).decode()
+
+
+def test_the_readme_of_a_pack_checks_it(
+    served: Served, orc: Orchestrator, clock: FixedClock, tmp_path: Path
+) -> None:
+    one = orc.remember("The shop closes at eight.")
+    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    then = clock.now_ms() + 1
+    clock.advance(days=1)
+    orc.recall("When does the shop close?")
+    signer = sign(b"anything", served.service.root).public_key
+    with Browser(served, served.key()) as browser:
+        now = browser.open(f"{HOME}contradictions/{edge}/pack")
+        past = browser.open(f"{HOME}contradictions/{edge}/pack?as_of={iso(then)}")
+    with zipfile.ZipFile(io.BytesIO(past.content)) as archive:
+        # What was handed out later is no evidence of then.
+        assert json.loads(archive.read("receipts.json"))[one] == []
+    with zipfile.ZipFile(io.BytesIO(now.content)) as archive:
+        archive.extractall(tmp_path)
+        readme = archive.read("README.txt").decode()
+    lines = [line for line in readme.splitlines() if line.startswith("    ") or not line]
+    script = [sys.executable, "-c", textwrap.dedent("\n".join(lines))]
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert check().stdout == f"signed by {signer}\n"
+    (tmp_path / "case.html").write_text("another")
+    assert "AssertionError: case.html" in check().stderr
+    manifest = tmp_path / "MANIFEST.json"
+    digest = hashlib.sha256(b"another").hexdigest()
+    sums = json.loads(manifest.read_text())
+    sums["sha256"]["case.html"] = digest
+    manifest.write_text(json.dumps(sums))
+    assert "InvalidSignature" in check().stderr
 
 
 def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> None:
