@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import pysqlite3.dbapi2 as sqlite
 import pytest
 
 from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
@@ -32,6 +34,7 @@ from memgraph.operations.erasure.signatures import check_signature
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance.maintenance import RestoreReport, UpgradeReport
 from memgraph.operations.maintenance.move import MoveReport, move
+from memgraph.service.readiness import Readiness
 from memgraph.store import metadata, migrations
 from memgraph.store.engine import store_of
 from memgraph.surfaces.cli import main
@@ -463,6 +466,25 @@ def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str
         with pytest.raises(InvalidConfig):
             moved(service, "postgresql://me:pass@host/db")
         assert not service.paths("orc-1").moving.exists()
+
+
+def test_readiness_follows_a_move(tmp_path: Path, url: str) -> None:
+    clock = FixedClock(1_800_000_000_000)
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False, clock=clock) as service:
+        service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        for target in (url, ""):
+            assert [each.status for each in Readiness(service).look().orchestrators] == ["ready"]
+            with MemoryService(root, environ={}, background=False, clock=clock) as other:
+                moved(other, target)
+                other.orchestrator("orc-1").remember(f"It lies in {target or 'a file'}.")
+                expected = Readiness(other).look().orchestrators
+            looked = Readiness(service).look().orchestrators
+            assert [(each.status, each.pending) for each in looked] == [
+                ("ready", each.pending) for each in expected
+            ]
+            with contextlib.suppress(DatabaseMissing):
+                service.orchestrator("orc-1").memories.counts()
 
 
 def test_a_move_keeps_its_lock_while_it_waits_for_the_copy(tmp_path: Path, url: str) -> None:
