@@ -236,6 +236,22 @@ def test_a_pack_holds_the_evidence_with_digests_and_a_signature(
     assert str(served.service.root) not in b"".join(files.values()).decode()
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_download_says_nothing_of_where_the_root_lies(
+    browser: Browser, orc: Orchestrator, served: Served, kind: str
+) -> None:
+    path = orc.paths.ingest / "hours.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("The shop closes at eight.")
+    source = {"source_path": str(path)}
+    one = orc.remember("The shop closes at eight.", source=source)
+    orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    for name in ("memories", "contradictions"):
+        text = browser.page(f"{HOME}{name}?format={kind}")
+        assert "orc-1/memory/ingest/hours.md" in text
+        assert str(served.service.root) not in text
+
+
 def test_the_readme_of_a_pack_checks_it(
     served: Served, orc: Orchestrator, clock: FixedClock, tmp_path: Path
 ) -> None:
