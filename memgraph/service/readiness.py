@@ -160,12 +160,14 @@ class Readiness:
 
     def _probed(self, name: str) -> _Found:
         now = self._service.clock.now_ms()
+        # It may have moved.
+        self._stores.pop(name, None)
         # As they were before the look: what changes meanwhile is looked at again.
         stamp, trouble = self._stamp(name), self._service.troubles.code(name)
         oldest = None
         try:
             with self._service.if_open(name) as opened:
-                if opened is None:
+                if opened is None or self._service.is_elsewhere(opened):
                     state, oldest = self._of_closed(name)
                 else:
                     opened.require_sound()

@@ -19,6 +19,7 @@ from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.scopes import ENTERED
 from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import Session
@@ -72,8 +73,6 @@ VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
 MAX_QUERY_CHARS: Final = 1_000
-CONSOLE: Final = "console"
-"""The step for which the console recalls: no agent was given the answer."""
 FORMATS: Final = ("csv", "json")
 MOST_ROWS: Final = 500
 """Rows of a list that is downloaded; its next page has an address of its own."""
@@ -284,7 +283,8 @@ class Visit:
         """
         if not self.format:
             return self.show(template, following=following, **values)
-        body: str = as_csv(rows()) if self.format == "csv" else plain_json({"rows": rows()})
+        shown = below(list(rows()), self.gate.service.root)
+        body: str = as_csv(shown) if self.format == "csv" else plain_json({"rows": shown})
         name = f"{self.request.url.path.rpartition('/')[2]}.{self.format}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         if following:

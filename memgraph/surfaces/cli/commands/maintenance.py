@@ -232,6 +232,8 @@ def migrate_store(
         screen.line(f"writers waited for {done.paused_ms / 1000:.1f} s")
         if done.left is not None:
             screen.line(f"what was there: {done.left}")
+        if done.left is not None and done.source:
+            screen.line("no erasure looks there: drop that schema when you need it no more")
 
     return CommandResult(done.as_dict(), show)
 

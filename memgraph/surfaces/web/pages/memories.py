@@ -13,10 +13,11 @@ from memgraph.clock import iso
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
-from memgraph.surfaces.web.requests import CONSOLE, MAX_QUERY_CHARS, ConsolePage, Visit
+from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FOUND: Final = 50
@@ -161,13 +162,14 @@ def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
     """Do the same to each of the chosen rows, and tell what was not done, and why."""
     if not visit.chosen or visit.form.get("sure") != "yes":
         raise InvalidInput("choose rows, and check that you mean all of them", field="sure")
-    problems = []
+    problems, refusals = [], []
     for chosen in dict.fromkeys(visit.chosen):
         try:
             decide(chosen)
         except (Conflict, InvalidInput, NotFound, AccessDenied) as error:
-            error.journalled = True
+            refusals.append(error)
             problems.append(f"{chosen[:40]}: {error.message}")
+    visit.gate.miss(visit.principal, visit.orchestrator, *refusals)
     done = len(set(visit.chosen)) - len(problems)
     message = f"{done} done." + (
         f" {len(problems)} not: {'; '.join(problems[:5])}" if problems else ""
