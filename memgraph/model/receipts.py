@@ -23,7 +23,7 @@ _APART: Final = {"query", "for_conversation_id", "for_workflow_run_id", "for_ste
 RECALL: Final = "recall"
 """The purpose of a recall that was asked for by itself."""
 ANSWERS: Final = "answers"
-"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``recall_shown``."""
+"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``agents.recall_shown``."""
 
 
 @dataclass(frozen=True, slots=True)
