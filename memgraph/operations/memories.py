@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import Annotated, Unpack
 
 from pydantic import Field
 
@@ -41,9 +41,6 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.operations.writing import WritingHandle, forgotten, within_batch
-
-if TYPE_CHECKING:
-    pass
 
 
 class Memories(WritingHandle[F], group="memories"):
