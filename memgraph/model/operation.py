@@ -181,6 +181,17 @@ class WireResult:
     unwrap: Callable[[Any], Any] | None = None
     cursor: Callable[[Any], str] | None = None
 
+    def __post_init__(self) -> None:
+        if self.wrap is None and self.unwrap is None:
+            first, *others = self.type.model_fields.items()
+            made = {first[0]} | ({"next_cursor"} if self.cursor else set())
+            for name, info in others:
+                if info.is_required() and name not in made:
+                    raise InvalidInput(
+                        f"{self.type.__name__} has a field that nothing fills: {name}; give wrap"
+                        + (" or cursor" if name == "next_cursor" else "")
+                    )
+
     def of(self, result: Any, *, limit: int | None = None) -> Any:
         """Return the value to send for a result; ``limit`` is that of a page."""
         if self.wrap is not None:

@@ -25,7 +25,7 @@ RECALL: Final = "recall"
 CONSOLE: Final = "console"
 """The step of recalls that the console makes for its readers: no agent was given these."""
 ANSWERS: Final = "answers"
-"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``recall_shown``."""
+"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``agents.recall_shown``."""
 
 
 @dataclass(frozen=True, slots=True)

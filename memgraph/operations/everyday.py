@@ -230,7 +230,7 @@ class Everyday(WritingHandle[F]):
         """Return one memory; with ``as_of`` its status and values at that time.
 
         Every method that takes a memory id also accepts the short id of a bulletin, its last eight
-        characters; ``erase`` and ``derived_from`` take only full ids.
+        characters; ``erasure.erase`` and ``derived_from`` take only full ids.
 
         Raises:
             NotFound: there is none that this handle may see, or there was none then.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -26,10 +26,6 @@ from memgraph.model.operation import (
 )
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
-
-if TYPE_CHECKING:
-    pass
-
 
 MAX_NODES = 1_000
 MaxNodes = Annotated[int, Field(ge=1, le=10_000, description="Memories, and receipts, at most.")]

@@ -76,7 +76,7 @@ def promote(
     reason: str,
     callback: ConfirmationCallback | None,
 ) -> str | None:
-    """Promote one memory; see ``ContextHandle.promote``. None: the person declined."""
+    """Promote one memory; see ``Contexts.promote``. None: the person declined."""
     with opened.database.read() as snapshot:
         memory = _promotable(snapshot, memory_id, target, view, opened.clock.now_ms())
         there = _promoted(snapshot, memory_id, target)
