@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from memgraph.model.operation import (
 )
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
-
-if TYPE_CHECKING:
-    pass
 
 
 class Audit(Handle[F], group="audit"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,9 +16,6 @@ from memgraph.model.operation import (
     operation,
 )
 from memgraph.operations.handle import Handle
-
-if TYPE_CHECKING:
-    pass
 
 
 class HistoryOperations(Handle[F], group="history"):

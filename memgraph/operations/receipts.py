@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -26,10 +26,6 @@ from memgraph.model.receipts import (
 )
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
-
-if TYPE_CHECKING:
-    pass
-
 
 Page = Annotated[int, Field(ge=1, le=1_000)]
 Before = Annotated[Name | None, Field(description="The last id of the page before.")]

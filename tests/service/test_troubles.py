@@ -21,7 +21,7 @@ def backed_up(service: MemoryService, tmp_path: Path) -> Path:
     service.create(NAME)
     handle = service.orchestrator(NAME)
     handle.remember("The lamp is green.")
-    target = tmp_path / "copies" / "one.db"
+    target = tmp_path / "one.db"
     handle.exchange.backup(target)
     handle.remember("The lamp is red.")
     return target

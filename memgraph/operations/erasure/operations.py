@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from memgraph.model.access import Permission
 from memgraph.model.enums import SourceName
@@ -17,9 +16,6 @@ from memgraph.model.erasure import (
 from memgraph.model.operation import F, local, operation
 from memgraph.operations.handle import Handle
 from memgraph.paths import naming_full_disk
-
-if TYPE_CHECKING:
-    pass
 
 
 class Erasure(Handle[F], group="erasure"):

@@ -77,7 +77,7 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
     notes = {note.seq: note for note in case.journal}
     for memory_id in ids:
         notes |= {note.seq: note for note in orc.trace(memory_id).journal}
-    seals = orc.maintenance.journal_seals(notes)
+    seals = orc.overview.journal_seals(notes)
     receipts: dict[str, list[Any]] = {}
     for memory_id in ids:
         hand_outs = orc.graph.impact(memory_id, max_nodes=PACKED).own_hand_outs[:PACKED]

@@ -49,7 +49,7 @@ def sealed(visit: Visit, orc: Orchestrator) -> Seal:
     with seal.lock:
         now = visit.console.now_ms()
         start = seal.head if not seal.problem and now - seal.whole_at < AGAIN_MS else None
-        report, head = orc.maintenance.verify_chain(start)
+        report, head = orc.overview.verify_chain(start)
         seal.at, seal.entries, seal.head = now, head.seq, head
         if start is None:
             seal.whole_at = now

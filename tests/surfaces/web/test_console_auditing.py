@@ -240,6 +240,6 @@ def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> Non
     orc.recall("When does the shop close?")
     orc.settle()
     clock.advance(days=9)
-    activity = orc.memories.activity(steps=4)
+    activity = orc.overview.activity(steps=4)
     assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
     assert activity["series"]["stored"] == [1, 0, 1, 0]

@@ -103,7 +103,7 @@ def _seeds(
     sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
     steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
     ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
-    chosen = dict.fromkeys((*sides, *ways, *orc.graph.connected(limit=wanted, as_of=as_of)))
+    chosen = dict.fromkeys((*sides, *ways, *orc.overview.connected(limit=wanted, as_of=as_of)))
     room = min(SCATTERED - len(chosen), wanted)
     if room > 0:
         newest = orc.memories.list(statuses=(), limit=room, as_of=as_of)

@@ -61,7 +61,7 @@ def listing(visit: Visit) -> Response:
         following = visit.here(before=memories[-1].memory_id) if more else None
     facets = {}
     if not question and not visit.format:
-        counts = orc.memories.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
+        counts = orc.overview.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
         chosen = {name: visit.query(name) for name in ("type", "kind")} | {"status": status}
         facets = _facets(counts, chosen)
     sources = sources_of(visit, orc, memories)

@@ -31,7 +31,7 @@ def data(visit: Visit) -> Response:
     """Return the series of each chart, or with ``format`` the table of all of them."""
     orc = visit.enter()
     since, until = visit.moment("since"), visit.moment("until", ends=True)
-    activity = orc.memories.activity(since=since, until=until, steps=STEPS)
+    activity = orc.overview.activity(since=since, until=until, steps=STEPS)
     times = activity["times"]
     series = _charts(activity["series"])
     flat = {name: values for chart in series.values() for name, values in chart.items()}
