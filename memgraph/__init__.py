@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from memgraph.operations.context.assembler import ContextAssembler as ContextAssembler
     from memgraph.operations.context.entity import MemoryEntity as MemoryEntity
     from memgraph.operations.orchestrator import Orchestrator as Orchestrator
-    from memgraph.operations.tools.schemas import answer_calls as answer_calls
-    from memgraph.operations.tools.schemas import call_tool as call_tool
-    from memgraph.operations.tools.schemas import tools_for as tools_for
+    from memgraph.operations.tools.tools import answer_calls as answer_calls
+    from memgraph.operations.tools.tools import call_tool as call_tool
+    from memgraph.operations.tools.tools import tools_for as tools_for
     from memgraph.rules.scope import Viewer as Viewer
     from memgraph.service.memory_service import MemoryService as MemoryService
     from memgraph.service.turns.aio import AsyncMemoryHooks as AsyncMemoryHooks
@@ -84,9 +84,9 @@ _HOME = {
     "Orchestrator": "memgraph.operations.orchestrator",
     "AsyncMemoryHooks": "memgraph.service.turns.aio",
     "MemoryHooks": "memgraph.service.turns.hooks",
-    "answer_calls": "memgraph.operations.tools.schemas",
-    "call_tool": "memgraph.operations.tools.schemas",
-    "tools_for": "memgraph.operations.tools.schemas",
+    "answer_calls": "memgraph.operations.tools.tools",
+    "call_tool": "memgraph.operations.tools.tools",
+    "tools_for": "memgraph.operations.tools.tools",
 }
 
 __version__ = "0.1.0"

@@ -173,6 +173,7 @@ def _run(
     *,
     session_id: str | None = None,
     now: Moment | None = None,
+    progress: object = None,
 ) -> Call[JobRun]:
     """Run a job now, whatever its schedule; return the record of the run.
 
@@ -183,16 +184,24 @@ def _run(
         InvalidInput: no such job, or a session for a job that takes none.
         NotFound: no such session, or none of its turns is visible.
     """
+    del progress  # it stays on this side
     return _run_job(server, job, _last, session_id=session_id, now=_time(now))
 
 
-def _maintain(server: RemoteTarget, *, now: Moment | None = None) -> Call[Sequence[JobRun]]:
+def _maintain(
+    server: RemoteTarget, *, now: Moment | None = None, progress: object = None
+) -> Call[Sequence[JobRun]]:
     """Run consolidation, decay and reflection in turn; stop at one that fails."""
+    del progress  # it stays on this side
     return _run_job(server, "consolidate", _runs, now=_time(now))
 
 
 def _consolidate(
-    server: RemoteTarget, session_id: str | None = None, *, dry_run: bool = False
+    server: RemoteTarget,
+    session_id: str | None = None,
+    *,
+    dry_run: bool = False,
+    progress: object = None,
 ) -> Call[Sequence[SessionReport]]:
     """Return what a consolidation would extract from the turns that were not read yet.
 
@@ -204,6 +213,7 @@ def _consolidate(
         InvalidInput: not a dry run.
         NotFound: no such session, or none of its turns is visible.
     """
+    del progress  # it stays on this side
     if not dry_run:
         raise InvalidInput("a server consolidates as a job: jobs.run('consolidation')")
     return _run_job(server, "consolidation", _sessions, session_id=session_id, dry_run=True)
@@ -239,7 +249,12 @@ def _stats(server: RemoteTarget) -> Call[dict[str, Any]]:
 
 
 def _export(
-    server: RemoteTarget, target: str | Path, *, force: bool = False, with_vectors: bool = False
+    server: RemoteTarget,
+    target: str | Path,
+    *,
+    force: bool = False,
+    with_vectors: bool = False,
+    progress: object = None,
 ) -> Steps[ExportFile]:
     """Write all data of the orchestrator to a file, atomically.
 
@@ -254,6 +269,7 @@ def _export(
         Conflict: the file exists.
         RemoteAnswerInvalid: the answer is not a complete export.
     """
+    del progress  # it stays on this side
     path = Path(target).expanduser().absolute()
     with whole(path, force=force) as draft:
         call = Call(
@@ -269,7 +285,9 @@ def _export(
         return (yield from server.aside(lambda: exported(durable(draft), server.name, path)))
 
 
-def _backup(server: RemoteTarget, target: str | Path, *, force: bool = False) -> Steps[BackupFile]:
+def _backup(
+    server: RemoteTarget, target: str | Path, *, force: bool = False, progress: object = None
+) -> Steps[BackupFile]:
     """Write a checked copy of the database into one file; permissions as for ``export``.
 
     Args:
@@ -279,6 +297,7 @@ def _backup(server: RemoteTarget, target: str | Path, *, force: bool = False) ->
         Conflict: the file exists.
         DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
     """
+    del progress  # it stays on this side
     path = Path(target).expanduser().absolute()
     with whole(path, force=force) as draft:
         call = Call("GET", f"{server.root}/backup", nothing, accepts=SQLITE, sink=draft, slow=True)

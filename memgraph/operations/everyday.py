@@ -302,7 +302,7 @@ class Everyday(WritingHandle[F]):
 
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
+            transaction.record(changes.confirm(transaction, memory_id, view=self._view))
 
     @operation(
         Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=ReasonBody
@@ -314,7 +314,7 @@ class Everyday(WritingHandle[F]):
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(
+            transaction.record(
                 changes.retract(transaction, memory_id, reason=because, view=self._view)
             )
 
@@ -336,7 +336,7 @@ class Everyday(WritingHandle[F]):
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(
+            transaction.record(
                 changes.restore(transaction, memory_id, reason=because, view=self._view)
             )
 

@@ -31,6 +31,8 @@ MAX_ANSWER_CHARS = 20_000
 Page = Annotated[int, Field(ge=1, le=1_000)]
 Before = Annotated[Name | None, Field(description="The last id of the page before.")]
 
+MAX_ANSWER_CHARS = 20_000
+
 
 class Receipts(Handle[F], group="receipts"):
     """What was handed out, and why: ``orc.receipts``."""

@@ -405,8 +405,8 @@ def test_the_methods_are_the_librarys_with_its_names_for_arguments() -> None:
         for parameters in (library, remote):
             del parameters[next(iter(parameters))]
         assert list(remote) == [each for each in library if each in remote], name
-        for each, parameter in remote.items():
-            assert parameter.default == library[each].default, (name, each)
+        for each in remote.keys() - {"progress"}:
+            assert remote[each].default == library[each].default, (name, each)
         left_out = library.keys() - remote.keys()
         assert left_out <= {"progress", "stop", "extractor", "budget", "accept_findings"}, name
         assert methods[name].__doc__, name

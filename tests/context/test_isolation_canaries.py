@@ -366,8 +366,6 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
-    "overview.connected": lambda orc, world: iter([orc.overview.connected(limit=2_000)]),
-    "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
     "audit.measure": lambda orc, world: iter([orc.audit.measure(examples=100)]),
     "contexts.build": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
@@ -403,6 +401,8 @@ READS: dict[str, Walk] = {
         [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
     ),
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
+    "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
+    "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
     "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
     "graph.stale": stale,
     "graph.subgraph": subgraphs,
@@ -412,10 +412,6 @@ READS: dict[str, Walk] = {
 }
 
 COUNTS: dict[str, Walk] = {
-    "overview.activity": lambda orc, world: iter([orc.overview.activity()]),
-    "overview.facets": lambda orc, world: iter([orc.overview.facets()]),
-    "overview.verify_chain": lambda orc, world: iter([orc.overview.verify_chain()[0].as_dict()]),
-    "overview.journal_seals": lambda orc, world: iter([orc.overview.journal_seals(range(1, 50))]),
     "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
     "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
     "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
@@ -433,6 +429,14 @@ COUNTS: dict[str, Walk] = {
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
+    "memories.activity": lambda orc, world: iter([orc.memories.activity()]),
+    "memories.facets": lambda orc, world: iter([orc.memories.facets()]),
+    "maintenance.verify_chain": lambda orc, world: iter(
+        [orc.maintenance.verify_chain()[0].as_dict()]
+    ),
+    "maintenance.journal_seals": lambda orc, world: iter(
+        [orc.maintenance.journal_seals(range(1, 50))]
+    ),
     "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
     "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }
@@ -481,7 +485,7 @@ ELSEWHERE = {
     "sessions.end": WRITES,
     "erasure.erase": OPERATOR + ": see tests/service/erasing",
     "erasure.erase_target": OPERATOR + ": see tests/service/erasing",
-    "entities.decide": "asks as get_entity_info does: tests/service/test_aliases.py",
+    "entities.decide": "asks as entities.get does: tests/service/test_aliases.py",
     "entities.proposals": "both entities are looked up: tests/service/test_aliases.py",
     "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "exchange.export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
@@ -496,12 +500,12 @@ ELSEWHERE = {
     "ingestion.log_event": "writes to the log and gives nothing",
     "jobs.maintain": OPERATOR,
     "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
-    "entities.merge": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "entities.merge": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
     "agents.note_handed_out": "takes texts and gives nothing",
     "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
     "events.publish": WRITES,
-    "entities.protect": "asks as get_entity_info does: tests/service/test_aliases.py",
+    "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
     "maintenance.rebuild": OPERATOR,
     "maintenance.rebuild_embeddings": OPERATOR,
     "remember_many": WRITES,
@@ -513,7 +517,7 @@ ELSEWHERE = {
     "save_episode": WRITES,
     "save_episodes": WRITES,
     "memories.store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
-    "entities.split": "asks as get_entity_info does: tests/service/test_entity_merging_rules.py",
+    "entities.split": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "events.subscribe": HOST,
     "events.subscribe_as": HOST,
     "events.unsubscribe": HOST,
@@ -642,13 +646,13 @@ def test_no_tool_of_a_model_tells_what_is_hidden(
     seen = sorted({word for each in world.seen(orc.viewer) for word in each.words} - forbidden)
     told = list(texts(tools_for(orc, maintenance=True)))
     for query in [QUERY, "launch plan", *seen[::10]]:
-        told += texts(call_tool(orc, "search_memory", {"query": query}))
-        told += texts(call_tool(orc, "get_entity_info", {"name": query}))
-    told += texts(call_tool(orc, "memory_stats", {}))
+        told += texts(call_tool(orc, "recall", {"query": query}))
+        told += texts(call_tool(orc, "entity_info", {"name": query}))
+    told += texts(call_tool(orc, "stats", {}))
     for each in world.hidden(orc.viewer)[::9]:
         for name, given in (
-            ("correct_fact", {"memory_id": each.memory_id, "content": "Another."}),
-            ("confirm_fact", {"memory_id": each.memory_id}),
+            ("correct", {"memory_id": each.memory_id, "content": "Another."}),
+            ("confirm", {"memory_id": each.memory_id}),
         ):
             answer = call_tool(orc, name, given)
             assert "error" in answer

@@ -200,7 +200,7 @@ def _entity(view: View) -> Iterator[Line]:
 def _call(view: View) -> Iterator[Line]:
     for tool, given in (
         ("memory_recall", {"query": QUERY}),
-        ("memory_stats", {}),
+        ("stats", {}),
         ("memory_trace", {"memory_id": view.hidden[0]}),
         ("memory_entity", {"name": view.words[0]}),
     ):

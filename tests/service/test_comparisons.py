@@ -59,7 +59,7 @@ def test_an_actor_replaces_what_it_said_and_contradicts_what_another_said(
 ) -> None:
     ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
     said = ann.remember(STATED)
-    told = ben.store(LATER)
+    told = ben.memories.store(LATER)
     assert (told.updates, told.contradicts) == ((), (said,))
     [edge] = orc.trace(said).edges_in
     assert (edge.edge_type, edge.from_id) == (EdgeType.CONTRADICTS, told.memory_id)
@@ -89,7 +89,7 @@ def test_a_statement_of_an_earlier_time_is_not_replaced_by_what_another_said(
 ) -> None:
     ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
     newer = ann.remember(LATER, event_time="2025-06-01T00:00:00Z")
-    older = ben.store(STATED, event_time="2025-01-01T00:00:00Z")
+    older = ben.memories.store(STATED, event_time="2025-01-01T00:00:00Z")
     assert (older.updated_by, older.contradicts) == ((), (newer,))
     assert older.memory_id is not None
     assert orc.get(older.memory_id).status is MemoryStatus.ACTIVE

@@ -296,7 +296,7 @@ def test_whoever_does_not_see_it_cannot_promote_it(
     for each in hidden:
         for reader in (stranger, other_task):
             with pytest.raises(NotFound):
-                reader.promote(each, "project", "p1")
+                reader.contexts.promote(each, "project", "p1")
     assert not [each for each in everything(service) if each.scope_id == "p1"]
 
 

@@ -56,7 +56,7 @@ def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *tur
     noted = Source(**source)
     with service.opened("orc-1") as opened, opened.transaction("test") as transaction:
         source_id = noted_source(transaction, noted)
-        transaction.tell(strengthen(transaction, memory_id, source_id=source_id, evidence=turns))
+        transaction.record(strengthen(transaction, memory_id, source_id=source_id, evidence=turns))
 
 
 def noted_source(connection: Snapshot, source: Source) -> str:
@@ -206,11 +206,11 @@ class TestTrust:
         assert (status(orc, str(part.memory_id)) is MemoryStatus.ACTIVE) is stays
 
     def test_an_agent_is_told_that_it_replaced_nothing(self, orc: Orchestrator) -> None:
-        from memgraph.operations.tools.calls import correct_fact
+        from memgraph.operations.tools.calls import correct
 
         orc.sources.trust("conversation", "chat", "low", reason="x")
         old = orc.agents.propose_fact("The gate of the yard opens at 9.").memory_id
-        done = correct_fact(orc, old, "The gate of the yard opens at 8.", session_id="chat")
+        done = correct(orc, old, "The gate of the yard opens at 8.", session_id="chat")
         assert done["replaced"] is None
         assert status(orc, old) is MemoryStatus.ACTIVE
         assert len(orc.contradictions.list().items) == 1

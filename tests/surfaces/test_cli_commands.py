@@ -149,7 +149,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "webhook failures": ["webhook", "failures", "orc-1"],
         "webhook retry": ["webhook", "retry", "orc-1"],
         "tools": ["tools", "orc-1"],
-        "call": ["call", "orc-1", "memory_stats"],
+        "call": ["call", "orc-1", "stats"],
         "embeddings status": ["embeddings", "status", "orc-1"],
         "embeddings drain": ["embeddings", "drain", "orc-1"],
         "embeddings retry": ["embeddings", "retry", "orc-1"],

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pytest
 from pydantic import Field
 from serving_worlds import serving
 
+from memgraph import MemoryService, call_tool, tools_for
+from memgraph.client import AsyncClient, Client
+from memgraph.client.orchestrator import _remote_group
 from memgraph.model.access import Permission
-from memgraph.model.operation import AsOf, MemoryId, operation, operations_of
-from memgraph.model.values import Reason, Value
+from memgraph.model.operation import AsOf, MemoryId, WireFormat, operation, operations_of
+from memgraph.model.values import Name, Reason, Value
+from memgraph.operations.aio import _awaited_group
+from memgraph.operations.everyday import Everyday
+from memgraph.operations.handle import Handle
+from memgraph.operations.memories import Memories
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.operations import command_of
+from memgraph.surfaces.http.document import document
+from memgraph.surfaces.http.operations import router_of
+from memgraph.surfaces.mcp.access import DirectAccess
+from memgraph.surfaces.mcp.reference import reference
+from memgraph.surfaces.mcp.tools import call, listed, offered
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -30,31 +44,41 @@ class Label(Value):
     at: str | None
 
 
-@operation(Permission.WRITE, "POST", "/memories/{memory_id}/labels", tag="memories")
-def label_memory(
-    self: Orchestrator,
-    memory_id: MemoryId,
-    names: Sequence[str],
-    *,
-    most: Annotated[int, Field(ge=1, le=3, description="Labels at most.")] = 3,
-    as_of: AsOf = None,
-    loud: bool = False,
-    reason: Reason,
-) -> Sequence[Label]:
-    """Return the labels that a memory gets.
+class Labels(Handle, group="memories"):
+    """The toy: what an engineer writes to add an operation."""
 
-    Args:
-        names: what it is labelled with.
-    """
-    memory = self.get(memory_id)
-    told = [f"{each}!" if loud else each for each in names[:most]]
-    return [Label(memory_id=memory.memory_id, name=f"{each}, {reason}", at=as_of) for each in told]
+    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/labels", tag="memories", tool=True)
+    def label_memory(
+        self,
+        memory_id: MemoryId,
+        names: Annotated[Sequence[str], WireFormat(tuple[Name, ...])],
+        *,
+        most: Annotated[int, Field(ge=1, le=3, description="Labels at most.")] = 3,
+        as_of: AsOf = None,
+        loud: bool = False,
+        reason: Reason,
+    ) -> Sequence[Label]:
+        """Return the labels that a memory gets.
+
+        Args:
+            names: what it is labelled with.
+        """
+        memory = self._as(Everyday).get(memory_id)
+        made = [f"{name}!" if loud else name for name in names[:most]]
+        at = None if as_of is None else str(as_of)
+        return [Label(memory_id=memory.memory_id, name=f"{name}, {reason}", at=at) for name in made]
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add an operation to the library."""
-    monkeypatch.setattr(Orchestrator, "label_memory", label_memory, raising=False)
+    monkeypatch.setattr(Memories, "label_memory", Labels.label_memory, raising=False)
+    made = (_remote_group, _awaited_group, listed)
+    for each in made:
+        each.cache_clear()
+    yield
+    for each in made:
+        each.cache_clear()
 
 
 @pytest.mark.usefixtures("toy")
@@ -65,6 +89,35 @@ def test_a_declared_operation_is_a_command(cli: CommandLine) -> None:
     assert [each["name"] for each in answer["items"]] == ["red!, asked", "blue!, asked"]
     assert answer["items"][0]["at"] == "2026-01-01"
     assert "red, asked" in cli(*given).out
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_declared_operation_is_on_every_surface(tmp_path: Path) -> None:
+    with MemoryService(tmp_path / "root", environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        memory_id = orc.remember("The shop closes at six.")
+        given = {"memory_id": memory_id, "names": ["red"], "reason": "asked"}
+        label = Label(memory_id=memory_id, name="red, asked", at=None)
+        for methods in (orc, Client("http://127.0.0.1:1").orchestrator("orc-1")):
+            told = inspect.signature(methods.memories.label_memory)  # type: ignore[attr-defined]
+            assert {*given, "most", "loud"} < {*told.parameters}
+        assert orc.memories.label_memory(**given) == [label]  # type: ignore[attr-defined]
+        far = AsyncClient("http://127.0.0.1:1").orchestrator("orc-1")
+        for methods in (orc.aio, far):
+            awaited = methods.memories.label_memory  # type: ignore[attr-defined]
+            assert inspect.iscoroutinefunction(awaited)
+        made = document([router_of(Memories)])
+        [route] = made["paths"]["/v1/orchestrators/{orchestrator}/memories/{memory_id}/labels"]
+        assert route == "post"
+        # Agents: function calling, MCP, and its reference.
+        assert "label_memory" in [each["function"]["name"] for each in tools_for(orc)]
+        answer = {"items": [label.model_dump(mode="json")]}
+        assert call_tool(orc, "label_memory", given) == answer
+        assert call_tool(orc, "label_memory", given | {"most": 4})["error"]["code"]
+        tool = offered()["label_memory"]
+        assert call(tool, DirectAccess(orc, tmp_path), given) == answer
+        assert listed("label_memory").input_schema["required"] == [*given]
+        assert "### label_memory" in reference()
 
 
 @pytest.mark.usefixtures("toy")
@@ -100,6 +153,33 @@ def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
     cli.json(*turn, "--fields", '{"turn_id": "t-1"}')
     [memory] = cli.json("list", "orc-1", "--session-id", "s1", "--kind", "episode")["memories"]
     assert memory["turn_id"] == "t-1"
+
+
+class Options(Value):
+    """An object among the parameters."""
+
+    colour: str
+
+
+class Painted(Handle, group="memories"):
+    @operation(Permission.READ, "POST", "/painted", tag="memories")
+    def painted(self, labels: Sequence[Label], *, options: Options | None = None) -> Sequence[str]:
+        """Return the names of labels with a colour."""
+        return [f"{'no' if options is None else options.colour} {each.name}" for each in labels]
+
+
+def test_objects_and_lists_of_them_are_json(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Memories, "painted", Painted.painted, raising=False)
+    labels = (
+        '[{"memory_id": "m", "name": "a", "at": null}, {"memory_id": "m", "name": "b", "at": null}]'
+    )
+    assert cli.json("painted", "orc-1", labels)["items"] == ["no a", "no b"]
+    red = cli.json("painted", "orc-1", labels, "--options", '{"colour": "red"}')
+    assert red["items"] == ["red a", "red b"]
+    ran = cli("painted", "orc-1", labels, "--options", "red")
+    assert (ran.code, "options takes JSON of its type" in ran.err) == (2, True)
 
 
 def test_a_derived_command_asks_a_server(cli: CommandLine) -> None:

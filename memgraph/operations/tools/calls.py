@@ -1,4 +1,4 @@
-"""An agent's work on the graph."""
+"""The functions behind the tools of agents; each is named as its tool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.graph.contradictions import place_after
+from memgraph.model.access import Permission
+from memgraph.model.context import BlockFormat
 from memgraph.model.enums import JobName, JobState, MemoryStatus
 from memgraph.retrieval.citation import short_citation
 from memgraph.rules.proposals import MAX_CONFIDENCE
@@ -38,7 +40,7 @@ Item = TypeVar("Item")
 Kind = Literal["episode", "fact", "reflection"]
 
 
-def search_memory(
+def recall(
     handle: Orchestrator,
     query: str,
     kind: Kind | None = None,
@@ -62,7 +64,7 @@ def search_memory(
     return told
 
 
-def remember_fact(
+def remember(
     handle: Orchestrator,
     content: str,
     confidence: float = MAX_CONFIDENCE,
@@ -90,7 +92,7 @@ def remember_fact(
     return {"outcome": done.outcome, "memory_id": done.memory_id, **found}
 
 
-def correct_fact(
+def correct(
     handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
 ) -> dict[str, Any]:
     """Replace a fact's text: ``{"memory_id": …, "replaced": …}``.
@@ -102,28 +104,45 @@ def correct_fact(
     return {"memory_id": made, "replaced": memory_id if replaced else None}
 
 
-def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+def confirm(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
     """Protect a fact from expiry: ``{"memory_id": …, "protected": true}``."""
     handle.agents.confirm_proposed(memory_id)
     return {"memory_id": memory_id, "protected": True}
 
 
-def memory_stats(handle: Orchestrator) -> dict[str, Any]:
-    """Return counts of the visible memories, the latest one, and the last consolidation."""
+def stats(handle: Orchestrator) -> dict[str, Any]:
+    """Return counts of the visible memories and the latest one; to an admin the last consolidation.
+
+    The runs of jobs are an admin's.
+    """
     latest = handle.memories.list(limit=1)
-    done = [
-        each.ended_at
-        for each in handle.jobs.list(limit=200)
-        if each.job is JobName.CONSOLIDATION and each.state is JobState.DONE and each.ended_at
-    ]
-    return {
+    answer: dict[str, Any] = {
         "memories": handle.memories.counts(),
         "latest_at": iso(latest[0].created_at) if latest else None,
-        "last_consolidation_at": iso(done[0]) if done else None,
+    }
+    if Permission.ADMIN in handle.permissions:
+        done = [
+            run.ended_at
+            for run in handle.jobs.list(limit=200)
+            if run.job is JobName.CONSOLIDATION and run.state is JobState.DONE and run.ended_at
+        ]
+        answer["last_consolidation_at"] = iso(done[0]) if done else None
+    return answer
+
+
+def context(handle: Orchestrator, message: str, limit: int | None = None) -> dict[str, Any]:
+    """Return the block of memories to put before a message, always fenced."""
+    block = handle.context(message, limit=limit, format=BlockFormat.FENCED)
+    return {
+        "text": block.text,
+        "memory_ids": list(block.memory_ids),
+        "receipt_id": block.receipt_id,
+        "token_cost": block.token_cost,
+        "degraded": [part.code for part in block.degraded],
     }
 
 
-def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
+def entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
     """Return an entity's profile, memories that name it, and entities named beside it."""
     found = handle.entities.get(name)
     head = {
@@ -142,7 +161,7 @@ def get_entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
     return told
 
 
-def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
+def consolidate(handle: Orchestrator) -> dict[str, Any]:
     """Run consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
 
     Raises:
@@ -239,7 +258,7 @@ MAX_HISTORY: Final = 20
 MAX_LINKS: Final = 20
 
 
-def relate_memories(
+def relate(
     handle: Orchestrator,
     from_id: str,
     edge_type: EdgeType | str,
@@ -251,7 +270,7 @@ def relate_memories(
     return {"outcome": done.outcome, "edge_id": done.edge_id}
 
 
-def list_contradictions(
+def contradictions(
     handle: Orchestrator, resolved: bool = False, limit: int = 10, after: str | None = None
 ) -> dict[str, Any]:
     """Contradictions with both sides, the newest first; ``next_after`` asks for the next page."""
@@ -266,7 +285,7 @@ def list_contradictions(
     return told
 
 
-def trace_memory(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
     """Return a memory's sources, what became of it, and what it depends on."""
     found = handle.trace(memory_id)
     head = {

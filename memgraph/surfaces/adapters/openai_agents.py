@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 from memgraph.errors import ExtraMissing, MemgraphError
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.operations.tools.schemas import call_tool, tools_for
+from memgraph.operations.tools.tools import call_tool, tools_for
 from memgraph.operations.tools.transcript import Transcript
 from memgraph.surfaces.adapters._openai_items import entry_of, item_of, text_of
 

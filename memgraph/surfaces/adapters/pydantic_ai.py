@@ -16,7 +16,7 @@ from memgraph.errors import ExtraMissing, MemgraphError
 from memgraph.model.context import BlockFormat
 from memgraph.model.values import EpisodeInput, Outcome, validated
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.operations.tools.schemas import call_tool, tools_for
+from memgraph.operations.tools.tools import call_tool, tools_for
 
 try:
     from anyio import to_thread

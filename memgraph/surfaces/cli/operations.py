@@ -94,7 +94,7 @@ def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
     rest = values.pop(declared.rest, None) if declared.rest is not None else None
     for name, each in declared.parameters.items():
         hint = declared.signature.parameters[name].annotation
-        if values[name] is not None and _shown(hint)[0] is _Json:
+        if values[name] is not None and _without_none(_shown(hint)[0]) == _Json:
             values[name] = _json(TypeAdapter(each.type), values[name], name)
     return values | (_json(TypeAdapter(dict[str, Any]), rest, "fields") if rest else {})
 
@@ -128,7 +128,7 @@ def _option(each: Parameter, declared: Operation, shown: Any, described: str | N
     text = text[:1].upper() + text[1:]
     positional = declared.signature.parameters[each.name].kind is not inspect.Parameter.KEYWORD_ONLY
     bare = _without_none(shown)
-    metavar = "JSON" if shown is _Json else _metavar(each, bare)
+    metavar = "JSON" if bare == _Json else _metavar(each, bare)
     if each.required and positional:
         return typer.Argument(metavar=metavar, help=text, show_default=False)
     if isinstance(bare, type) and issubclass(bare, StrEnum):
@@ -170,7 +170,9 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
         bare, inner = (str, None) if str in members else _shown(members[0])
         return (bare | None if type(None) in get_args(hint) else bare), described or inner
     if get_origin(hint) in (list, tuple, Sequence, Collection):
-        return list[_shown(get_args(hint)[0])[0]], described  # type: ignore[misc]
+        item, _ = _shown(get_args(hint)[0])
+        # A list of objects is one JSON array.
+        return (_Json if item == _Json else list[item]), described  # type: ignore[valid-type]
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
         return hint, described
     return _Json, described

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ssl
 
     from memgraph.client import Client
-    from memgraph.client.files import BackupFile, ExportFile
+    from memgraph.client.files import BackupFile
     from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
@@ -184,10 +184,7 @@ def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
 
 
 class RemoteHandle:
-    """A handle on a server, or one of its groups, with the methods that commands use.
-
-    Others are local only. A server reports no progress.
-    """
+    """A handle on a server, or one of its groups; what a server does not have is local only."""
 
     def __init__(self, remote: Any, command: str) -> None:
         self._remote = remote
@@ -195,58 +192,32 @@ class RemoteHandle:
 
     def __getattr__(self, name: str) -> Any:
         member = None if name.startswith("_") else getattr(self._remote, name, None)
-        if isinstance(member, Handle):
-            return _GROUPS.get(name, RemoteHandle)(member, self._command)
         if member is None:
             raise local_only(self._command)
+        if isinstance(member, Handle):
+            group = _Exchange if name == "exchange" else RemoteHandle
+            return group(member, self._command)
         return member
 
 
-class _RemoteJobs(RemoteHandle):
-    def run(self, job: str, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
-        return self._remote.run(job, **fields)
-
-    def maintain(self, *, progress: Any = None, **fields: Any) -> Any:  # noqa: ARG002
-        return self._remote.maintain(**fields)
-
-    def consolidate(
-        self,
-        session_id: str | None = None,
-        *,
-        dry_run: bool,
-        progress: Any = None,  # noqa: ARG002
-    ) -> Any:
-        return self._remote.consolidate(session_id, dry_run=dry_run)
-
-
-class _RemoteExchange(RemoteHandle):
-    def export(self, target: Path, *, progress: Any = None, **fields: Any) -> ExportFile:  # noqa: ARG002
-        report: ExportFile = self._remote.export(target, **fields)
-        return report
+class _Exchange(RemoteHandle):
+    """Copies of all data, for commands that write them elsewhere or accept findings."""
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
         """Yield the lines, once all of them have arrived and were checked."""
         with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
-            whole = Path(folder) / "export.jsonl"
-            self._remote.export(whole, with_vectors=with_vectors)
-            with whole.open("rb") as file:
-                yield from file
+            file = Path(folder) / "export.jsonl"
+            self._remote.export(file, with_vectors=with_vectors)
+            with file.open("rb") as lines:
+                yield from lines
 
     def backup(
-        self,
-        target: Path,
-        *,
-        force: bool,
-        accept_findings: bool,
-        progress: Any = None,  # noqa: ARG002
+        self, target: Path, *, force: bool, accept_findings: bool, progress: object = None
     ) -> BackupFile:
         if accept_findings:
             raise local_only(f"{self._command} --accept-findings")
-        report: BackupFile = self._remote.backup(target, force=force)
+        report: BackupFile = self._remote.backup(target, force=force, progress=progress)
         return report
-
-
-_GROUPS = {"jobs": _RemoteJobs, "exchange": _RemoteExchange}
 
 
 def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:

@@ -9,9 +9,9 @@ import mcp_types as types
 
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.operations.tools.schemas import parsed
+from memgraph.operations.tools.calls import context
+from memgraph.operations.tools.schemas import ContextArguments, parsed
 from memgraph.surfaces.mcp.access import HandleAccess
-from memgraph.surfaces.mcp.tools import ContextArguments, context
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator

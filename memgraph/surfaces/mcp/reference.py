@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memgraph.operations.tools.schemas import schema_of
+from memgraph.operations.tools.tools import Tool
 from memgraph.surfaces.mcp import prompts, resources
-from memgraph.surfaces.mcp.tools import TOOLS, Tool
+from memgraph.surfaces.mcp.tools import offered
 
 
 def reference() -> str:
     """Return every tool with its input and output, every resource, every prompt."""
-    parts = ["## Tools", *(_tool(name, tool) for name, tool in TOOLS.items())]
+    parts = ["## Tools", *(_tool(name, tool) for name, tool in offered().items())]
     parts += ["## Resources", "\n".join(_resources()), "## Prompts", "\n".join(_prompts())]
     return "\n\n".join(parts) + "\n"
 

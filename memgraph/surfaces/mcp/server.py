@@ -17,11 +17,11 @@ from pydantic import ValidationError
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError
-from memgraph.operations.tools.schemas import MAX_MESSAGE_CHARS
+from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS
 from memgraph.surfaces.mcp import prompts, resources
 from memgraph.surfaces.mcp.access import HandleAccess
 from memgraph.surfaces.mcp.answers import seen, tool_error, tool_result
-from memgraph.surfaces.mcp.tools import TOOLS, listed
+from memgraph.surfaces.mcp.tools import call, listed, offered
 
 Context = ServerRequestContext[Any, Any]
 DoorOf = Callable[[Context], HandleAccess]
@@ -87,18 +87,18 @@ class _Asked:
     ) -> types.ListToolsResult:
         may = self._door_of(context).permissions
         return types.ListToolsResult(
-            tools=[each for name, each in listed().items() if TOOLS[name].permission in may]
+            tools=[listed(name) for name, tool in offered().items() if tool.permission in may]
         )
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool = TOOLS.get(params.name)
+        tool = offered().get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, "there is no such tool")
         door = self._door_of(context)
         try:
-            answer = await self._work(partial(tool.call, door, params.arguments))
+            answer = await self._work(partial(call, tool, door, params.arguments))
             return tool_result(answer, tool.text)
         except MemgraphError as error:
             return tool_error(error)
@@ -121,7 +121,7 @@ class _Asked:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         door = self._door_of(context)
-        return await self._told(partial(resources.read, door, params.uri))
+        return await self._answered(partial(resources.read, door, params.uri))
 
     async def list_prompts(
         self, context: Context, _params: types.PaginatedRequestParams | None
@@ -133,9 +133,9 @@ class _Asked:
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         door = self._door_of(context)
-        return await self._told(partial(prompts.get, door, params.name, params.arguments))
+        return await self._answered(partial(prompts.get, door, params.name, params.arguments))
 
-    async def _told(self, work: Callable[[], Result]) -> Result:
+    async def _answered(self, work: Callable[[], Result]) -> Result:
         """Run ``_work``, with its errors as protocol errors where there is no tool's result."""
         try:
             return await self._work(work)

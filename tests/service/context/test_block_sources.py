@@ -63,7 +63,7 @@ def test_evidence(service: MemoryService, orc: Orchestrator, path: str) -> None:
 
 
 def test_what_a_tool_tells_a_model(orc: Orchestrator, path: str) -> None:
-    told = call_tool(orc, "search_memory", {"query": ASKED})
+    told = call_tool(orc, "recall", {"query": ASKED})
     assert {each["source"] for each in told["memories"]} == {SHOWN}
     assert_tells_no_place(json.dumps(told), path)
 

@@ -70,7 +70,7 @@ class World:
             }
 
     def run(self) -> JobRun:
-        return self.ana.run("consolidation", session_id=SESSION)
+        return self.ana.jobs.run("consolidation", session_id=SESSION)
 
     def facts(self) -> dict[str, str]:
         """The active facts that came from the session, by content."""
@@ -386,7 +386,7 @@ def test_the_second_opinion_can_dismiss_a_contradiction_and_no_more(
 def test_a_dry_run_asks_and_writes_nothing(asked: World, model: ModelServer) -> None:
     play(model, model.calls(save(moved(asked), moved(asked, importance=100))))
     before = asked.dump()
-    [report] = asked.ana.consolidate(SESSION, dry_run=True)
+    [report] = asked.ana.jobs.consolidate(SESSION, dry_run=True)
     assert [each.content for each in report.facts] == ["Bruno lives in Oslo."]
     assert [each.code for each in report.rejected] == ["agent.importance"]
     assert report.extractor == "litellm/openai/any"
@@ -407,7 +407,7 @@ def test_memory_may_change_while_the_model_thinks(asked: World, model: ModelServ
     assert asked.run().counts["facts"] == 1
     # The turn that came meanwhile was not read, and is not taken for read.
     assert written[0] not in json.dumps(model.requests[0]["messages"])
-    asked.ana.run("consolidation", session_id=SESSION)
+    asked.ana.jobs.run("consolidation", session_id=SESSION)
     assert any(written[0] in json.dumps(each["messages"]) for each in model.requests)
 
 

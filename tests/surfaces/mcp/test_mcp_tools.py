@@ -23,7 +23,7 @@ from serving_worlds import Served, serving
 from memgraph import CapturedBy
 from memgraph.model.access import Permission
 from memgraph.surfaces.mcp import prompts, resources
-from memgraph.surfaces.mcp.tools import TOOLS
+from memgraph.surfaces.mcp.tools import offered
 
 READING = {"recall", "context", "contradictions", "trace", "entity_info", "stats"}
 WRITING = {"remember", "correct", "confirm", "relate"}
@@ -61,7 +61,7 @@ def test_an_agent_remembers_recalls_mends_and_asks_why(
 
 def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
     listed = {each.name: each for each in agent.do("list_tools").tools}
-    assert set(listed) == set(TOOLS) == READING | WRITING
+    assert set(listed) == set(offered()) == READING | WRITING
     for name, tool in listed.items():
         for schema in (tool.input_schema, tool.output_schema):
             jsonschema.Draft202012Validator.check_schema(schema)
@@ -91,7 +91,7 @@ def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: 
         assert bool(agent.do("list_resources").resources) is reads
         assert bool(agent.do("list_resource_templates").resource_templates) is reads
         assert bool(agent.do("list_prompts").prompts) is reads
-        for name in set(TOOLS) - tools:
+        for name in set(offered()) - tools:
             assert agent.refused(name) == "access.denied"
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"

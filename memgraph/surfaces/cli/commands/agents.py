@@ -15,7 +15,7 @@ from memgraph.surfaces.cli.screen import Screen
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
 Maintenance = Annotated[
     bool,
-    typer.Option("--maintenance", help="With memory_consolidate, which works on all there is."),
+    typer.Option("--maintenance", help="With consolidate, which works on all there is."),
 ]
 
 
@@ -29,12 +29,12 @@ def tools(
 
     With --json the schemas too, as the `tools` of a request take them.
     """
-    from memgraph.operations.tools.schemas import tools_for
+    from memgraph.operations.tools.tools import tools_for
 
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = tools_for(handle, read_only=read_only, maintenance=maintenance)
-    rows = [(each["function"]["name"], each["function"]["description"]) for each in found]
-    return CommandResult({"tools": found}, lambda screen: screen.fields(rows))
+        results = tools_for(handle, read_only=read_only, maintenance=maintenance)
+    rows = [(item["function"]["name"], item["function"]["description"]) for item in results]
+    return CommandResult({"tools": results}, lambda screen: screen.fields(rows))
 
 
 def call(
@@ -51,7 +51,7 @@ def call(
 
     Ends with 1 when the answer is an error. The journal names --actor for changes.
     """
-    from memgraph.operations.tools.schemas import call_tool
+    from memgraph.operations.tools.tools import call_tool
 
     with invocation(context).orchestrator(orchestrator) as handle:
         answer = call_tool(handle, tool, arguments, read_only=read_only, maintenance=maintenance)
@@ -64,8 +64,10 @@ def call(
     return CommandResult({"answer": answer}, show, None if refused is None else _refusal(refused))
 
 
-def _refusal(told: dict[str, str]) -> ToolRefused:
-    return ToolRefused(f"{told['message']}; memgraph tools lists the tools", cause=told["code"])
+def _refusal(details: dict[str, str]) -> ToolRefused:
+    return ToolRefused(
+        f"{details['message']}; memgraph tools lists the tools", cause=details["code"]
+    )
 
 
 COMMANDS: dict[str, Any] = {

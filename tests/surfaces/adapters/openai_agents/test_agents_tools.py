@@ -69,9 +69,9 @@ def test_a_property_may_be_called_as_a_keyword_is() -> None:
 def test_only_what_is_asked_for_is_offered(tmp_path: Path) -> None:
     with remembering(tmp_path) as orc:
         offered = [tool.name for tool in memory_tools(orc, read_only=True)]
-        assert "search_memory" in offered
-        assert "remember_fact" not in offered
-        assert [tool.name for tool in memory_tools(orc, only=["memory_stats"])] == ["memory_stats"]
+        assert "recall" in offered
+        assert "remember" not in offered
+        assert [tool.name for tool in memory_tools(orc, only=["stats"])] == ["stats"]
         with pytest.raises(InvalidInput):
             memory_tools(orc, only=["no_such_tool"])
 
@@ -80,9 +80,9 @@ def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
     async def drive(orc: Any) -> tuple[Any, Any]:
         told = {"content": "Anna lives in Berlin.", "confidence": 0.8, "entity_names": ["Anna"]}
         first, second = MemorySession(orc, "one"), MemorySession(orc, "two")
-        agent, _ = helper(*call("remember_fact", told), tools=memory_tools(orc, session_id="one"))
+        agent, _ = helper(*call("remember", told), tools=memory_tools(orc, session_id="one"))
         await run(agent, "Remember where Anna lives.", first)
-        agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
+        agent, _ = helper(*call("recall", SEARCH), tools=memory_tools(orc))
         await run(agent, "Where does Anna live?", second)
         return output_of(await first.get_items()), output_of(await second.get_items())
 
@@ -105,7 +105,7 @@ def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
 def test_an_error_is_a_value_for_the_model(tmp_path: Path, arguments: Any, code: str) -> None:
     async def drive(orc: Any) -> list[Any]:
         session = MemorySession(orc, "s")
-        agent, model = helper(*call("search_memory", arguments), tools=memory_tools(orc))
+        agent, model = helper(*call("recall", arguments), tools=memory_tools(orc))
         assert (await run(agent, "Find it.", session)).final_output == "Done."
         assert len(model.calls) == 2
         return await session.get_items()
@@ -126,7 +126,7 @@ def test_a_tool_works_beside_the_event_loop(
 
     monkeypatch.setattr(openai_agents, "call_tool", told)
     with remembering(tmp_path) as orc:
-        agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
+        agent, _ = helper(*call("recall", SEARCH), tools=memory_tools(orc))
         asyncio.run(run(agent, "Find it."))
     assert threads == [False]
 
@@ -184,7 +184,7 @@ def test_an_output_of_the_memory_does_not_come_back_as_a_memory(tmp_path: Path) 
     async def drive(orc: Any) -> None:
         for number in range(3):
             session = MemorySession(orc, f"s{number}")
-            agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
+            agent, _ = helper(*call("recall", SEARCH), tools=memory_tools(orc))
             await run(agent, "Look it up.", session)
 
     with remembering(tmp_path) as orc:

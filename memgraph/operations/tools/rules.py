@@ -1,0 +1,167 @@
+"""The rules that bound what a model writes: where it is kept, and what it may replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.model.enums import (
+    CapturedBy,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
+from memgraph.rules.echo import is_agent
+from memgraph.store import echoes, graph, memories
+from memgraph.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from memgraph.model.values import Memory
+    from memgraph.rules.scope import Viewer
+    from memgraph.store.echoes import StandingText
+    from memgraph.store.visibility import View
+
+
+class FactPlace(NamedTuple):
+    """The scope, scope id and agent under which a fact is written."""
+
+    scope: Scope
+    scope_id: str | None
+    agent_id: str | None
+
+
+class _Standing(NamedTuple):
+    captured_by: str
+    source_type: str
+    confidence: float
+
+
+def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> FactPlace:
+    """Return the place for what a model remembers; the host chooses it, the model cannot.
+
+    Without a choice it is global for a viewer that sees no project and no session, and the only
+    place of a viewer that sees just one.
+
+    Raises:
+        InvalidInput: the viewer sees several places and none was chosen; or no such scope.
+        AccessDenied: the viewer does not see that place.
+    """
+    narrow = [
+        (each, one)
+        for each in (Scope.PROJECT, Scope.SESSION)
+        if each in viewer.scopes
+        for one in sorted(viewer.scope_ids(each))
+    ]
+    if scope is None:
+        if len(narrow) > 1:
+            raise InvalidInput("several scopes are open: the host has to choose one", field="scope")
+        found, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
+        return FactPlace(found, scope_id, viewer.agent_id)
+    try:
+        found = Scope(scope)
+    except ValueError:
+        raise InvalidInput(f"a scope is one of {', '.join(Scope)}", field="scope") from None
+    if (found is Scope.GLOBAL) != (scope_id is None):
+        raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
+    seen = found in viewer.scopes if scope_id is None else (found, scope_id) in narrow
+    if not seen:
+        raise AccessDenied("this scope is not open to the handle", field="scope")
+    return FactPlace(found, scope_id, viewer.agent_id)
+
+
+def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None:
+    """Check that repeated text does not become visible to more readers.
+
+    Raises:
+        AccessDenied: some of it belongs to another project, session or agent.
+    """
+    for each in repeated:
+        elsewhere = each.scope != Scope.GLOBAL and (each.scope, each.scope_id) != place[:2]
+        if elsewhere or each.agent_id not in (None, place.agent_id):
+            raise AccessDenied(
+                "it repeats a memory with fewer readers: state only what is new",
+                memory_id=each.memory_id,
+            )
+
+
+def sensitivity_of(least: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
+    """Return the highest of ``least`` and the sensitivities of the repeated texts."""
+    levels = [least, *(Sensitivity(each.sensitivity) for each in repeated)]
+    return max(levels, key=lambda each: each.level)
+
+
+def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
+    """Return the fact that a model may replace.
+
+    Raises:
+        NotFound: no such memory.
+        InvalidInput: it is no fact.
+        AccessDenied: it is an Identity, or a person stated or confirmed it.
+    """
+    from memgraph.consolidation.matches import is_protected
+
+    memory = _fact(snapshot, memory_id, view)
+    if memory.type is MemoryType.IDENTITY or is_protected(_standing(snapshot, memory)):
+        raise AccessDenied(
+            "a person stated or confirmed it, so only a person can correct it; remember the new"
+            " statement instead",
+            memory_id=memory_id,
+        )
+    return memory
+
+
+def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View) -> None:
+    """Check that a model may let one fact replace another.
+
+    Raises:
+        NotFound, InvalidInput, AccessDenied: see ``require_correctable``; or some reader of the
+            old one would not see the new one.
+        Conflict: the new one is not active.
+    """
+    old = require_correctable(snapshot, old_id, view)
+    new = _fact(snapshot, new_id, view)
+    if new.status is not MemoryStatus.ACTIVE:
+        raise Conflict("a superseded or retracted memory cannot replace a fact", memory_id=new_id)
+    same_place = (new.scope, new.scope_id) == (old.scope, old.scope_id)
+    if (
+        not (same_place or new.scope is Scope.GLOBAL)
+        or new.agent_id not in (None, old.agent_id)
+        or new.sensitivity.level > old.sensitivity.level
+    ):
+        raise AccessDenied(
+            "some readers of the replaced memory could not see its replacement", memory_id=old_id
+        )
+
+
+def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
+    """Check that a fact does not come from machines alone.
+
+    Raises:
+        NotFound: no such memory.
+        InvalidInput: it is no fact.
+        AccessDenied: a model remembered it, or only agents' turns state it.
+    """
+    memory = _fact(snapshot, memory_id, view)
+    standing = _standing(snapshot, memory)
+    by_a_model = standing[:2] == (CapturedBy.EXTRACTOR, SourceType.MANUAL)
+    speakers = echoes.speakers(snapshot, memory_id)
+    if by_a_model or (speakers and all(is_agent(each) for each in speakers)):
+        raise AccessDenied(
+            "only a model or an agent stated it; a person must confirm it", memory_id=memory_id
+        )
+
+
+def _fact(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
+    memory = memories.get(snapshot, memory_id, view)
+    if memory.kind is not MemoryKind.FACT:
+        raise InvalidInput("only a fact can be corrected or confirmed", field="memory_id")
+    return memory
+
+
+def _standing(snapshot: Snapshot, memory: Memory) -> _Standing:
+    [source] = graph.sources_of(snapshot, [memory])
+    return _Standing(source.captured_by, source.source_type, memory.confidence)
