@@ -468,6 +468,18 @@ def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str
         assert not service.paths("orc-1").moving.exists()
 
 
+def test_an_erasure_names_what_a_move_has_left_on_a_server(tmp_path: Path, url: str) -> None:
+    with MemoryService(tmp_path / "root", environ={"MEMGRAPH_STORAGE_URL": url}) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        secret = orc.remember("The safe opens with 7391.")
+        left = moved(service, "").left
+        with pytest.raises(DatabaseMissing):
+            orc.get(secret)
+        report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
+    assert left is not None
+    assert report.outside == (f"{left} on {url}",)
+
+
 def test_readiness_follows_a_move(tmp_path: Path, url: str) -> None:
     clock = FixedClock(1_800_000_000_000)
     root = tmp_path / "root"

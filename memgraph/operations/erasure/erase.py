@@ -25,6 +25,7 @@ from memgraph.operations.erasure.choice import look_again, make_plan, note_snaps
 from memgraph.operations.erasure.folder import ErasedFiles
 from memgraph.operations.erasure.plan import ErasurePlan, PlanFile, unfinished
 from memgraph.operations.erasure.rows import PlanOutdated, erase_rows
+from memgraph.operations.erasure.servers import left_on_servers
 from memgraph.operations.erasure.signatures import (
     keep_proven,
     load_ed25519,
@@ -242,7 +243,7 @@ def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> 
         rows=rows,
         files_redacted=tuple(files.redacted),
         files_removed=tuple(files.removed),
-        outside=tuple(plan.outside),
+        outside=(*plan.outside, *left_on_servers(opened.paths)),
         residue=Residue(strings=len(plan.needles), too_short=plan.too_short, shared=plan.shared),
     )
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.audit import anchor
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
+from memgraph.operations.erasure.servers import note_left_on_server
 from memgraph.operations.erasure.signatures import RedactionProofs
 from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
 from memgraph.paths import OrchestratorPaths, naming_full_disk
@@ -144,7 +145,10 @@ def _is_copy(store: Store, source: Store) -> bool:
 def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:
     """Put a store where a restore puts what it replaces; return its new place."""
     folder = free_name(paths.memory / "replaced", "before-move", clock.now_ms())
-    return store_of(paths, url).put_aside(folder)
+    place = store_of(paths, url).put_aside(folder)
+    if url and place is not None:
+        note_left_on_server(paths, url, place)
+    return place
 
 
 def _placed(paths: OrchestratorPaths, url: str) -> str:

@@ -211,7 +211,9 @@ def _show_rest(screen: Screen, report: ErasureReport) -> None:
         ]
         screen.table(("memory", "why", "text"), rows)
     if report.outside:
-        screen.heading("source files outside of the root, not touched")
+        screen.heading(
+            "outside of the root, not touched: source files, and what a move left on a server"
+        )
         for path in report.outside:
             screen.line(path)
 
