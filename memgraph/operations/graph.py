@@ -13,16 +13,7 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import StalePage, Subgraph
 from memgraph.model.influence import EvidenceReport, Impact
-from memgraph.model.operation import (
-    After,
-    AsOf,
-    F,
-    Limit,
-    MemoryId,
-    Time,
-    WireFormat,
-    operation,
-)
+from memgraph.model.operation import After, AsOf, F, Limit, MemoryId, Time, WireFormat, operation
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 

@@ -8,20 +8,11 @@ from typing import Annotated, Unpack
 from pydantic import Field
 
 from memgraph.clock import parse_time
-from memgraph.errors import (
-    MemgraphError,
-)
+from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
-from memgraph.model.operation import (
-    AsOf,
-    F,
-    Time,
-    WireFormat,
-    WireResult,
-    operation,
-)
+from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, operation
 from memgraph.model.remote import (
     MAX_BATCH,
     ForgetOutcome,
