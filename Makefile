@@ -32,12 +32,12 @@ $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@# An environment that was made when the distribution had another name.
 	@$(BIN)/python -m pip uninstall --quiet --quiet --yes memgraph
 	@$(PIP) --editable '.[server,client]' --editable benchmarks
-	touch $(RUNTIME)
+	@touch $(RUNTIME)
 
 $(STAMP): $(RUNTIME)
 	@echo "Installing what tests and checks need into .venv: some minutes the first time"
 	@$(PIP) --editable '.[dev]'
-	touch $(STAMP)
+	@touch $(STAMP)
 
 $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
 	$(PYTHON) -m venv $(AGENTS)

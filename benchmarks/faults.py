@@ -130,7 +130,10 @@ for number in range(10_000_000):
     except OSError:
         # A file is gone, or a folder is not: it was ingested, or stays beside its new self.
         if not os.path.islink("sub"):
-            os.makedirs("sub", exist_ok=True)
+            try:
+                os.makedirs("sub", exist_ok=True)
+            except FileExistsError:
+                pass  # removed by the ingest just now, as it was empty
     finally:
         if os.path.lexists(fresh):
             os.unlink(fresh)  # a second name of the same file is not renamed

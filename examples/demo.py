@@ -88,6 +88,8 @@ def demo() -> int:
         f"See it in a browser: memgraph serve --root {ROOT} --allow-without-key, then /console/.",
         f"The memory stays in {ROOT}/ until the next demo.",
     )
+    if shutil.which("memgraph") is None and sys.prefix != sys.base_prefix:
+        say(f"To type memgraph yourself: . {os.path.relpath(sys.prefix)}/bin/activate")
     return 0
 
 

@@ -153,6 +153,11 @@ class OrchestratorPaths:
         return self.logs / "memory.log"
 
     @property
+    def left_on_servers(self) -> Path:
+        """The list of schemas that moves have left on servers."""
+        return self.memory / "replaced" / "servers.json"
+
+    @property
     def moving(self) -> Path:
         """The file that is there while it is moved to another store, and which names both."""
         return self.memory / "moving.json"

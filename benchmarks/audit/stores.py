@@ -210,7 +210,7 @@ def _relate(service: MemoryService, memory: Orchestrator, store: Store, block: i
     ]
     with service.opened(NAME) as opened, opened.transaction("bench") as transaction:
         written = opened.writer.store(transaction, [], given)
-        transaction.tell(written.entries)
+        transaction.record(written.entries)
     disputed = [
         (each, outcome.edge_id)
         for each, outcome in zip(given, written.edges, strict=True)

@@ -138,7 +138,7 @@ class BulletinBoard:
         except (StorageError, MemoryDisabled, OSError) as error:
             last = self._last_good(viewer)
             warning = EMPTY if last is None else STALE
-            self._tell(warning, error)
+            self._log_failure(warning, error)
             cause = error.code if isinstance(error, MemgraphError) else "os.error"
             return BuiltBulletin(last or self._empty(viewer), warning, cause)
 
@@ -180,7 +180,7 @@ class BulletinBoard:
             self._snapshots.save(bulletin)
         except OSError as error:
             # The bulletin itself is good; only the next fallback will be older.
-            self._tell(NO_SNAPSHOT, error)
+            self._log_failure(NO_SNAPSHOT, error)
 
     def _require_unerased(self, change_seq: int) -> None:
         """Remove snapshots made before an erasure, maybe by another process.
@@ -201,14 +201,14 @@ class BulletinBoard:
         try:
             return self._snapshots.latest(view_key(viewer, self._settings))
         except OSError as error:
-            self._tell(NO_SNAPSHOT, error)
+            self._log_failure(NO_SNAPSHOT, error)
             return None
 
     def _empty(self, viewer: Viewer) -> Bulletin:
         key = view_key(viewer, self._settings)
         return composed({}, self._settings, change_seq=0, key=key)
 
-    def _tell(self, event: str, error: BaseException) -> None:
+    def _log_failure(self, event: str, error: BaseException) -> None:
         if self._log is not None:
             self._log.failure(event, error, level="warning")
 

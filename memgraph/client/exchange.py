@@ -146,7 +146,7 @@ def _refusal(came: Response | NoResponse) -> MemgraphError:
     if isinstance(came, NoResponse):
         return RemoteUnavailable(came.text, cause=came.why)
     if media_type(came.content_type) == PROBLEM:
-        return _told(came)
+        return _error_of_answer(came)
     if came.status in _AWAY:
         return RemoteUnavailable(
             f"what stands before the server says {came.status}: it is not there",
@@ -155,7 +155,7 @@ def _refusal(came: Response | NoResponse) -> MemgraphError:
     return _not_memgraph(came)
 
 
-def _told(answer: Response) -> MemgraphError:
+def _error_of_answer(answer: Response) -> MemgraphError:
     """Return the library's own error for a problem."""
     try:
         problem = json.loads(answer.body)

@@ -28,7 +28,10 @@ class ContextSettings(SettingsGroup):
         default="fenced", description="How memories are written into a prompt."
     )
     facts: int = Field(
-        default=5, ge=1, le=1_000, description="Memories that `get_context` puts before a message."
+        default=5,
+        ge=1,
+        le=1_000,
+        description="Memories that `orc.context()` puts before a message.",
     )
     min_relevance: Factor = Field(
         default=0.25,

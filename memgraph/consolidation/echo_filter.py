@@ -71,7 +71,7 @@ class EchoFilter:
             at_ms: when it was said: only what was handed out before counts.
             viewer: what the speaker could know of; memories that it may not see are not known.
         """
-        bare, blocks = without_own_output(text, lambda line: self._was_told(line, at_ms))
+        bare, blocks = without_own_output(text, lambda line: self._was_handed_out(line, at_ms))
         judge = _Judge(self, source_role, at_ms, View(viewer))
         reasons = [EchoReason.FORMAT] * blocks
         # One read for all look-ups of a text; a person's lines are known already.
@@ -95,7 +95,7 @@ class EchoFilter:
             contents |= echoes.contents_by_short_id(snapshot, echo.cited_short_ids(text))
             if not contents:
                 return EchoRemainder(text)
-            bare, blocks = without_own_output(text, self._was_told)
+            bare, blocks = without_own_output(text, self._was_handed_out)
             lines = [
                 (line, (*echo.cited_ids(line), *echo.cited_short_ids(line)))
                 for line in bare.split("\n")
@@ -137,7 +137,7 @@ class EchoFilter:
                 self._load(snapshot, [line_hash])
         return self._lines[line_hash]
 
-    def _was_told(self, line: str, before_ms: int | None = None) -> bool:
+    def _was_handed_out(self, line: str, before_ms: int | None = None) -> bool:
         times = self.handed_out(line)
         return times is not None and (before_ms is None or times[0] < before_ms)
 
@@ -234,18 +234,18 @@ class _Judge:
     def remains(self, unit: str) -> str:
         """Return what is left of a line."""
         sentences = split_sentences(unit)
-        if len(sentences) > 1 and self._told(self._line(unit)):
+        if len(sentences) > 1 and self._counted(self._line(unit)):
             return ""
         ids = echo.cited_ids(unit)
         cited = self.filter.cited(ids) if ids else []
         if cited and self.filter.repeats(unit, cited):
             self.reasons.append(EchoReason.RECEIPT)
             return ""
-        remaining = (part for part in sentences if not self._told(self._sentence(part, cited)))
+        remaining = (part for part in sentences if not self._counted(self._sentence(part, cited)))
         # A citation that stands behind the full stop is cut off as if it were a sentence.
         return " ".join(part for part in remaining if not cited or echo.normal_form(part))
 
-    def _told(self, reason: EchoReason | None) -> bool:
+    def _counted(self, reason: EchoReason | None) -> bool:
         if reason is not None:
             self.reasons.append(reason)
         return reason is not None

@@ -137,10 +137,10 @@ def assembled(
             if one not in inside
         ),
         *(
-            (len(lines), _untold(candidate, DUPLICATE))
+            (len(lines), _omitted(candidate, DUPLICATE))
             for candidate in distinct_candidates.repeated
         ),
-        *((len(lines), _untold(candidate, QUERY)) for candidate in distinct_candidates.asked),
+        *((len(lines), _omitted(candidate, QUERY)) for candidate in distinct_candidates.asked),
     ]
     left_out.sort(key=lambda each: (each[0], each[1].memory_id))
     shares = divided(room, weights)
@@ -348,7 +348,7 @@ def _left(line: _Line, reason: str) -> tuple[int, OmittedMemory]:
     return line.place, omitted
 
 
-def _untold(candidate: ContextCandidate, reason: str) -> OmittedMemory:
+def _omitted(candidate: ContextCandidate, reason: str) -> OmittedMemory:
     return built(
         OmittedMemory,
         {

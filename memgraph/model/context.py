@@ -291,7 +291,7 @@ class BlockLine(Value):
 
 
 class ContextBlock(Value):
-    """The result of ``get_context``: text for a prompt, and the memories in it.
+    """The result of ``orc.context()``: text for a prompt, and the memories in it.
 
     Attributes:
         text: empty if nothing is known.

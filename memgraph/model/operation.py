@@ -181,6 +181,17 @@ class WireResult:
     unwrap: Callable[[Any], Any] | None = None
     cursor: Callable[[Any], str] | None = None
 
+    def __post_init__(self) -> None:
+        if self.wrap is None and self.unwrap is None:
+            first, *others = self.type.model_fields.items()
+            made = {first[0]} | ({"next_cursor"} if self.cursor else set())
+            for name, info in others:
+                if info.is_required() and name not in made:
+                    raise InvalidInput(
+                        f"{self.type.__name__} has a field that nothing fills: {name}; give wrap"
+                        + (" or cursor" if name == "next_cursor" else "")
+                    )
+
     def of(self, result: Any, *, limit: int | None = None) -> Any:
         """Return the value to send for a result; ``limit`` is that of a page."""
         if self.wrap is not None:
@@ -271,7 +282,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The method's name."""
+        """Return the method's name."""
         return self.function.__name__
 
     @property
@@ -291,7 +302,7 @@ class Operation:
 
     @property
     def changes(self) -> bool:
-        """True when it may change what is stored."""
+        """Return whether it may change the store."""
         return self.permission in (Permission.WRITE, Permission.ADMIN)
 
     @cached_property
@@ -302,40 +313,40 @@ class Operation:
 
     @cached_property
     def described(self) -> Mapping[str, str]:
-        """Return what the docstring says of parameters, by name."""
+        """Return the descriptions of parameters in the docstring, by name."""
         text = inspect.getdoc(self.function) or ""
         section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
-        found = (
+        parts = (
             re.split(r"^ {4}(\w+(?:, \w+)*): ", section[1], flags=re.MULTILINE) if section else []
         )
         return {
-            name: " ".join(said.split())
-            for names, said in zip(found[1::2], found[2::2], strict=True)
+            name: " ".join(description.split())
+            for names, description in zip(parts[1::2], parts[2::2], strict=True)
             for name in names.split(", ")
         }
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The method's signature, annotations resolved."""
+        """Return the method's signature, with resolved annotations."""
         return inspect.signature(self.function, eval_str=True)
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters that are sent, by their names in the library.
+        """Return the parameters that are sent, by their names in the library.
 
         A function, such as one that is told of progress, stays with its caller. ``**fields`` are
         those of the body's model.
         """
         hints = get_type_hints(self.function, include_extras=True)
         return {
-            name: _parameter(each, hints[name])
-            for name, each in list(inspect.signature(self.function).parameters.items())[1:]
+            name: _parameter(parameter, hints[name])
+            for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]
             if get_origin(hints[name]) is not Callable and name != self.rest
         }
 
     @cached_property
     def rest(self) -> str | None:
-        """The name of ``**fields``, the fields of the body's model; None: there are none."""
+        """Return the name of ``**fields``, the fields of the body's model; None: there are none."""
         last = list(inspect.signature(self.function).parameters.values())[-1]
         if last.kind is not inspect.Parameter.VAR_KEYWORD:
             return None
@@ -343,31 +354,33 @@ class Operation:
 
     @cached_property
     def whole_body(self) -> str | None:
-        """The parameter that takes the whole body; None: there is none."""
+        """Return the name of the parameter for the whole body; None: there is none."""
         hints = get_type_hints(self.function)
-        return next((each for each in self.parameters if self.body in get_args(hints[each])), None)
+        return next((name for name in self.parameters if self.body in get_args(hints[name])), None)
 
     @cached_property
     def result(self) -> Any:
-        """The type of the result; None: there is none."""
+        """Return the type of the result; None: there is none."""
         hint = get_type_hints(self.function).get("return")
         return None if hint in (None, type(None)) else hint
 
     @property
     def sent(self) -> Any:
-        """The type of what is sent for the result; None: nothing."""
+        """Return the type that is sent for the result; None: nothing."""
         return self.result if self.answer is None else self.answer.type
 
 
-def _parameter(given: inspect.Parameter, hint: Any) -> Parameter:
-    if given.kind is inspect.Parameter.VAR_POSITIONAL:
-        _refuse(given.name)
-    found = WireFormat()
-    for each in _metadata(hint):
-        if isinstance(each, WireFormat):
-            found = each
-    kind = hint if found.type is None else _with_type(hint, found.type)
-    return Parameter(given.name, found.name or given.name, kind, given.default, found.write)
+def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        _refuse(parameter.name)
+    wire = WireFormat()
+    for item in _metadata(hint):
+        if isinstance(item, WireFormat):
+            wire = item
+    kind = hint if wire.type is None else _with_type(hint, wire.type)
+    return Parameter(
+        parameter.name, wire.name or parameter.name, kind, parameter.default, wire.write
+    )
 
 
 def _refuse(name: str) -> NoReturn:
@@ -379,9 +392,9 @@ def _metadata(hint: Any) -> Iterator[Any]:
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         yield from metadata
-    for each in get_args(hint):
-        if get_origin(each) is Annotated:
-            yield from get_args(each)[1:]
+    for argument in get_args(hint):
+        if get_origin(argument) is Annotated:
+            yield from get_args(argument)[1:]
 
 
 def _with_type(hint: Any, kind: Any) -> Any:
@@ -390,7 +403,7 @@ def _with_type(hint: Any, kind: Any) -> Any:
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if type(None) in get_args(bare):
         kind |= None
-    rest = tuple(each for each in metadata if not isinstance(each, WireFormat))
+    rest = tuple(item for item in metadata if not isinstance(item, WireFormat))
     return Annotated[(kind, *rest)] if rest else kind
 
 

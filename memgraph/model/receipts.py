@@ -22,8 +22,10 @@ _APART: Final = {"query", "for_conversation_id", "for_workflow_run_id", "for_ste
 """What a receipt of a recall says in fields of its own."""
 RECALL: Final = "recall"
 """The purpose of a recall that was asked for by itself."""
+CONSOLE: Final = "console"
+"""The step of recalls that the console makes for its readers: no agent was given these."""
 ANSWERS: Final = "answers"
-"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``recall_shown``."""
+"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``agents.recall_shown``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class Agents(WritingHandle[F], group="agents"):
                 "type": _type_of(content),
                 "confidence": min(confidence, MAX_CONFIDENCE),
                 "sensitivity": sensitivity_of(least, said.memories),
-                "source": _told_by_a_model(session_id),
+                "source": _model_source(session_id),
             }
             given = validated(MemoryInput, fields | place._asdict())
             same = self._says_the_same(opened, given)
@@ -176,7 +176,7 @@ class Agents(WritingHandle[F], group="agents"):
                 "importance": min(old.importance, MAX_IMPORTANCE),
                 "confidence": min(old.confidence, MAX_CONFIDENCE),
                 "sensitivity": sensitivity_of(old.sensitivity, others),
-                "source": _told_by_a_model(session_id),
+                "source": _model_source(session_id),
             }
             prepared = opened.writer.prepare(validated(MemoryInput, fields))
             link = EdgeInput(
@@ -193,7 +193,7 @@ class Agents(WritingHandle[F], group="agents"):
                 written = opened.writer.store(transaction, [prepared], [link], view=self._view)
                 if written.errors:
                     raise written.errors[0]
-                transaction.tell(written.entries)
+                transaction.record(written.entries)
             self._embed_soon(opened)
         return written.ids_by_key["new"]
 
@@ -211,7 +211,7 @@ class Agents(WritingHandle[F], group="agents"):
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             require_confirmable(transaction, memory_id, self._view)
-            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
+            transaction.record(changes.confirm(transaction, memory_id, view=self._view))
 
     @local
     def propose_relation(
@@ -236,7 +236,7 @@ class Agents(WritingHandle[F], group="agents"):
             written = opened.writer.store(writing, [], [link], view=self._view)
             if written.errors:
                 raise written.errors[0]
-            writing.tell(written.entries)
+            writing.record(written.entries)
         return written.edges[0]
 
     def recall_shown(
@@ -337,7 +337,7 @@ class Agents(WritingHandle[F], group="agents"):
             )
             if written.errors:
                 raise written.errors[0]
-            transaction.tell(written.entries)
+            transaction.record(written.entries)
         return written.memories[0]
 
 
@@ -350,7 +350,7 @@ def _known(content: str, said: RepeatedMemories) -> ProposalOutcome | None:
     return ProposalOutcome("known", said.memories[0].memory_id) if said.whole else None
 
 
-def _told_by_a_model(session_id: str | None) -> Source:
+def _model_source(session_id: str | None) -> Source:
     return Source(captured_by=CapturedBy.EXTRACTOR, conversation_id=session_id)
 
 

@@ -69,7 +69,7 @@ class Contexts(TierHandle[F], group="contexts"):
             viewer=self.viewer,
             actor=self.actor,
             counters=self._service.counters,
-            teller=self._teller,
+            recorder=self._recorder,
         )
         return builder.build_context(task, request, **fields)
 

@@ -176,4 +176,4 @@ class Contradictions(Handle[F], group="contradictions"):
         with self._write() as (_, transaction):
             edge = changes.contradiction(transaction, edge_id, self._view)
             entries = decide(transaction, edge, reason=because)
-            transaction.tell(entries)
+            transaction.record(entries)

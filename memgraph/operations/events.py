@@ -85,7 +85,7 @@ class Events(WritingHandle[F], group="events"):
             with opened.database.write() as transaction:
                 events.register(transaction, given.name, from_start=from_start)
             opened.subscribers.add(given)
-            self._tell_soon(opened)
+            self._dispatch_soon(opened)
             if self._service.embeds_in_background:
                 self._service.stores.add(opened.settings.memory.storage.url)
 

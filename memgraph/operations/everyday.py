@@ -217,7 +217,7 @@ class Everyday(WritingHandle[F]):
         """Return one memory; with ``as_of`` its status and values at that time.
 
         Every method that takes a memory id also accepts the short id of a bulletin, its last eight
-        characters; ``erase`` and ``derived_from`` take only full ids.
+        characters; ``erasure.erase`` and ``derived_from`` take only full ids.
 
         Raises:
             NotFound: there is none that this handle may see, or there was none then.
@@ -289,7 +289,7 @@ class Everyday(WritingHandle[F]):
 
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(changes.confirm(transaction, memory_id, view=self._view))
+            transaction.record(changes.confirm(transaction, memory_id, view=self._view))
 
     @operation(
         Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=ReasonBody
@@ -301,7 +301,7 @@ class Everyday(WritingHandle[F]):
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(
+            transaction.record(
                 changes.retract(transaction, memory_id, reason=because, view=self._view)
             )
 
@@ -323,7 +323,7 @@ class Everyday(WritingHandle[F]):
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            transaction.tell(
+            transaction.record(
                 changes.restore(transaction, memory_id, reason=because, view=self._view)
             )
 

@@ -178,3 +178,20 @@ def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:
     except ValueError as error:
         known = ", ".join(EdgeType)
         raise InvalidInput(f"an edge type is one of {known}", field="edge_types") from error
+
+
+class LocalGraph(Graph[F]):
+    """The graph, with what the console draws."""
+
+    @local
+    def connected(self, *, limit: int = 300, as_of: Time | None = None) -> list[str]:
+        """Return the ids of the memories with the most neighbours, each followed by some of these.
+
+        Args:
+            limit: of the ids. Memories without an edge are not among them.
+        """
+        from memgraph.graph.subgraph import connected
+
+        then = None if as_of is None else parse_time(as_of)
+        with self._service.opened(self.name) as opened:
+            return connected(opened.database, limit=limit, viewer=self.viewer, as_of=then)

@@ -49,7 +49,7 @@ class RefusalNote(NamedTuple):
 ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
 """The keys under which an error's details name what was requested."""
 
-Teller = Callable[[Sequence[RefusalNote]], None]
+DenialRecorder = Callable[[Sequence[RefusalNote]], None]
 
 
 GroupT = TypeVar("GroupT", bound="Handle[Any]")
@@ -59,7 +59,7 @@ class Handle(Methods[F]):
     """The base of ``Orchestrator`` and of its groups.
 
     Args:
-        teller: journals refusals; None: equal refusals are counted, see ``tell_denial``.
+        recorder: journals refusals; None: equal refusals are counted, see ``record_denial``.
         permissions: those of the holder. Without ``read`` it learns nothing of what is
             stored, without ``audit`` not what a memory reached.
         whole: True when nothing in the orchestrator is hidden from the holder; None: True for a
@@ -73,7 +73,7 @@ class Handle(Methods[F]):
         *,
         viewer: Viewer,
         actor: str,
-        teller: Teller | None = None,
+        recorder: DenialRecorder | None = None,
         permissions: Collection[Permission] = tuple(Permission),
         whole: bool | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Handle(Methods[F]):
         self.name = name
         self.viewer = viewer
         self.actor = actor
-        self._teller = teller
+        self._recorder = recorder
         self.permissions = frozenset(permissions)
         self.whole = not viewer.confined if whole is None else whole
 
@@ -136,27 +136,27 @@ class Handle(Methods[F]):
         self, opened: OpenOrchestrator, error: AccessDenied, *, field: str, asked: str | None = None
     ) -> AccessDenied:
         """Journal a refusal and return the error to raise: ``raise self._denied(…)``."""
-        from memgraph.service.denials import Denial, tell_denial
+        from memgraph.service.denials import Denial, record_denial
 
-        if self._teller is not None:
-            self._teller([RefusalNote(error, Denial(field, asked))])
+        if self._recorder is not None:
+            self._recorder([RefusalNote(error, Denial(field, asked))])
         else:
-            tell_denial(opened, actor=self.actor, field=field, requested=asked)
+            record_denial(opened, actor=self.actor, field=field, requested=asked)
         return error
 
-    def _tell_rejected(self, errors: Sequence[MemgraphError]) -> None:
+    def _record_rejected(self, errors: Sequence[MemgraphError]) -> None:
         """Journal the refused items of a batch; nothing is raised for them."""
-        from memgraph.service.denials import tell_denial
+        from memgraph.service.denials import record_denial
 
         refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
-        if self._teller is not None:
-            self._teller([RefusalNote.of(each) for each in refused])
+        if self._recorder is not None:
+            self._recorder([RefusalNote.of(each) for each in refused])
             return
         with self._service.opened(self.name) as opened:
             for each in refused:
                 if isinstance(each, AccessDenied):
                     denial = RefusalNote.of(each).denial
-                    tell_denial(
+                    record_denial(
                         opened, actor=self.actor, field=denial.field, requested=denial.asked
                     )
 
@@ -173,9 +173,9 @@ class Handle(Methods[F]):
     def _embed_soon(self, opened: OpenOrchestrator) -> None:
         if self._service.embeds_in_background and opened.other_model is None:
             opened.background.wake()
-        self._tell_soon(opened)
+        self._dispatch_soon(opened)
 
-    def _tell_soon(self, opened: OpenOrchestrator) -> None:
+    def _dispatch_soon(self, opened: OpenOrchestrator) -> None:
         if self._service.embeds_in_background and opened.events.wanted:
             opened.courier.wake()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Unpack
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import Field
 
@@ -32,6 +32,11 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.operations.writing import WritingHandle, forgotten, within_batch
+
+if TYPE_CHECKING:
+    pass
+
+MAX_STEPS = 400
 
 
 class Memories(WritingHandle[F], group="memories"):
@@ -169,7 +174,7 @@ class Memories(WritingHandle[F], group="memories"):
         refused: list[MemgraphError] = []
         with self._write() as (_, transaction):
             outcomes = forgotten(transaction, ids, because, self._view, refused.append)
-        self._tell_rejected(refused)
+        self._record_rejected(refused)
         return outcomes
 
     @operation(
@@ -234,3 +239,77 @@ class Memories(WritingHandle[F], group="memories"):
                 # It comes to stand in prompts, and what an answer repeats of it is no news.
                 self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
             return found
+
+
+class LocalMemories(Memories[F]):
+    """The memories, with the counts that the console shows."""
+
+    @local
+    def facets(
+        self,
+        *,
+        as_of: Time | None = None,
+        tags: tuple[str, ...] = (),
+        session_id: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        source_path: str | None = None,
+        limit: int = 20_000,
+    ) -> Sequence[tuple[str, str, str, int]]:
+        """Return how many memories there are of each type, kind and shown status.
+
+        Args:
+            limit: so many are counted, the newest ones.
+            tags, session_id, since, until, source_path: as of ``list``; milliseconds.
+        """
+        from memgraph.store import memories
+        from memgraph.store.visibility import View
+
+        view = View(self.viewer, None if as_of is None else parse_time(as_of))
+        chosen = memories.MemoryFilter(
+            tags=tags, session_id=session_id, since=since, until=until, source_path=source_path
+        )
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.facets(snapshot, view, chosen, limit=limit)
+
+    @local
+    def activity(
+        self, *, since: Time | None = None, until: Time | None = None, steps: int = 60
+    ) -> Mapping[str, Any]:
+        """Return how often each thing happened in equal steps of time, of what this handle sees.
+
+        ``series`` has a list for each of ``stored``, ``superseded``, ``retracted``,
+        ``contradicted``, ``resolved`` and, for who may audit, ``handed_out``; ``times`` are the
+        beginnings of the steps and ``until`` their end, milliseconds.
+
+        Args:
+            since: None: when the first memory was stored.
+            steps: 1..400.
+
+        Raises:
+            InvalidInput: a bound out of range, or an end before the beginning.
+        """
+        from memgraph.store import activity
+        from memgraph.store.visibility import View
+
+        if not 1 <= steps <= MAX_STEPS:
+            raise InvalidInput(f"steps: 1 to {MAX_STEPS}", field="steps")
+        view = View(self.viewer)
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            end = opened.clock.now_ms() if until is None else parse_time(until)
+            begin = activity.first_at(snapshot, view) if since is None else parse_time(since)
+            begin = end if begin is None else begin
+            if end < begin:
+                raise InvalidInput("the end lies before the beginning", field="until")
+            series = activity.counts(
+                snapshot,
+                view,
+                since=begin,
+                until=end,
+                steps=steps,
+                hand_outs=Permission.AUDIT in self.permissions,
+            )
+        step = max((end - begin) // steps + 1, 1)
+        return {"series": series, "times": [begin + step * at for at in range(steps)], "until": end}

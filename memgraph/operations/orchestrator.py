@@ -9,11 +9,12 @@ from memgraph.operations.agents import Agents
 from memgraph.operations.contexts import Stores
 from memgraph.operations.events import Events
 from memgraph.operations.exchange.operations import Exchange
+from memgraph.operations.graph import LocalGraph
 from memgraph.operations.groups import Operations
 from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
 from memgraph.operations.maintenance.operations import Maintenance
-from memgraph.operations.overview import Overview
+from memgraph.operations.memories import LocalMemories
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 class LocalOperations(Operations[F]):
     """The operations of an orchestrator on this machine."""
 
+    memories: LocalMemories[F]
+    graph: LocalGraph[F]
     ingestion: LocalIngestion[F]
     jobs: LocalJobs[F]
     events: Events[F]
     maintenance: Maintenance[F]
     exchange: Exchange[F]
-    overview: Overview[F]
     agents: Agents[F]
     stores: Stores[F]
 
@@ -55,8 +57,8 @@ class Orchestrator(LocalOperations[Blocking]):
         viewer: what the holder of this handle may see.
         actor: the name in the journal for changes made through it.
         memories, contradictions, graph, history, sources, receipts, sessions, contexts, entities,
-            ingestion, jobs, audit, erasure, events, maintenance, exchange, overview: the other
-            operations, by what they are about.
+            ingestion, jobs, audit, erasure, events, maintenance, exchange: the other operations,
+            by what they are about.
         agents: what a language model writes.
         stores: stores of items in a task, a project or the global tier.
     """

@@ -92,7 +92,7 @@ class Sessions(Handle[F], group="sessions"):
                 return False
             sessions.complete(transaction, [session_id])
             events.append(transaction, transaction.at, [SessionCompleted(session_id=session_id)])
-        self._tell_soon(opened)
+        self._dispatch_soon(opened)
         return True
 
 

@@ -202,7 +202,7 @@ class Sources(Handle[F], group="sources"):
             row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
             trust_rows.assign(transaction, row)
             told = given.model_dump(mode="json", exclude={"set_at", "actor"})
-            transaction.tell([NewEntry("trust", None, told)])
+            transaction.record([NewEntry("trust", None, told)])
         return sources.trusted_from_row(row)
 
     @operation(
@@ -232,7 +232,7 @@ class Sources(Handle[F], group="sources"):
                 raise NotFound("no trust is assigned to this source", name=named.name[:80])
             trust_rows.unassign(transaction, named)
             told = {"kind": named.kind.value, "name": named.name, "reason": because}
-            transaction.tell([NewEntry("distrust", None, told)])
+            transaction.record([NewEntry("distrust", None, told)])
 
     @operation(
         Permission.ADMIN,

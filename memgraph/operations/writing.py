@@ -61,7 +61,7 @@ def _refusal(
         entries = changes.retract(transaction, memory_id, reason=reason, view=view)
     except (NotFound, Conflict) as error:
         return error
-    transaction.tell(entries)
+    transaction.record(entries)
     return None
 
 
@@ -105,7 +105,7 @@ class WritingHandle(Handle[F]):
                 actor=self.actor,
                 view=self._view,
                 embeds=embeds,
-                rejected=self._tell_rejected,
+                rejected=self._record_rejected,
             )
             try:
                 return loader.load(items)
@@ -137,5 +137,5 @@ class WritingHandle(Handle[F]):
             )
             if written.errors:
                 raise written.errors[0]
-            transaction.tell(written.entries)
+            transaction.record(written.entries)
         return written

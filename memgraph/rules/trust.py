@@ -132,7 +132,7 @@ class TrustRules:
         Of a path the longest that was told counts: the file before its folder. Of several names
         that were told the lowest tier does; where none was, the lower of the settings' two.
         """
-        tiers = [trust.tier for _, trust in self._told_of(source)]
+        tiers = [trust.tier for _, trust in self._assigned_to(source)]
         if tiers:
             return lowest(tiers)
         return lowest((self.captured_by[source.captured_by], self.source_type[source.source_type]))
@@ -156,15 +156,15 @@ class TrustRules:
 
     def is_told(self, source: CaptureFacts) -> bool:
         """Return True when an operator said something of it, or of a folder in which it lies."""
-        return any(True for _ in self._told_of(source))
+        return any(True for _ in self._assigned_to(source))
 
     def words(self, source: CaptureFacts) -> frozenset[tuple[NamedSource, AssignedTrust]]:
         """Return what operators said that decides how far a source is trusted; empty: the settings
         do.
         """
-        return frozenset(self._told_of(source))
+        return frozenset(self._assigned_to(source))
 
-    def _told_of(self, source: CaptureFacts) -> Iterator[tuple[NamedSource, AssignedTrust]]:
+    def _assigned_to(self, source: CaptureFacts) -> Iterator[tuple[NamedSource, AssignedTrust]]:
         for name in source.names:
             for source_name in _with_folders(name):
                 if source_name in self.told:

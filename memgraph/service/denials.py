@@ -43,7 +43,7 @@ class Denial(NamedTuple):
     code: str = AccessDenied.code
 
     @property
-    def told(self) -> dict[str, str]:
+    def details(self) -> dict[str, str]:
         """Return what log and journal hold: no content and no name, but the name's digest."""
         details = {"field": self.field, "code": self.code}
         if self.asked is not None:
@@ -54,7 +54,7 @@ class Denial(NamedTuple):
 
 class _Refusal(NamedTuple):
     actor: str
-    told: tuple[tuple[str, str], ...]
+    details: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class DenialLog:
         """Count a refusal, and journal what is due. Raises StorageError: it was only counted."""
         with self._lock:
             due = self._due(now)
-            refusal = self._told_apart(_Refusal(actor, tuple(details.items())))
+            refusal = self._merged(_Refusal(actor, tuple(details.items())))
             if refusal in self._windows:
                 self._windows[refusal].times += 1
             else:
@@ -106,7 +106,7 @@ class DenialLog:
         """
         try:
             with self._transaction(actor) as transaction:
-                transaction.tell([NewEntry(ACTION, None, dict(details)) for details in denials])
+                transaction.record([NewEntry(ACTION, None, dict(details)) for details in denials])
         except MemgraphError:
             for details in denials:
                 self._keep({_Refusal(actor, tuple(details.items())): _Window(now, 1)})
@@ -139,7 +139,7 @@ class DenialLog:
             for actor, some in groupby(sorted(due), key=lambda refusal: refusal.actor):
                 refusals = list(some)
                 with self._transaction(actor) as transaction:
-                    transaction.tell([_entry(refusal, due[refusal]) for refusal in refusals])
+                    transaction.record([_entry(refusal, due[refusal]) for refusal in refusals])
                 for refusal in refusals:
                     del unwritten[refusal]
         finally:
@@ -149,24 +149,26 @@ class DenialLog:
         """Count what could not be journalled; the next attempt journals it."""
         with self._lock:
             for refusal, window in unwritten.items():
-                merged = self._told_apart(refusal)
+                merged = self._merged(refusal)
                 self._windows.setdefault(merged, _Window(window.since, 0)).times += window.times
 
-    def _told_apart(self, refusal: _Refusal) -> _Refusal:
+    def _merged(self, refusal: _Refusal) -> _Refusal:
         """Return the refusal, or the merged one when there are too many different ones."""
         if refusal in self._windows or len(self._windows) < MAX_WINDOWS:
             return refusal
-        return refusal._replace(told=tuple({**dict(refusal.told), _DIGEST: "various"}.items()))
+        return refusal._replace(
+            details=tuple({**dict(refusal.details), _DIGEST: "various"}.items())
+        )
 
 
 def _entry(refusal: _Refusal, window: _Window) -> NewEntry:
-    details: dict[str, Any] = dict(refusal.told)
+    details: dict[str, Any] = dict(refusal.details)
     if window.times > 1:
         details |= {"times": window.times, "since": window.since}
     return NewEntry(ACTION, None, details)
 
 
-def tell_denial(
+def record_denial(
     opened: OpenOrchestrator,
     *,
     actor: str,
@@ -184,7 +186,7 @@ def tell_denial(
         actor: the requester.
         field, requested, code: see ``Denial``.
     """
-    details = Denial(field, requested, code or AccessDenied.code).told
+    details = Denial(field, requested, code or AccessDenied.code).details
     opened.log.warning(AccessDenied.code, actor=actor, **details)
     opened.meters.denied(field)
     try:
@@ -193,12 +195,12 @@ def tell_denial(
         opened.log.failure(NOT_JOURNALLED, error)
 
 
-def tell_each(opened: OpenOrchestrator, denials: Sequence[Denial], *, actor: str) -> None:
-    """Call ``tell_denial`` for several, each with its own entry, durable on return.
+def record_denials(opened: OpenOrchestrator, denials: Sequence[Denial], *, actor: str) -> None:
+    """Call ``record_denial`` for several, each with its own entry, durable on return.
 
     The caller bounds how often.
     """
-    entries = [record.told for record in denials]
+    entries = [record.details for record in denials]
     for record in entries:
         opened.log.warning(AccessDenied.code, actor=actor, **record)
     for denial in denials:

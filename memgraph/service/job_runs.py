@@ -62,7 +62,7 @@ class RunCallbacks:
     outlives: bool = False
 
 
-NO_REINS = RunCallbacks()
+NO_CALLBACKS = RunCallbacks()
 
 
 def of_job(job: JobName, *, actor: str | None = None) -> RunRequest:
@@ -85,7 +85,7 @@ def of_session(
 
 
 def run(
-    opened: OpenOrchestrator, request: RunRequest, callbacks: RunCallbacks = NO_REINS
+    opened: OpenOrchestrator, request: RunRequest, callbacks: RunCallbacks = NO_CALLBACKS
 ) -> JobRun:
     """Run a job under its lease and record it.
 

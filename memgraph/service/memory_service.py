@@ -174,7 +174,7 @@ class MemoryService:
         self._background = background
         self.meters = meters
         self.troubles = OpenFailures(self._log_of)
-        self._pool = OrchestratorPool(self._open, self.troubles, self._is_elsewhere)
+        self._pool = OrchestratorPool(self._open, self.troubles, self.is_elsewhere)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = TokenCounters()
         self.stores = StoreWatch()
@@ -258,7 +258,8 @@ class MemoryService:
             there = self.stores.names(url)
             if storage.placement:
                 # A server may also hold what is placed elsewhere, such as the rest of a move.
-                there = [name for name in there if self.settings(name).memory.storage.url == url]
+                new = (name for name in there if name not in names)
+                there = [name for name in new if self.settings(name).memory.storage.url == url]
             names.update(there)
         return sorted(names)
 
@@ -464,7 +465,8 @@ class MemoryService:
             opened.background.wake()
         return opened
 
-    def _is_elsewhere(self, opened: OpenOrchestrator) -> bool:
+    def is_elsewhere(self, opened: OpenOrchestrator) -> bool:
+        """Return True when the settings name another store than the one that is open: it moved."""
         url = self.settings(opened.paths.name).memory.storage.url
         return url != opened.settings.memory.storage.url
 

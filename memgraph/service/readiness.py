@@ -117,7 +117,7 @@ class Readiness:
                 self._bring_up_to_date()
                 self._looked_at, self._troubles = time.monotonic(), troubles
             names = sorted(self._found)
-            standings = tuple(self._told(name) for name in names)
+            standings = tuple(self._state_of(name) for name in names)
         free = shutil.disk_usage(self._service.root).free
         return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=standings)
 
@@ -160,12 +160,14 @@ class Readiness:
 
     def _probed(self, name: str) -> _Found:
         now = self._service.clock.now_ms()
+        # It may have moved.
+        self._stores.pop(name, None)
         # As they were before the look: what changes meanwhile is looked at again.
         stamp, trouble = self._stamp(name), self._service.troubles.code(name)
         oldest = None
         try:
             with self._service.if_open(name) as opened:
-                if opened is None:
+                if opened is None or self._service.is_elsewhere(opened):
                     state, oldest = self._of_closed(name)
                 else:
                     opened.require_sound()
@@ -202,7 +204,7 @@ class Readiness:
         finally:
             database.close()
 
-    def _told(self, name: str) -> OrchestratorState:
+    def _state_of(self, name: str) -> OrchestratorState:
         entry = self._found[name]
         if entry.oldest is None:
             return entry.standing

@@ -42,7 +42,11 @@ class StoreWatch:
         from memgraph.store.engine import server_of
 
         server = server_of(url)
-        server.look()
+        try:
+            server.look()
+        except BaseException:
+            server.close()
+            raise
         with self._lock:
             if url in self._servers or self._closing.is_set():
                 server.close()

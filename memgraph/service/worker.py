@@ -19,7 +19,7 @@ from memgraph.errors import Conflict, JobFailed, MemgraphError, StorageError
 from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
-from memgraph.paths import Stamp, global_config_file, stamp_of
+from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
 from memgraph.service import job_runs as jobs
 from memgraph.service import webhook
 from memgraph.service.events import DeliverLater, Subscriber
@@ -134,7 +134,10 @@ class Worker:
         try:
             return self._service.orchestrators()
         except (OSError, StorageError):
-            # What cannot be read for a moment is reported by each orchestrator.
+            # What cannot be read for a moment is reported by each orchestrator; that one of
+            # several servers is away stops none that lies elsewhere.
+            with suppress(OSError):
+                return sorted({*self._seen, *orchestrator_names(self._service.root)})
             return list(self._seen)
 
     def close(self) -> None:
@@ -203,9 +206,9 @@ class Worker:
         # A bug that the data of one orchestrator brings out is that one's failure alone: it is
         # told and logged, and the others get their turn.
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            self._tell(name, state, error)
+            self._report(name, state, error)
 
-    def _tell(self, name: str, state: _Seen, error: Exception) -> None:
+    def _report(self, name: str, state: _Seen, error: Exception) -> None:
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):

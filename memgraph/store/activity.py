@@ -7,13 +7,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.receipts import CONSOLE
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, is_untrue, ordered, prepared, value
 from memgraph.store.visibility import View
 
 NEWEST_RECEIPTS: Final = 10_000
-"""Receipts that are counted, the newest ones."""
+"""Receipts that are counted, the newest ones of the time."""
 
 
 def _in_steps(at: Column, source: Any, *terms: Column) -> sa.Select[Any]:
@@ -52,7 +53,8 @@ def _hand_outs(view: View) -> sa.Select[Any]:
     r, i = tables.recalls.alias("r"), tables.recall_items.alias("i")
     m = tables.memories.alias("m")
     newest = sa.select(r.c.recall_id, r.c.same_as, r.c.created_at)
-    newest = newest.where(r.c.created_at >= value("since"), r.c.bulletin_id.is_(None))
+    newest = newest.where(r.c.created_at >= value("since"), r.c.created_at <= value("until"))
+    newest = newest.where(r.c.bulletin_id.is_(None), r.c.step_id.is_distinct_from(CONSOLE))
     n = newest.order_by(r.c.created_at.desc()).limit(NEWEST_RECEIPTS).subquery("n")
     holder = sa.func.coalesce(n.c.same_as, n.c.recall_id)
     joined = ordered(i, (m, m.c.memory_id == i.c.memory_id))
@@ -81,7 +83,7 @@ def counts(
     Args:
         view: of all statuses.
         hand_outs: count receipts, too: of those that name only what the view shows, without
-            bulletins.
+            bulletins and what the console recalled.
     """
     step = max((until - since) // steps + 1, 1)
     statements = {

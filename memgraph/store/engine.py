@@ -300,8 +300,10 @@ class Store(Protocol):
             SchemaTooNew: made by a newer version of memgraph.
         """
 
-    def locked(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[Callable[[], None]]:
         """Hold the lock that creating, upgrading, restoring and writing share.
+
+        Yields a function that raises StorageError when the lock was lost meanwhile.
 
         Raises:
             DatabaseBusy: another process holds it.

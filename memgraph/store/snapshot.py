@@ -96,7 +96,7 @@ class JournalledTransaction(Transaction):
         self.actor = actor
         self.entries: list[NewEntry] = []
 
-    def tell(self, entries: Sequence[NewEntry]) -> None:
+    def record(self, entries: Sequence[NewEntry]) -> None:
         """Add entries for the journal."""
         self.entries.extend(entries)
 

@@ -41,8 +41,8 @@ class Connections:
         exempt: addresses and networks that are bounded by ``most`` alone, such as proxies.
     """
 
-    def __init__(self, most: int, most_per_address: int, exempt: Iterable[str] = ()) -> None:
-        self._most = most
+    def __init__(self, limit: int, most_per_address: int, exempt: Iterable[str] = ()) -> None:
+        self._most = limit
         self._most_per_address = most_per_address
         self._exempt = tuple(map(ip_network, exempt))
         # Dictionaries for their order: the oldest connection comes first.
@@ -74,7 +74,7 @@ class Connections:
             del self._of_address[site]
 
     def _evict(self, candidates: dict[BoundedProtocol, None]) -> bool:
-        waiting = [each for each in candidates if not each.has_request]
+        waiting = [candidate for candidate in candidates if not candidate.has_request]
         chosen = min(waiting, key=lambda each: each.cycle is not None, default=None)
         if chosen is None:
             return False
@@ -209,8 +209,8 @@ def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
     The bound of all connections leaves half of the files that the process may open for others;
     the process's soft limit of open files is raised where its hard limit lets it be.
     """
-    most = min(settings.max_connections, max(1, _open_files(settings.max_connections) // 2))
-    table = Connections(most, settings.connections_per_address, settings.trusted_proxies)
+    limit = min(settings.max_connections, max(1, _open_files(settings.max_connections) // 2))
+    table = Connections(limit, settings.connections_per_address, settings.trusted_proxies)
 
     class BoundedServerProtocol(BoundedProtocol):
         open_connections = table
@@ -223,12 +223,14 @@ def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
 def _open_files(connections: int) -> int:
     """Return how many files the process may open, after asking for enough."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * connections + OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    return wanted if soft == resource.RLIM_INFINITY else soft
+    statuses_wanted = 2 * connections + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < statuses_wanted:
+        statuses_wanted = (
+            statuses_wanted if hard == resource.RLIM_INFINITY else min(statuses_wanted, hard)
+        )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (statuses_wanted, hard))
+        soft = statuses_wanted
+    return statuses_wanted if soft == resource.RLIM_INFINITY else soft
 
 
 def _site(address: str) -> str:

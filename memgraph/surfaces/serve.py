@@ -26,7 +26,7 @@ from memgraph.service.worker import Worker
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.request_metrics import MeteredApp
 from memgraph.surfaces.server_log import server_log
-from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest, tell_supervisor
+from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest, notify_supervisor
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -102,12 +102,12 @@ def serve(
                 # What is there now stays, and the collector need not look at it again.
                 gc.freeze()
                 threading.Thread(target=app.state.known.read, daemon=True).start()
-                tell_supervisor("READY=1")
+                notify_supervisor("READY=1")
                 ready(serving)
 
             def draining() -> None:
                 log.info("draining", drain_s=settings.server.drain_s)
-                tell_supervisor("STOPPING=1")
+                notify_supervisor("STOPPING=1")
                 end_within(settings.server.drain_s + CLOSING_S)
                 app.state.ending.set()
                 if worker is not None:

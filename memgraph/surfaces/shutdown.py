@@ -122,7 +122,7 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
             timer.cancel()
 
 
-def tell_supervisor(state: str) -> None:
+def notify_supervisor(state: str) -> None:
     """Notify the supervisor, if there is one, by systemd's protocol, sd_notify(3).
 
     Args:
@@ -133,6 +133,6 @@ def tell_supervisor(state: str) -> None:
         return
     # A name that begins with @ is of Linux's abstract namespace.
     target = "\0" + address[1:] if address.startswith("@") else address
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as teller, suppress(OSError):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as recorder, suppress(OSError):
         # One that does not listen any more is no reason not to serve.
-        teller.sendto(state.encode(), target)
+        recorder.sendto(state.encode(), target)

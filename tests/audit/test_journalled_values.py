@@ -26,7 +26,7 @@ def _repeat(service: MemoryService, memory_id: str, source: dict[str, Any]) -> N
     with service.opened(NAME) as opened, opened.transaction("test") as transaction:
         memories.insert_sources(transaction, {memories.source_id(noted): noted})
         source_id = memories.source_id(noted)
-        transaction.tell(strengthen(transaction, memory_id, source_id=source_id))
+        transaction.record(strengthen(transaction, memory_id, source_id=source_id))
 
 
 def _contradiction(orc: Orchestrator, text: str, clock: FixedClock) -> tuple[str, str, str]:

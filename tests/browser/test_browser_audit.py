@@ -71,7 +71,7 @@ def _decide_for_the_notice(tab: Tab) -> None:
 
 def _travel_back(tab: Tab, case: str, before: str) -> None:
     tab.page.goto(case)
-    tab.page.get_by_label("As of (UTC)").fill(before)
+    tab.page.get_by_label("As of (UTC)", exact=True).fill(before)
     tab.page.get_by_role("button", name="Show").click()
     tab.page.wait_for_load_state()
     assert "open" in tab.page.get_by_role("heading", level=1).inner_text()

@@ -366,8 +366,6 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
-    "overview.connected": lambda orc, world: iter([orc.overview.connected(limit=2_000)]),
-    "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
     "audit.measure": lambda orc, world: iter([orc.audit.measure(examples=100)]),
     "contexts.build": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
@@ -403,6 +401,8 @@ READS: dict[str, Walk] = {
         [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
     ),
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
+    "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
+    "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
     "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
     "graph.stale": stale,
     "graph.subgraph": subgraphs,
@@ -412,10 +412,6 @@ READS: dict[str, Walk] = {
 }
 
 COUNTS: dict[str, Walk] = {
-    "overview.activity": lambda orc, world: iter([orc.overview.activity()]),
-    "overview.facets": lambda orc, world: iter([orc.overview.facets()]),
-    "overview.verify_chain": lambda orc, world: iter([orc.overview.verify_chain()[0].as_dict()]),
-    "overview.journal_seals": lambda orc, world: iter([orc.overview.journal_seals(range(1, 50))]),
     "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
     "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
     "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
@@ -433,6 +429,14 @@ COUNTS: dict[str, Walk] = {
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
+    "memories.activity": lambda orc, world: iter([orc.memories.activity()]),
+    "memories.facets": lambda orc, world: iter([orc.memories.facets()]),
+    "maintenance.verify_chain": lambda orc, world: iter(
+        [orc.maintenance.verify_chain()[0].as_dict()]
+    ),
+    "maintenance.journal_seals": lambda orc, world: iter(
+        [orc.maintenance.journal_seals(range(1, 50))]
+    ),
     "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
     "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }

@@ -291,7 +291,7 @@ def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
     with service.opened(owner.name) as opened, opened.transaction("enrichment") as transaction:
         merging._keep(transaction, [proposal])
         told = {"entity_id": entity, "into_id": into}
-        transaction.tell([NewEntry("propose_aliases", None, {"proposals": [told]})])
+        transaction.record([NewEntry("propose_aliases", None, {"proposals": [told]})])
     return str(proposal["proposal_id"])
 
 

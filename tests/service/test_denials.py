@@ -14,7 +14,7 @@ from memgraph import MemoryService, Orchestrator, Scope, Viewer
 from memgraph.audit.findings import FindingCode
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, DatabaseBusy, DatabaseFull, InvalidInput
-from memgraph.service.denials import MAX_WINDOWS, WINDOW_MS, Denial, tell_denial, tell_each
+from memgraph.service.denials import MAX_WINDOWS, WINDOW_MS, Denial, record_denial, record_denials
 from memgraph.service.open_orchestrator import OpenOrchestrator
 
 VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
@@ -217,7 +217,7 @@ def test_what_cannot_be_journalled_for_long_takes_no_memory_without_end(
     with service.opened("orc-1") as opened:
         with monkeypatch.context() as patch:
             patch.setattr(OpenOrchestrator, "transaction", full)
-            tell_each(opened, denials, actor="key:0")
+            record_denials(opened, denials, actor="key:0")
             for _ in range(2):
                 with pytest.raises(DatabaseFull):
                     opened.denials.flush()
@@ -248,5 +248,5 @@ def test_a_refusal_does_not_excuse_a_change_that_nobody_told(
                 " VALUES (?, 'retracted', ?, 'x')",
                 (one, clock.now_ms()),
             )
-        tell_denial(opened, actor="reader", field="task")
+        record_denial(opened, actor="reader", field="task")
     assert FindingCode.STATUS_UNJOURNALLED in {each.code for each in orc.verify().findings}

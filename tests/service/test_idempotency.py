@@ -13,7 +13,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput, KeyReused
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.service.denials import tell_denial
+from memgraph.service.denials import record_denial
 from memgraph.service.idempotency import (
     KEPT_MS,
     MAX_KEY_CHARS,
@@ -86,7 +86,7 @@ def test_a_write_that_is_undone_leaves_no_claim(
 
     def fail() -> None:
         with opened.transaction("x") as transaction:
-            transaction.tell([NewEntry("remember", "mem_1")])
+            transaction.record([NewEntry("remember", "mem_1")])
             raise ZeroDivisionError
 
     with claiming(mine), pytest.raises(ZeroDivisionError):
@@ -127,7 +127,7 @@ def test_what_memgraph_notes_by_itself_is_no_write_of_a_request(
 ) -> None:
     mine = claim()
     with claiming(mine):
-        tell_denial(opened, actor="key:1", field="project")
+        record_denial(opened, actor="key:1", field="project")
         opened.denials.add_at_once("key:1", [{"field": "x", "code": AccessDenied.code}], 1)
         opened.receipts.flush()
         opened.upkeep.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -10,12 +11,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
 
 from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
@@ -23,6 +26,7 @@ from memgraph.errors import (
     DatabaseReplaced,
     DatabaseUnreachable,
     InvalidConfig,
+    OrchestratorExists,
     SchemaOutdated,
     StorageError,
 )
@@ -30,6 +34,7 @@ from memgraph.operations.erasure.signatures import check_signature
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance.maintenance import RestoreReport, UpgradeReport
 from memgraph.operations.maintenance.move import MoveReport, move
+from memgraph.service.readiness import Readiness
 from memgraph.store import metadata, migrations
 from memgraph.store.engine import store_of
 from memgraph.surfaces.cli import main
@@ -460,6 +465,87 @@ def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str
         assert not service.paths("orc-1").moving.exists()
         with pytest.raises(InvalidConfig):
             moved(service, "postgresql://me:pass@host/db")
+        assert not service.paths("orc-1").moving.exists()
+
+
+def test_an_erasure_names_what_a_move_has_left_on_a_server(tmp_path: Path, url: str) -> None:
+    with MemoryService(tmp_path / "root", environ={"MEMGRAPH_STORAGE_URL": url}) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        secret = orc.remember("The safe opens with 7391.")
+        left = moved(service, "").left
+        with pytest.raises(DatabaseMissing):
+            orc.get(secret)
+        report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
+    assert left is not None
+    assert report.outside == (f"{left} on {url}",)
+
+
+def test_readiness_follows_a_move(tmp_path: Path, url: str) -> None:
+    clock = FixedClock(1_800_000_000_000)
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False, clock=clock) as service:
+        service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        for target in (url, ""):
+            assert [each.status for each in Readiness(service).look().orchestrators] == ["ready"]
+            with MemoryService(root, environ={}, background=False, clock=clock) as other:
+                moved(other, target)
+                other.orchestrator("orc-1").remember(f"It lies in {target or 'a file'}.")
+                expected = Readiness(other).look().orchestrators
+            looked = Readiness(service).look().orchestrators
+            assert [(each.status, each.pending) for each in looked] == [
+                ("ready", each.pending) for each in expected
+            ]
+            with contextlib.suppress(DatabaseMissing):
+                service.orchestrator("orc-1").memories.counts()
+
+
+def test_a_move_keeps_its_lock_while_it_waits_for_the_copy(tmp_path: Path, url: str) -> None:
+    execute(url, "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '50ms'")
+    try:
+        with MemoryService(tmp_path / "root", environ={}, background=False) as service:
+            orc = service.orchestrator("orc-1", create=True)
+            memory_id = orc.remember("The gate closes at nine.")
+            moved(service, url)
+            moved(service, "")
+            service.forget("orc-1")
+            assert orc.get(memory_id).content == "The gate closes at nine."
+    finally:
+        execute(url, "ALTER ROLE CURRENT_USER RESET idle_in_transaction_session_timeout")
+
+
+def test_a_move_that_loses_its_lock_changes_nothing(tmp_path: Path, url: str) -> None:
+    from memgraph.store.postgres import lock_key
+
+    key = lock_key("memgraph_orc-1") % 2**64
+    ending = (
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        f" AND classid = {key >> 32} AND objid = {key % 2**32}"
+    )
+    with MemoryService(tmp_path / "root", environ={}, background=False) as service:
+        memory_id = service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        moved(service, url)
+        with ThreadPoolExecutor() as pool:
+            move_back = pool.submit(moved, service, "")
+            while not execute(url, ending):
+                assert not move_back.done()
+            with pytest.raises(DatabaseUnreachable):
+                move_back.result()
+        assert service.settings("orc-1").memory.storage.url == url
+        assert not service.paths("orc-1").database.exists()
+        assert service.orchestrator("orc-1").get(memory_id).content == "The gate closes at nine."
+
+
+def test_a_store_that_no_move_has_made_is_not_put_aside(tmp_path: Path, url: str) -> None:
+    on_server = MemoryService(tmp_path / "other", environ={"MEMGRAPH_STORAGE_URL": url})
+    with on_server, MemoryService(tmp_path / "root", environ={}, background=False) as service:
+        theirs = on_server.orchestrator("orc-1", create=True).remember("The press is blue.")
+        service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        # As a move leaves it that was killed while another made this one.
+        service.paths("orc-1").moving.write_text(json.dumps(["", url]))
+        with pytest.raises(OrchestratorExists):
+            moved(service, url)
+        assert on_server.orchestrator("orc-1").get(theirs).content == "The press is blue."
+        assert schemas(url) == ["memgraph_orc-1"]
         assert not service.paths("orc-1").moving.exists()
 
 

@@ -69,6 +69,57 @@ def test_another_machine_adopts_what_is_on_the_server(tmp_path: Path, url: str) 
         assert third.health("orc-1")["degraded"] == []
 
 
+def test_schemas_of_others_are_no_orchestrators(tmp_path: Path, url: str) -> None:
+    with machine(tmp_path / "a", url) as first:
+        first.create("orc-1")
+    names = ("memgraph_../up", "memgraph_x~y", "memgraph_x~made")
+    connection = psycopg.connect(host=sa.make_url(url).query["host"], user="postgres")
+    with connection:
+        for name in names:
+            connection.execute(f'CREATE SCHEMA "{name}"')
+            connection.execute(f'CREATE TABLE "{name}".events (seq bigint)')
+        connection.execute('CREATE TABLE "memgraph_x~made".memory_metadata (key text, value text)')
+    connection.close()
+    placed = {"memory.storage.placement": [f"orc-*={url}"]}
+    for config, environ in (({}, {"MEMGRAPH_STORAGE_URL": url}), (placed, {})):
+        with MemoryService(tmp_path / "b", config=config, environ=environ) as second:
+            assert second.orchestrators() == ["orc-1"]
+            second.stores.add(url)
+            assert second.orchestrators() == ["orc-1"]
+
+
+def test_a_server_that_cannot_be_watched_is_given_back(tmp_path: Path) -> None:
+    from memgraph.store.postgres import checked_url
+    from memgraph.store.postgres.database import give_back, take_server
+
+    away = "postgresql+psycopg://me@127.0.0.1:1/away"
+    with machine(tmp_path / "a", away) as service:
+        for _ in range(2):
+            with pytest.raises(StorageError):
+                service.stores.add(away)
+    server = take_server(checked_url(away))
+    users = server.users
+    give_back(server)
+    assert users == 1
+
+
+def test_a_server_that_is_away_stops_no_work_elsewhere(tmp_path: Path) -> None:
+    away = "team-*=postgresql+psycopg://me@127.0.0.1:1/away"
+    with MemoryService(
+        tmp_path / "root",
+        config={"memory.storage.placement": [away], "memory.embedding.provider": "fake"},
+        environ={},
+        background=False,
+    ) as service:
+        orc = service.orchestrator("local-1", create=True)
+        orc.remember("The gate closes at nine.")
+        assert orc.maintenance.pending_embeddings() == 1
+        worker = service.worker()
+        worker.once()
+        worker.close()
+        assert orc.maintenance.pending_embeddings() == 0
+
+
 def test_keys_are_those_of_the_database(tmp_path: Path, url: str) -> None:
     clock = SystemClock()
     one, other = (KeyStore(tmp_path / name, clock, url=url) for name in "ab")

@@ -29,7 +29,7 @@ def being_retracted(service: MemoryService, clock: FixedClock, memory_id: str) -
         clock.advance(ms=SECOND)
         yield
         memories.set_status(transaction, memory_id, MemoryStatus.RETRACTED, reason="it was told")
-        transaction.tell([NewEntry(action="retract", subject=memory_id, details={})])
+        transaction.record([NewEntry(action="retract", subject=memory_id, details={})])
 
 
 def handed_out(orc: Orchestrator) -> dict[str, str | None]:

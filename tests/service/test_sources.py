@@ -56,7 +56,7 @@ def repeats(service: MemoryService, memory_id: str, source: dict[str, Any], *tur
     noted = Source(**source)
     with service.opened("orc-1") as opened, opened.transaction("test") as transaction:
         source_id = noted_source(transaction, noted)
-        transaction.tell(strengthen(transaction, memory_id, source_id=source_id, evidence=turns))
+        transaction.record(strengthen(transaction, memory_id, source_id=source_id, evidence=turns))
 
 
 def noted_source(connection: Snapshot, source: Source) -> str:

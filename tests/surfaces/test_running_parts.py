@@ -34,7 +34,7 @@ from memgraph.surfaces.host_checks import Message, Receive, Scope, Send
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.request_metrics import NO_ROUTE, MeteredApp
 from memgraph.surfaces.serve import CLOSING_S, application
-from memgraph.surfaces.shutdown import tell_supervisor
+from memgraph.surfaces.shutdown import notify_supervisor
 from memgraph.surfaces.traces import tracing
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -282,15 +282,15 @@ def test_a_supervisor_is_told_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, abstract: bool
 ) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    tell_supervisor("READY=1")
+    notify_supervisor("READY=1")
     name = f"@memgraph-{tmp_path.name}" if abstract else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
         supervisor.bind(name.replace("@", "\0", 1) if abstract else name)
         supervisor.settimeout(10)
         monkeypatch.setenv("NOTIFY_SOCKET", name)
-        tell_supervisor("READY=1")
+        notify_supervisor("READY=1")
         assert supervisor.recv(64) == b"READY=1"
-    tell_supervisor("STOPPING=1")
+    notify_supervisor("STOPPING=1")
 
 
 def test_the_unit_starts_a_command_that_there_is_and_lets_it_end_in_peace() -> None:

@@ -934,7 +934,7 @@ export interface paths {
          * @description Return one memory; with ``as_of`` its status and values at that time.
          *
          *     Every method that takes a memory id also accepts the short id of a bulletin, its last eight
-         *     characters; ``erase`` and ``derived_from`` take only full ids.
+         *     characters; ``erasure.erase`` and ``derived_from`` take only full ids.
          */
         get: operations["get_memory"];
         put?: never;
@@ -1825,7 +1825,7 @@ export interface components {
             text: string;
         };
         /**
-         * @description The result of ``get_context``: text for a prompt, and the memories in it.
+         * @description The result of ``orc.context()``: text for a prompt, and the memories in it.
          *
          *     Attributes:
          *         text: empty if nothing is known.

@@ -22,7 +22,7 @@ from memgraph.model.enums import Scope
 from memgraph.model.values import ValueT, validated
 from memgraph.operations.context.build import built, plan_of
 from memgraph.operations.context.injection import new_mark
-from memgraph.operations.handle import Handle, Teller
+from memgraph.operations.handle import DenialRecorder, Handle
 from memgraph.rules.scope import Viewer
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ContextBuilder(Handle):
         actor: the name in journal entries.
         profile: defaults for requests.
         counters: token counters; by default its own.
-        teller: see ``Handle``.
+        recorder: see ``Handle``.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class ContextBuilder(Handle):
         actor: str,
         profile: AgentProfile | None = None,
         counters: TokenCounters | None = None,
-        teller: Teller | None = None,
+        recorder: DenialRecorder | None = None,
     ) -> None:
         reader = replace(viewer, agent_id=viewer.agent_id or actor)
-        super().__init__(service, name, viewer=reader, actor=actor, teller=teller)
+        super().__init__(service, name, viewer=reader, actor=actor, recorder=recorder)
         self.profile = AgentProfile(name=actor) if profile is None else profile
         self._counters = TokenCounters() if counters is None else counters
 

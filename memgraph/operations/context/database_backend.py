@@ -64,7 +64,7 @@ class DatabaseBackend(Handle):
             handle.name,
             viewer=handle.viewer,
             actor=handle.actor,
-            teller=handle._teller,
+            recorder=handle._recorder,
         )
         self.tier = tier
         self.scope_id = scope_id
@@ -259,6 +259,6 @@ class DatabaseBackend(Handle):
         written = opened.writer.store(transaction, [prepared], links, view=self._view)
         if written.errors:
             raise written.errors[0]
-        transaction.tell(written.entries)
+        transaction.record(written.entries)
         by = {"by": written.ids_by_key["new"]}
-        transaction.tell([NewEntry("supersede", memory.memory_id, by) for memory in replaced])
+        transaction.record([NewEntry("supersede", memory.memory_id, by) for memory in replaced])

@@ -46,7 +46,7 @@ from memgraph.operations.read.receipts import behind as behind_of
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer
-from memgraph.service.denials import tell_denial
+from memgraph.service.denials import record_denial
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import memories
@@ -314,7 +314,7 @@ class MemoryEntity(Handle):
             written = opened.writer.store(transaction, list(new.values()), [])
             if written.errors:
                 raise written.errors[0]
-            transaction.tell(written.entries)
+            transaction.record(written.entries)
         stored = (outcome.memory_id or "" for outcome in written.memories)
         ids.update(zip(new, stored, strict=True))
         return [ids[str(each.item_id)] for each in inputs]
@@ -333,7 +333,7 @@ class MemoryEntity(Handle):
                 why = {
                     "purpose": PURPOSE,
                     "agent_id": self.agent_id,
-                    "request": _told(retrieve_request),
+                    "request": _request_fields(retrieve_request),
                 }
                 full_receipt = replace(receipt, asked={**receipt.asked, **why}, purpose=PURPOSE)
                 source_data = behind_of(viewer, request, bundle)
@@ -413,7 +413,7 @@ class MemoryEntity(Handle):
         """Return the project of a request. Raises AccessDenied: the entity works in another one."""
         if project_id is None or self.project_id in (None, project_id):
             return project_id or self.project_id
-        tell_denial(opened, actor=self.actor, field="project", requested=project_id)
+        record_denial(opened, actor=self.actor, field="project", requested=project_id)
         raise AccessDenied("the entity belongs to another project", field="projectId")
 
 
@@ -421,7 +421,7 @@ def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
     return tuple(MemoryKind) if tier is None else kinds_of(tier)
 
 
-def _told(request: RetrieveRequest) -> dict[str, Any]:
+def _request_fields(request: RetrieveRequest) -> dict[str, Any]:
     """Return the fields of a request that a receipt keeps beside its query."""
     return request.model_dump(
         mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}

@@ -70,7 +70,7 @@ def context_for(
     bundle = answer(opened, viewer, wide, then=then)
     as_of = None if then is None else then.known
     reflection = opened.reflections.latest(viewer, as_of) if include_insight else None
-    items = _telling(bundle, reflection, limit)
+    items = _informative(bundle, reflection, limit)
     mark = new_mark(opened.ids) if before is None else before.mark
     text = render(
         [_line(item) for item in items],
@@ -91,7 +91,7 @@ def context_for(
     return block, receipt, replace(behind(viewer, wide, bundle), bundle=None)
 
 
-def _telling(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
+def _informative(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
     """Return the first items of the bundle that are new: neither the question nor a repetition.
 
     Of a turn and a fact with the same text, the fact is kept.

@@ -71,7 +71,7 @@ class NamespaceHandle(Handle):
             handle.name,
             viewer=handle.viewer,
             actor=handle.actor,
-            teller=handle._teller,
+            recorder=handle._recorder,
         )
         self._fields: dict[str, Any] = {
             "kind": MemoryKind.FACT,
@@ -427,7 +427,7 @@ def write_all(
         raise written.errors[0]
     if any(memory.outcome != "stored" for memory in written.memories):
         raise Conflict("another memory with the same text has the item's name")
-    transaction.tell(written.entries)
+    transaction.record(written.entries)
 
 
 def _delete(
@@ -435,7 +435,7 @@ def _delete(
 ) -> None:
     for row in rows:
         entries = changes.retract(transaction, row.memory_id, reason=DELETED, view=place.view)
-        transaction.tell(entries)
+        transaction.record(entries)
 
 
 def _same(row: Memory, memory: MemoryInput) -> bool:
@@ -458,7 +458,7 @@ def _put_again(transaction: JournalledTransaction, row: Memory, memory: MemoryIn
     memories.update(
         transaction, row.memory_id, updated_at=at, valid_until=until, attributes=attributes
     )
-    transaction.tell([NewEntry("put_again", row.memory_id, {"valid_until": until})])
+    transaction.record([NewEntry("put_again", row.memory_id, {"valid_until": until})])
 
 
 def _following(

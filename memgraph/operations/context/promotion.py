@@ -76,7 +76,7 @@ def promote(
     reason: str,
     callback: ConfirmationCallback | None,
 ) -> str | None:
-    """Promote one memory; see ``ContextHandle.promote``. None: the person declined."""
+    """Promote one memory; see ``Contexts.promote``. None: the person declined."""
     with opened.database.read() as snapshot:
         memory = _promotable(snapshot, memory_id, target, view, opened.clock.now_ms())
         there = _promoted(snapshot, memory_id, target)
@@ -99,7 +99,7 @@ def promote(
             raise written.errors[0]
         if written.memories[0].outcome != "stored":
             raise Conflict("another item has its text and its name")
-        transaction.tell(written.entries)
+        transaction.record(written.entries)
         return _finished(
             opened,
             transaction,
@@ -122,7 +122,7 @@ def _finished(
     reason: str,
 ) -> str:
     details = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
-    transaction.tell([NewEntry("promote", new_id, details | {"reason": reason})])
+    transaction.record([NewEntry("promote", new_id, details | {"reason": reason})])
     if target.tier is Tier.PROJECT:
         place = ItemPlace(
             scope=Scope.PROJECT,
@@ -236,6 +236,6 @@ def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], r
     ``changes.retract`` handles one; a hundred take it a third of a second.
     """
     decay.retire(transaction, memory_ids, reason=reason)
-    transaction.tell(
+    transaction.record(
         [NewEntry("retract", memory_id, {"reason": reason}) for memory_id in memory_ids]
     )

@@ -76,10 +76,10 @@ def make_plan(
     noted = _noted(plan)
     plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
     # A name or a note is itself alone where it stands as a whole: others begin like it.
-    whole = {*called, *noted} - set(spoken)
-    plan.least = {n: len(each) for n, each in enumerate(plan.strings) if each in whole}
+    merged = {*called, *noted} - set(spoken)
+    plan.least = {n: len(value) for n, value in enumerate(plan.strings) if value in merged}
     look_again(snapshot, plan)
-    plan.vectors = [each.hex() for each in _windows(queries.vectors_of(snapshot, plan.pks))]
+    plan.vectors = [window.hex() for window in _windows(queries.vectors_of(snapshot, plan.pks))]
     if plan.scrub(reason) != reason:
         raise InvalidInput("the reason repeats the text to be erased; use other words")
     return plan
@@ -88,16 +88,19 @@ def make_plan(
 def _noted(plan: ErasurePlan) -> list[str]:
     """Return the strings of notes, without words that are also in the erasure's reason."""
     strings = strings_of(plan.notes)
-    repeated = SearchTerms(strings, {n: len(each) for n, each in enumerate(strings)}).found_in(
+    repeated = SearchTerms(strings, {n: len(value) for n, value in enumerate(strings)}).found_in(
         plan.reason.encode()
     )
-    return [each for number, each in enumerate(strings) if number not in repeated]
+    return [value for number, value in enumerate(strings) if number not in repeated]
 
 
 def note_snapshots(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Record the existing snapshots of bulletins: all of them are removed and reported."""
-    found = (each.relative_to(opened.paths.directory) for each in opened.board.snapshot_files())
-    plan.snapshots = sorted({*plan.snapshots, *map(str, found)})
+    result = (
+        snapshot_file.relative_to(opened.paths.directory)
+        for snapshot_file in opened.board.snapshot_files()
+    )
+    plan.snapshots = sorted({*plan.snapshots, *map(str, result)})
 
 
 def overtaken(snapshot: Snapshot, plan: ErasurePlan) -> bool:
@@ -113,39 +116,41 @@ def overtaken(snapshot: Snapshot, plan: ErasurePlan) -> bool:
 
 def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], EntityForms | None]:
     if target.kind is ErasureTargetKind.ENTITY:
-        found = queries.entity(snapshot, target.value)
-        if not found:
+        results = queries.entity(snapshot, target.value)
+        if not results:
             raise NotFound("no entity of this id or name", name=target.value[:80])
-        if len(found) > 1:
+        if len(results) > 1:
             raise Conflict(
                 "the name may mean several entities; give an id",
-                candidates=[each.entity_id for each in found],
+                candidates=[item.entity_id for item in results],
             )
-        return queries.naming(snapshot, found[0]), found[0]
+        return queries.naming(snapshot, results[0]), results[0]
     pks = queries.memories_named(snapshot, target.kind, target.value)
     if pks:
         return pks, None
-    named = target.value[:80]
+    labels = target.value[:80]
     earlier = queries.erased_before(snapshot, target.kind, target.value)
     if earlier is not None:
-        told = f" by {earlier[0]}" if earlier else ""
-        raise Conflict(f"it is already erased{told}", value=named, erasure_ids=list(earlier[:10]))
+        message = f" by {earlier[0]}" if earlier else ""
+        raise Conflict(
+            f"it is already erased{message}", value=labels, erasure_ids=list(earlier[:10])
+        )
     if target.kind is ErasureTargetKind.MEMORY:
-        raise NotFound(f"no memory {named!r}", value=named)
-    raise NotFound(f"no memory of the {target.kind.value} {named!r}", value=named)
+        raise NotFound(f"no memory {labels!r}", value=labels)
+    raise NotFound(f"no memory of the {target.kind.value} {labels!r}", value=labels)
 
 
 def _close(snapshot: Snapshot, plan: ErasurePlan, named: Sequence[int]) -> None:
     """Set the plan's memories: the named ones and those derived from them alone; note those that
     stay.
     """
-    kept: dict[str, str] = {}
+    kept_fields: dict[str, str] = {}
     chosen = set(named)
     if plan.kind in _BY_SOURCE:
         elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
         chosen -= elsewhere
         ids = [row.memory_id for row in queries.memories_to_erase(snapshot, sorted(elsewhere))]
-        kept |= dict.fromkeys(ids, "other_sources")
+        kept_fields |= dict.fromkeys(ids, "other_sources")
     first = frozenset(chosen)
     while True:
         kept_now, fresh = _derived(snapshot, chosen)
@@ -154,24 +159,26 @@ def _close(snapshot: Snapshot, plan: ErasurePlan, named: Sequence[int]) -> None:
         chosen |= fresh
     plan.pks, plan.derived_pks = sorted(chosen), sorted(chosen - first)
     plan.derived = len(plan.derived_pks)
-    plan.kept = [{"memory_id": each, "why": why} for each, why in sorted((kept | kept_now).items())]
+    plan.kept = [
+        {"memory_id": value, "why": why} for value, why in sorted((kept_fields | kept_now).items())
+    ]
 
 
 def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
     """Split what was derived from the chosen ones: what stays and why, and what goes."""
-    found = [
-        each for each in queries.derived_from(snapshot, sorted(chosen)) if each[0] not in chosen
+    results = [
+        item for item in queries.derived_from(snapshot, sorted(chosen)) if item[0] not in chosen
     ]
-    elsewhere = queries.said_elsewhere(snapshot, [pk for pk, _, _ in found], sorted(chosen))
-    kept, fresh = {}, set()
-    for pk, memory_id, grounds in found:
+    elsewhere = queries.said_elsewhere(snapshot, [pk for pk, _, _ in results], sorted(chosen))
+    kept_part, fresh = {}, set()
+    for pk, memory_id, grounds in results:
         if stands_without(grounds, chosen):
-            kept[memory_id] = "other_grounds"
+            kept_part[memory_id] = "other_grounds"
         elif pk in elsewhere:
-            kept[memory_id] = "other_sources"
+            kept_part[memory_id] = "other_sources"
         else:
             fresh.add(pk)
-    return kept, fresh
+    return kept_part, fresh
 
 
 def _said_beside(row: MemoryToErase) -> list[str]:
@@ -183,8 +190,8 @@ def _words(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return [word for each in value.values() for word in _words(each)]
-    return [word for each in value for word in _words(each)] if isinstance(value, list) else []
+        return [word for item in value.values() for word in _words(item)]
+    return [word for item in value for word in _words(item)] if isinstance(value, list) else []
 
 
 def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
@@ -193,21 +200,25 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
     For a string whose beginning a remaining memory contains, more of it is searched for. Memories
     stored since a first attempt may contain the erased text like those stored before.
     """
-    strings, least = plan.strings, dict(plan.least)
-    saying = _lengthen(snapshot, plan, plan.folded, least)
-    known = {each["memory_id"] for each in plan.kept}
+    strings, minimum = plan.strings, dict(plan.least)
+    saying = _lengthen(snapshot, plan, plan.folded, minimum)
+    existing = {item["memory_id"] for item in plan.kept}
     plan.kept += [
-        {"memory_id": each, "why": "says_it"} for each in sorted(saying) if each not in known
+        {"memory_id": item, "why": "says_it"} for item in sorted(saying) if item not in existing
     ]
-    left = [number for number, each in enumerate(strings) if least.get(number, 0) <= len(each)]
-    plan.shared += len(strings) - len(left)
-    plan.strings = [strings[number] for number in left]
-    plan.least = {place: least[number] for place, number in enumerate(left) if number in least}
+    remaining = [
+        number for number, value in enumerate(strings) if minimum.get(number, 0) <= len(value)
+    ]
+    plan.shared += len(strings) - len(remaining)
+    plan.strings = [strings[number] for number in remaining]
+    plan.least = {
+        place: minimum[number] for place, number in enumerate(remaining) if number in minimum
+    }
     plan.forget_needles()
 
 
 def _lengthen(
-    snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, least: dict[int, int]
+    snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, minimum: dict[int, int]
 ) -> set[str]:
     """Set how many characters tell each string from what stays; return memories that contain
     one.
@@ -217,11 +228,11 @@ def _lengthen(
     while chunk := list(islice(source, _CHUNK)):
         texts = [FoldedBytes(text.encode()).data for _, text in chunk]
         # No string holds the NUL between two of them.
-        data, ends = b"\0".join(texts), list(accumulate(len(each) + 1 for each in texts))
+        data, ends = b"\0".join(texts), list(accumulate(len(item) + 1 for item in texts))
         for hit in needles.hits(data):
             said = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
-            told = unfolded_length(plan.strings[hit.string], said + 1)
-            least[hit.string] = max(least.get(hit.string, ENOUGH), told)
+            message = unfolded_length(plan.strings[hit.string], said + 1)
+            minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), message)
             if said >= len(needles.strings[hit.string]):
                 saying.add(chunk[bisect_right(ends, hit.start)][0])
     return saying - {""}
@@ -229,14 +240,14 @@ def _lengthen(
 
 def _windows(vectors: Iterable[bytes]) -> list[bytes]:
     """Return a distinctive part of each vector; none of one that is mostly zeros."""
-    found: dict[bytes, None] = {}
+    results: dict[bytes, None] = {}
     for vector in vectors:
         for start in range(0, max(len(vector) - _WINDOW + 1, 0), _WINDOW):
             window = vector[start : start + _WINDOW]
             if len(set(window)) >= _DISTINCT:
-                found[window] = None
+                results[window] = None
                 break
-    return list(found)
+    return list(results)
 
 
 _WHOLE: Final = frozenset({ErasureTargetKind.PATH, ErasureTargetKind.CONTENT})
@@ -266,28 +277,32 @@ def find_lines(
         data = read(paths.directory / relative)
         if data is None:
             continue
-        kept = queries.remaining_locators(snapshot, path, plan.pks)
-        if plan.kind in _WHOLE and not kept:
+        kept_part = queries.remaining_locators(snapshot, path, plan.pks)
+        if plan.kind in _WHOLE and not kept_part:
             plan.removals += [relative, relative + MANIFEST_ENDING]
             texts += data.decode(encoding_of(data), "replace").splitlines()
             continue
-        texts += _said(plan, relative, data, own, kept)
+        texts += _said(plan, relative, data, own, kept_part)
     return texts
 
 
 def _said(
-    plan: ErasurePlan, relative: str, data: bytes, own: Sequence[MemoryToErase], kept: Sequence[str]
+    plan: ErasurePlan,
+    relative: str,
+    data: bytes,
+    own: Sequence[MemoryToErase],
+    texts: Sequence[str],
 ) -> list[str]:
     lines, encoding = line_spans(data), encoding_of(data)
-    taken = set(chain.from_iterable(_span(each, len(lines)) for each in kept))
-    wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
-    numbers = sorted(wanted - taken)
+    count = set(chain.from_iterable(_span(item, len(lines)) for item in texts))
+    statuses_wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
+    numbers = sorted(statuses_wanted - count)
     if numbers:
-        plan.spans[relative] = [list(each) for each in _runs(numbers)]
+        plan.spans[relative] = [list(run) for run in _runs(numbers)]
     places = [lines[number - 1] for number in numbers]
-    found = [data[first:last].decode(encoding, "replace") for first, last in places]
+    results = [data[first:last].decode(encoding, "replace") for first, last in places]
     pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
-    return found + list(_pointed(data, pointers)) if pointers else found
+    return results + list(_pointed(data, pointers)) if pointers else results
 
 
 def below(paths: OrchestratorPaths, path: str) -> str | None:
@@ -355,5 +370,5 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

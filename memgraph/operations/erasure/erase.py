@@ -25,6 +25,7 @@ from memgraph.operations.erasure.choice import look_again, make_plan, note_snaps
 from memgraph.operations.erasure.folder import ErasedFiles
 from memgraph.operations.erasure.plan import ErasurePlan, PlanFile, unfinished
 from memgraph.operations.erasure.rows import PlanOutdated, erase_rows
+from memgraph.operations.erasure.servers import left_on_servers
 from memgraph.operations.erasure.signatures import (
     keep_proven,
     load_ed25519,
@@ -52,8 +53,8 @@ _SHORTEST_WORD: Final = 3
 
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
     """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
-    kept = [each["memory_id"] for each in plan.kept[:SHOWN]]
-    begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept], _BEGINNING)
+    kept_rows = [item["memory_id"] for item in plan.kept[:SHOWN]]
+    begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept_rows], _BEGINNING)
     derived = set(plan.derived_pks)
     ids = zip(plan.pks, plan.memory_ids, strict=True)
     return ErasurePreview(
@@ -65,16 +66,18 @@ def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
 
 def _similar(snapshot: Snapshot, plan: ErasurePlan) -> tuple[str, ...]:
     """Return names of other entities that share a word with the named one."""
-    meant = [name for each in queries.entity(snapshot, plan.target) for name in each.names]
+    meant = [name for item in queries.entity(snapshot, plan.target) for name in item.names]
     own = {word for name in meant for word in _words(name)}
-    known = {name.casefold() for name in meant}
+    existing = {name.casefold() for name in meant}
     others = queries.entity_names(snapshot)
-    found = (each for each in others if each.casefold() not in known and own & set(_words(each)))
-    return tuple(islice(found, _SIMILAR))
+    result = (
+        other for other in others if other.casefold() not in existing and own & set(_words(other))
+    )
+    return tuple(islice(result, _SIMILAR))
 
 
 def _words(name: str) -> list[str]:
-    return [each for each in name.casefold().split() if len(each) >= _SHORTEST_WORD]
+    return [item for item in name.casefold().split() if len(item) >= _SHORTEST_WORD]
 
 
 Progress = Callable[[str, int, int], None]
@@ -136,12 +139,12 @@ def erase(
 
 
 def _previewed(opened: OpenOrchestrator, plan: ErasurePlan) -> ErasureReport:
-    found = folder.would_erase(opened.paths, plan, opened.database)
+    result = folder.would_erase(opened.paths, plan, opened.database)
     with opened.database.read() as snapshot:
-        told = preview(snapshot, plan).model_copy(update={"waiting": found.waiting})
-    report = _report(opened, plan, found.files)
-    residue = report.residue.model_copy(update={"other_case": found.other_case})
-    return report.model_copy(update={"dry_run": True, "preview": told, "residue": residue})
+        message = preview(snapshot, plan).model_copy(update={"waiting": result.waiting})
+    report = _report(opened, plan, result.files)
+    residue = report.residue.model_copy(update={"other_case": result.other_case})
+    return report.model_copy(update={"dry_run": True, "preview": message, "residue": residue})
 
 
 def _finish(
@@ -186,7 +189,7 @@ def _carry_out(
     step(4)
     residue = folder.scan(opened.paths, plan, opened.database)
     server = opened.database.traces()
-    vacuumed = any(folder.of_database(opened.paths, each) for each in residue.places)
+    vacuumed = any(folder.of_database(opened.paths, place) for place in residue.places)
     if vacuumed:
         folded = _write_anew(opened)
         residue = folder.scan(opened.paths, plan, opened.database)
@@ -214,12 +217,12 @@ def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> 
         stones = erasure.tombstones(snapshot, plan.erasure_id)
     redactions = tuple(
         RedactedEntry(seq=seq, hash=sealed, details=details)
-        for each in steps
-        for seq, sealed, details in each.get("redacted", ())
+        for step in steps
+        for seq, sealed, details in step.get("redacted", ())
     )
     rows: dict[str, int] = {}
-    for each in steps:
-        for table, count in each.get("rows", {}).items():
+    for step in steps:
+        for table, count in step.get("rows", {}).items():
             rows[table] = rows.get(table, 0) + count
     return ErasureReport(
         erasure_id=plan.erasure_id,
@@ -235,26 +238,26 @@ def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> 
         entities=len(plan.entity_pks),
         kept=plan.kept_memories,
         tombstones=tuple(Tombstone(memory_id=m, seq=s, hash=h) for m, s, h in stones),
-        journal_redacted=len({each.seq for each in redactions}),
+        journal_redacted=len({redaction.seq for redaction in redactions}),
         redactions=redactions,
         rows=rows,
         files_redacted=tuple(files.redacted),
         files_removed=tuple(files.removed),
-        outside=tuple(plan.outside),
+        outside=(*plan.outside, *left_on_servers(opened.paths)),
         residue=Residue(strings=len(plan.needles), too_short=plan.too_short, shared=plan.shared),
     )
 
 
 def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[str, ...]:
     """Return the reasons why it is incomplete, as codes for programs."""
-    found = []
+    results = []
     if not folded:
-        found.append("database.in_use")
+        results.append("database.in_use")
     if files.refused or residue.unread:
-        found.append("file.refused")
+        results.append("file.refused")
     if residue.hits:
-        found.append("residue.found")
-    return tuple(found)
+        results.append("residue.found")
+    return tuple(results)
 
 
 def _fold(opened: OpenOrchestrator) -> bool:
@@ -307,5 +310,5 @@ def _end(opened: OpenOrchestrator, report: ErasureReport, file: PlanFile) -> Non
         "report_sha256": digest(text),
     }
     with opened.transaction(report.actor) as transaction:
-        transaction.tell([NewEntry(ENTRY, None, details)])
+        transaction.record([NewEntry(ENTRY, None, details)])
     file.wipe()

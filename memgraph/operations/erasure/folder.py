@@ -135,18 +135,20 @@ def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database)
         if (paths.directory / relative).is_file():
             wipe(paths.directory / relative)
             done.removed.append(relative)
-    done.removed.extend(each for each in plan.snapshots if not (paths.directory / each).exists())
+    done.removed.extend(
+        snapshot for snapshot in plan.snapshots if not (paths.directory / snapshot).exists()
+    )
     for name in database.copies(plan.memory_ids):
         database.remove_copy(name)
         done.removed.append(name)
-    known = SearchTerms(plan.memory_ids)
+    terms = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
         if path == paths.database or _waits(paths, path):
             continue
         try:
             if _is_database(path):
-                if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
+                if any(terms.found_in(piece) for piece in pieces(path, terms.overlap)):
                     _remove_database(path)
                     done.removed.append(relative)
             elif _redact(path, plan, relative):
@@ -161,7 +163,7 @@ def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database)
 def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
     """Yield every regular file of an orchestrator but erasure plans; links are not followed."""
     for root, folders, names in os.walk(paths.directory):
-        folders[:] = sorted(each for each in folders if Path(root, each) != paths.erasing)
+        folders[:] = sorted(folder for folder in folders if Path(root, folder) != paths.erasing)
         for name in sorted(names):
             path = Path(root, name)
             try:
@@ -178,10 +180,10 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
     cased: list[CaseVariant] = []
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
-        found, other_case = set[int](), 0
+        result, other_case = set[int](), 0
         try:
             for said in _said_in(path, plan, aside=of_database(paths, relative)):
-                found |= said.strings
+                result |= said.strings
                 other_case += said.other_case
                 size += said.length
         except FileNotFoundError:
@@ -190,20 +192,20 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
             unread.append(relative)
             continue
         files += 1
-        if found:
-            hits |= found
+        if result:
+            hits |= result
             places.append(relative)
         if other_case:
             cased.append(CaseVariant(file=relative, count=other_case))
     tables = 0
     for name, parts in database.contents():
         tables += 1
-        found = set()
+        result = set()
         for piece in _overlapping(parts, _overlap(plan)):
-            found |= plan.needles.found_in(piece)
+            result |= plan.needles.found_in(piece)
             size += len(piece)
-        if found:
-            hits |= found
+        if result:
+            hits |= result
             places.append(name)
     return Residue(
         strings=len(plan.needles),
@@ -223,22 +225,22 @@ def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database)
     """Return what ``erase_files`` would do, and what would be left; nothing is written."""
     done, waiting, cased = ErasedFiles(), list[str](), list[CaseVariant]()
     whole = (*plan.removals, *plan.snapshots)
-    gone = [each for each in whole if (paths.directory / each).is_file()]
-    done.removed += [*gone, *database.copies(plan.memory_ids)]
-    known = SearchTerms(plan.memory_ids)
+    removed = [item for item in whole if (paths.directory / item).is_file()]
+    done.removed += [*removed, *database.copies(plan.memory_ids)]
+    terms = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
         relative = str(path.relative_to(paths.directory))
-        if of_database(paths, relative) or relative in gone:
+        if of_database(paths, relative) or relative in removed:
             continue
         try:
             if _is_database(path):
-                if any(known.found_in(piece) for piece in pieces(path, known.overlap)):
+                if any(terms.found_in(piece) for piece in pieces(path, terms.overlap)):
                     done.removed.append(relative)
                 continue
-            said = list(_said_in(path, plan))
-            if relative in plan.spans or any(each.strings for each in said):
+            texts = list(_said_in(path, plan))
+            if relative in plan.spans or any(item.strings for item in texts):
                 (waiting if _waits(paths, path) else done.redacted).append(relative)
-            if other_case := sum(each.other_case for each in said):
+            if other_case := sum(item.other_case for item in texts):
                 cased.append(CaseVariant(file=relative, count=other_case))
         except FileNotFoundError:
             continue
@@ -251,16 +253,16 @@ def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[
     encoding = None if aside or _is_database(path) else UTF8
     overlap = _overlap(plan)
     for number, piece in enumerate(pieces(path, overlap, aside=aside)):
-        found, cased = plan.needles.found_in(piece), 0
+        result, cased = plan.needles.found_in(piece), 0
         if encoding is not None:
             encoding = encoding_of(piece) if number == 0 else encoding
             folded = FoldedBytes(_as_utf8(piece, encoding)).data
-            found |= plan.folded.found_in(folded)
+            result |= plan.folded.found_in(folded)
             cased = _of_other_case(folded, plan)
             if number and cased:
                 # What the piece before had, too.
                 cased -= _of_other_case(FoldedBytes(_as_utf8(piece[:overlap], encoding)).data, plan)
-        yield _Said(len(piece), found, max(cased, 0))
+        yield _Said(len(piece), result, max(cased, 0))
 
 
 def _of_other_case(folded: bytes, plan: ErasurePlan) -> int:
@@ -291,7 +293,7 @@ def _redact(path: Path, plan: ErasurePlan, relative: str) -> bool:
         data = file.read()
         links = os.fstat(handle).st_nlink
     encoding = encoding_of(data)
-    spans = [_aligned(each, encoding) for each in plan.needles.spans(data)]
+    spans = [_aligned(span, encoding) for span in plan.needles.spans(data)]
     spans += _line_spans(data, plan.spans.get(relative, []))
     spans += _wrapped(data, encoding, plan.folded)
     fresh = [(start, _filled(data[start:end], encoding)) for start, end in spans]
@@ -326,21 +328,21 @@ def _overlap(plan: ErasurePlan) -> int:
 def _as_utf8(data: bytes, encoding: str) -> bytes:
     if encoding == UTF8:
         return data
-    whole = data[: len(data) // 2 * 2]
-    return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
+    merged = data[: len(data) // 2 * 2]
+    return merged.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
 
 
 def _wrapped(data: bytes, encoding: str, needles: SearchTerms) -> Iterator[tuple[int, int]]:
     """Yield the spans of strings that cross line ends, each line's part by itself."""
     text = _as_utf8(data, encoding)
     folded = FoldedBytes(text)
-    found = [folded.span(start, end) for start, end in needles.spans(folded.data)]
-    if not found:
+    results = [folded.span(start, end) for start, end in needles.spans(folded.data)]
+    if not results:
         return
     lines = line_spans(data)
     starts = [start for start, _ in lines]
-    for each in found:
-        first, last = each if encoding == UTF8 else (_units(text[:place]) for place in each)
+    for item in results:
+        first, last = item if encoding == UTF8 else (_units(text[:place]) for place in item)
         for start, end in lines[max(bisect_right(starts, first) - 1, 0) :]:
             if start >= last:
                 break
@@ -365,12 +367,12 @@ def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]
 def _filled(part: bytes, encoding: str) -> bytes:
     """Return as many filler bytes with the same line ends."""
     width = 1 if encoding == UTF8 else 2
-    ends = {each.encode(encoding) for each in _LINE_ENDS}
-    kept = bytearray(fill(len(part) // width).decode().encode(encoding))
-    for place in range(0, len(kept), width):
+    ends = {item.encode(encoding) for item in _LINE_ENDS}
+    kept_part = bytearray(fill(len(part) // width).decode().encode(encoding))
+    for place in range(0, len(kept_part), width):
         if part[place : place + width] in ends:
-            kept[place : place + width] = part[place : place + width]
-    return bytes(kept)
+            kept_part[place : place + width] = part[place : place + width]
+    return bytes(kept_part)
 
 
 def _is_database(path: Path) -> bool:
@@ -388,7 +390,7 @@ def contents_of(opened: OpenOrchestrator, plan: ErasurePlan) -> dict[str, str | 
 
     Contents whose files are unchanged are left out.
     """
-    found: dict[str, str | None] = {}
+    results: dict[str, str | None] = {}
     for sha256 in plan.contents:
         with opened.database.read() as snapshot:
             sources = erasure_search.source_paths(snapshot, sha256)
@@ -399,5 +401,5 @@ def contents_of(opened: OpenOrchestrator, plan: ErasurePlan) -> dict[str, str | 
             data = read(opened.paths.directory / relative)
             now = None if data is None else hashlib.sha256(data).hexdigest()
             if now != sha256 and (now is not None or relative in plan.removals):
-                found[sha256] = now
-    return found
+                results[sha256] = now
+    return results

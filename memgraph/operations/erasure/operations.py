@@ -96,8 +96,8 @@ class Erasure(Handle[F], group="erasure"):
         from memgraph.operations.provenance.sources import named_of
 
         if target.kind is ErasureTargetKind.PATH:
-            named = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
-            target = target.model_copy(update={"value": named.name})
+            labels = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
+            target = target.model_copy(update={"value": labels.name})
         because = self._because(reason)
         folder = self._service.paths(self.name).memory
         with self._service.opened(self.name) as opened, naming_full_disk(folder):

@@ -72,7 +72,9 @@ class ErasurePlan:
 
     @cached_property
     def needles(self) -> SearchTerms:
-        return SearchTerms(self.strings, self.least, [bytes.fromhex(each) for each in self.vectors])
+        return SearchTerms(
+            self.strings, self.least, [bytes.fromhex(vector) for vector in self.vectors]
+        )
 
     @cached_property
     def folded(self) -> SearchTerms:
@@ -80,14 +82,14 @@ class ErasurePlan:
         least = {
             number: len(fold(self.strings[number][:many])) for number, many in self.least.items()
         }
-        return SearchTerms([fold(each) for each in self.strings], least)
+        return SearchTerms([fold(string) for string in self.strings], least)
 
     @cached_property
     def cased(self) -> tuple[SearchTerms, SearchTerms]:
         """The long strings, folded: as they are, and casefolded."""
-        whole = self.folded
-        numbers = [number for number, each in enumerate(whole.strings) if is_long(each)]
-        strings = [whole.strings[number] for number in numbers]
+        merged = self.folded
+        numbers = [number for number, value in enumerate(merged.strings) if is_long(value)]
+        strings = [merged.strings[number] for number in numbers]
         least = {
             place: len(fold(self.strings[number][: self.least[number]]))
             for place, number in enumerate(numbers)
@@ -97,12 +99,12 @@ class ErasurePlan:
             place: len(strings[place][:many].casefold()) for place, many in least.items()
         }
         return SearchTerms(strings, least), SearchTerms(
-            [each.casefold() for each in strings], of_any_case
+            [string.casefold() for string in strings], of_any_case
         )
 
     @cached_property
     def kept_memories(self) -> tuple[NotErasedMemory, ...]:
-        return tuple(NotErasedMemory.model_validate(each) for each in self.kept)
+        return tuple(NotErasedMemory.model_validate(item) for item in self.kept)
 
     def forget_needles(self) -> None:
         """Drop the cached search terms after the strings changed."""
@@ -145,10 +147,10 @@ class PlanFile:
     def read(self) -> ErasurePlan:
         """Return the plan. Raises StorageError: it is no plan of this version."""
         try:
-            found: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
-            version = found.pop("version")
-            found["least"] = {int(key): each for key, each in found["least"].items()}
-            plan = ErasurePlan(**{**found, "kind": ErasureTargetKind(found["kind"])})
+            result: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
+            version = result.pop("version")
+            result["least"] = {int(key): value for key, value in result["least"].items()}
+            plan = ErasurePlan(**{**result, "kind": ErasureTargetKind(result["kind"])})
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{self.path} is not the plan of an erasure") from error
         if version != _VERSION:
@@ -170,9 +172,9 @@ def wipe(path: Path) -> None:
     except FileNotFoundError:
         return
     try:
-        left = os.fstat(handle).st_size
-        while left > 0:
-            left -= os.write(handle, bytes(min(left, 1 << 20)))
+        remaining = os.fstat(handle).st_size
+        while remaining > 0:
+            remaining -= os.write(handle, bytes(min(remaining, 1 << 20)))
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -191,5 +193,5 @@ def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
 
 
 def _plain(plan: ErasurePlan) -> dict[str, Any]:
-    names = {each.name for each in fields(plan)}
-    return {name: each for name, each in asdict(plan).items() if name in names}
+    names = {field.name for field in fields(plan)}
+    return {name: value for name, value in asdict(plan).items() if name in names}

@@ -68,9 +68,9 @@ def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
         if not begun and overtaken(snapshot, plan):
             raise PlanOutdated
     both = zip(plan.pks, plan.memory_ids, strict=True)
-    left = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
+    remaining = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
     # An entity that no memory names is reported, too.
-    for batch in _batches(left, HIDDEN) if left or begun else ([],):
+    for batch in _batches(remaining, HIDDEN) if remaining or begun else ([],):
         with opened.transaction(plan.actor) as transaction:
             # What was stored since then would stay, with nothing left to tell what it was made of.
             written = not begun and journal.head(transaction) != looked_at
@@ -79,30 +79,32 @@ def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
             pks = [pk for pk, _ in batch]
             erasure.retract(transaction, pks)
             ids = [memory_id for _, memory_id in batch]
-            entries = [NewEntry(TOMBSTONE, each, {"erasure_id": plan.erasure_id}) for each in ids]
+            entries = [
+                NewEntry(TOMBSTONE, memory_id, {"erasure_id": plan.erasure_id}) for memory_id in ids
+            ]
             if not begun:
-                known = {"kind": plan.kind.value, "reason": plan.reason}
-                entries.append(_step(plan, {**known, "memories": len(plan.memory_ids)}))
-            _tell(transaction, entries)
+                by_id = {"kind": plan.kind.value, "reason": plan.reason}
+                entries.append(_step(plan, {**by_id, "memories": len(plan.memory_ids)}))
+            _record(transaction, entries)
         begun = True
 
 
 def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     with opened.database.read() as snapshot:
-        standing = erasure_search.unerased_among(snapshot, plan.pks)
-    for batch in _batches(standing, BLANKED):
+        state = erasure_search.unerased_among(snapshot, plan.pks)
+    for batch in _batches(state, BLANKED):
         with opened.transaction(plan.actor) as transaction:
             with transaction.engine.thorough(transaction):
                 # One may have been restored in between.
                 erasure.retract(transaction, batch)
                 rows = erasure.blank(transaction, batch)
-            _tell(transaction, [_step(plan, {"rows": rows})])
+            _record(transaction, [_step(plan, {"rows": rows})])
     for batch in _batches(plan.entity_pks, HIDDEN):
         with opened.transaction(plan.actor) as transaction:
             with transaction.engine.thorough(transaction):
                 entities = erasure.remove_entities(transaction, batch)
             if entities:
-                _tell(transaction, [_step(plan, {"entities": entities})])
+                _record(transaction, [_step(plan, {"entities": entities})])
 
 
 def _sweep(
@@ -111,9 +113,9 @@ def _sweep(
     """Make the changes that are found; again where a row was changed meanwhile."""
     for _ in range(LOOKS):
         with opened.database.read() as snapshot:
-            found = list(find(snapshot))
-        done = sum(_change(opened, plan, batch) for batch in _batches(found, SWEPT))
-        if done == len(found):
+            result = list(find(snapshot))
+        done = sum(_change(opened, plan, batch) for batch in _batches(result, SWEPT))
+        if done == len(result):
             return
 
 
@@ -122,24 +124,24 @@ def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[Erase
         with transaction.engine.thorough(transaction):
             made = erasure.apply(transaction, changes)
         rows: dict[str, int] = {}
-        for each in made:
-            if each.table != erasure.JOURNAL:
-                rows[each.table] = rows.get(each.table, 0) + 1
-        redacted = [list(each) for each in erasure.redacted(transaction, made)]
+        for item in made:
+            if item.table != erasure.JOURNAL:
+                rows[item.table] = rows.get(item.table, 0) + 1
+        redacted = [list(item) for item in erasure.redacted(transaction, made)]
         if made:
-            _tell(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
+            _record(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
     return len(made)
 
 
-def _step(plan: ErasurePlan, told: dict[str, Any]) -> NewEntry:
+def _step(plan: ErasurePlan, details: dict[str, Any]) -> NewEntry:
     """Return the journal entry of one step; ``erasure.erasure_steps`` collects all of them."""
-    return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **told})
+    return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **details})
 
 
-def _tell(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
+def _record(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
     """Journal a step, and drop caches of earlier data."""
     head, _ = journal.head(transaction)
-    transaction.tell(entries)
+    transaction.record(entries)
     erasure.note_head(transaction, head + len(entries))
 
 

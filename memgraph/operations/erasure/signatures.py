@@ -86,45 +86,45 @@ def public_key(root: Path) -> str | None:
     Raises:
         InvalidConfig: the key cannot be read.
     """
-    found = _read(root / SIGNING_KEY_NAME)
-    return None if found is None else found.public_key().public_bytes_raw().hex()
+    result = _read(root / SIGNING_KEY_NAME)
+    return None if result is None else result.public_key().public_bytes_raw().hex()
 
 
 def read_report(text: str) -> ErasureReport:
     """Return the report that a text holds. Raises InvalidInput: it holds none."""
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        result = None
+    if not isinstance(result, dict):
         raise InvalidInput("this is not the report of an erasure")
-    return validated(ErasureReport, found)
+    return validated(ErasureReport, result)
 
 
 def _said(report: ErasureReport) -> bytes:
-    said = report.model_dump(mode="json", exclude={"signature"})
+    texts = report.model_dump(mode="json", exclude={"signature"})
     # What a report has nothing of stands in none that was signed before it was known.
     if report.preview is None:
-        del said["preview"]
+        del texts["preview"]
     if not report.redactions:
-        del said["redactions"]
+        del texts["redactions"]
     if report.server is None:
-        del said["server"]
-        del said["residue"]["tables"]
+        del texts["server"]
+        del texts["residue"]["tables"]
     if not report.residue.other_case:
-        del said["residue"]["other_case"]
-    return compact_json(said).encode()
+        del texts["residue"]["other_case"]
+    return compact_json(texts).encode()
 
 
 def _key(root: Path) -> Ed25519PrivateKey:
     path = root / SIGNING_KEY_NAME
-    found = _read(path)
-    if found is None:
+    result = _read(path)
+    if result is None:
         _make(path)
-        found = _read(path)
-    if found is None:
+        result = _read(path)
+    if result is None:
         raise InvalidConfig(f"{path} is gone")
-    return found
+    return result
 
 
 def _read(path: Path) -> Ed25519PrivateKey | None:
@@ -135,8 +135,8 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read as a key") from error
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if found.st_mode & _OTHERS or found.st_uid != os.geteuid():
+        result = os.fstat(handle)
+        if result.st_mode & _OTHERS or result.st_uid != os.geteuid():
             raise InvalidConfig(f"{path} is readable by others; run: chmod 600 {path}")
         text = file.read(1_000)
     try:
@@ -197,7 +197,7 @@ class CheckedReport:
             (not self.complete or self.residue > 0, "the report says that it is not finished"),
             (self.journal == "disagrees", "the journal says something else"),
         )
-        return next((told for holds, told in problems if holds), "")
+        return next((value for holds, value in problems if holds), "")
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"ok": self.ok}
@@ -232,13 +232,15 @@ def _journal(
 ) -> Literal["agrees", "disagrees", "not_here"]:
     if report.orchestrator not in orchestrator_names(service.root):
         return "not_here"
-    told = {(each.memory_id, each.seq, each.hash) for each in report.tombstones}
+    message = {
+        (tombstone.memory_id, tombstone.seq, tombstone.hash) for tombstone in report.tombstones
+    }
     try:
         with service.opened(report.orchestrator) as opened, opened.database.read() as snapshot:
-            found = set(erasure.tombstones(snapshot, report.erasure_id))
+            result = set(erasure.tombstones(snapshot, report.erasure_id))
     except StorageError as error:
         raise type(error)(f"the journal cannot be read: {error.message}") from error
-    return "agrees" if found == told else "disagrees"
+    return "agrees" if result == message else "disagrees"
 
 
 ACCEPTED: Final = "accepted-"
@@ -280,7 +282,7 @@ class RedactionProofs:
         if problem is not None or report is None:
             return problem
         if report.redactions:
-            listed = {(each.seq, each.hash, each.details) for each in report.redactions}
+            listed = {(item.seq, item.hash, item.details) for item in report.redactions}
             proven = redaction.listed in listed
         else:
             # A report of an earlier version has their number alone.
@@ -314,18 +316,21 @@ class RedactionProofs:
 
     @cached_property
     def _accepted(self) -> frozenset[tuple[int, str, str]]:
-        found: set[tuple[int, str, str]] = set()
+        result: set[tuple[int, str, str]] = set()
         for path in sorted(self._paths.erasures.glob(f"{ACCEPTED}*.json")):
             try:
-                told = validated(AcceptedRedactions, json.loads(path.read_text("utf-8")))
+                message = validated(AcceptedRedactions, json.loads(path.read_text("utf-8")))
             except (OSError, ValueError, InvalidInput):
                 continue
-            signature = told.signature
+            signature = message.signature
             if signature is None or signature.public_key != self._key:
                 continue
-            if fits(signature, _accepted_bytes(told)):
-                found |= {(each.seq, each.hash, each.details) for each in told.redactions}
-        return frozenset(found)
+            if fits(signature, _accepted_bytes(message)):
+                result |= {
+                    (redaction.seq, redaction.hash, redaction.details)
+                    for redaction in message.redactions
+                }
+        return frozenset(result)
 
 
 def accept_redactions(
@@ -337,20 +342,20 @@ def accept_redactions(
         InvalidConfig: the key cannot be read, or others may read it.
     """
     proofs = RedactionProofs(paths)
-    found = redactions(snapshot).values()
-    _accept(paths, [each for each in found if proofs(each) is not None], at=at, reason=reason)
+    results = redactions(snapshot).values()
+    _accept(paths, [item for item in results if proofs(item) is not None], at=at, reason=reason)
 
 
 def proven_redactions(paths: OrchestratorPaths, snapshot: Snapshot) -> list[Redaction]:
     """Return the redactions of a journal that are proven, in order."""
     proofs = RedactionProofs(paths)
-    return [each for each in redactions(snapshot).values() if proofs(each) is None]
+    return [redaction for redaction in redactions(snapshot).values() if proofs(redaction) is None]
 
 
 def keep_proven(paths: OrchestratorPaths, proven: Sequence[Redaction], *, at: int) -> None:
     """Sign redactions that were proven until an erasure changed their reports."""
     proofs = RedactionProofs(paths)
-    lost = [each for each in proven if proofs(each) is not None]
+    lost = [item for item in proven if proofs(item) is not None]
     _accept(paths, lost, at=at, reason="words were erased from its report")
 
 
@@ -358,10 +363,12 @@ def _accept(paths: OrchestratorPaths, listed: Sequence[Redaction], *, at: int, r
     if not listed:
         return
     entries = tuple(
-        RedactedEntry(seq=each.seq, hash=each.hash, details=each.details) for each in listed
+        RedactedEntry(seq=item.seq, hash=item.hash, details=item.details) for item in listed
     )
-    told = AcceptedRedactions(at=at, reason=reason, redactions=entries)
-    signed = told.model_copy(update={"signature": sign(_accepted_bytes(told), paths.root)})
+    redactions = AcceptedRedactions(at=at, reason=reason, redactions=entries)
+    signed = redactions.model_copy(
+        update={"signature": sign(_accepted_bytes(redactions), paths.root)}
+    )
     folder = paths.erasures
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{ACCEPTED}{at}-{listed[-1].seq}.json"
@@ -380,5 +387,5 @@ def write_new(path: Path, text: str) -> None:
     fsync(path.parent)
 
 
-def _accepted_bytes(told: AcceptedRedactions) -> bytes:
-    return compact_json(told.model_dump(mode="json", exclude={"signature"})).encode()
+def _accepted_bytes(redactions: AcceptedRedactions) -> bytes:
+    return compact_json(redactions.model_dump(mode="json", exclude={"signature"})).encode()

@@ -51,10 +51,10 @@ def loads(text: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         raise refused("duplicate_key", "an object names the same field twice")
-    return found
+    return result
 
 
 def _no_constant(_name: str) -> float:
@@ -80,12 +80,12 @@ def _check_value(value: Any, depth: int) -> None:
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, list):
-        for each in value:
-            _check_value(each, depth - 1)
+        for item in value:
+            _check_value(item, depth - 1)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, item in value.items():
             _check_text(key)
-            _check_value(each, depth - 1)
+            _check_value(item, depth - 1)
 
 
 def _check_text(text: str) -> None:
@@ -97,7 +97,7 @@ def _check_text(text: str) -> None:
         raise refused("value", "a lone surrogate") from None
 
 
-def json_check(field: str, wanted: type) -> Check:
+def json_check(field: str, statuses_wanted: type) -> Check:
     """Return a check for lists and objects; as text they keep their spelling."""
 
     def check(value: Any) -> str:
@@ -108,8 +108,8 @@ def json_check(field: str, wanted: type) -> Check:
             if wrapped.keys() != {"value"}:
                 raise refused("syntax", f"{field} is not JSON")
             value = wrapped["value"]
-        if not isinstance(value, wanted):
-            raise refused("value", f"{field} is not a JSON {wanted.__name__}")
+        if not isinstance(value, statuses_wanted):
+            raise refused("value", f"{field} is not a JSON {statuses_wanted.__name__}")
         if isinstance(value, list) and not all(isinstance(tag, str) for tag in value):
             raise refused("value", "a tag is not a text")
         return text

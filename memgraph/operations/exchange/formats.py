@@ -129,10 +129,10 @@ def write_vault(contents: ExportContents, folder: Path) -> None:
 
 def _note(memory: Mapping[str, Any], links: Iterable[str]) -> str:
     front = {name: memory.get(name) for name in COLUMNS if name != "content"}
-    known = {"aliases": [_title(memory)]} | {
+    existing = {"aliases": [_title(memory)]} | {
         name: value for name, value in front.items() if value not in (None, [], "")
     }
-    head = yaml.safe_dump(known, allow_unicode=True, sort_keys=False)
+    head = yaml.safe_dump(existing, allow_unicode=True, sort_keys=False)
     related = "\n".join(sorted(links))
     tail = f"\n## Related\n\n{related}\n" if related else ""
     return f"---\n{head}---\n\n{memory['content']}\n{tail}"
@@ -148,7 +148,7 @@ def _link(contents: ExportContents, memory_id: str) -> str:
     memory = contents.memories.get(memory_id)
     if memory is None:
         return memory_id
-    title = "".join(one for one in _title(memory) if one not in "[]|#^")
+    title = "".join(item for item in _title(memory) if item not in "[]|#^")
     return f"[[{memory_id}|{title}]]"
 
 
@@ -172,8 +172,8 @@ def write_as(form: str, lines: Iterable[bytes], target: Path, *, force: bool = F
     """
     write = FORMATS.get(form)
     if write is None:
-        known = ", ".join(FORMATS)
-        raise InvalidInput(f"unknown format; use one of:  {known}", field="format")
+        existing = ", ".join(FORMATS)
+        raise InvalidInput(f"unknown format; use one of:  {existing}", field="format")
     contents = read_contents(lines)
     if write is write_vault:
         write(contents, target)

@@ -164,9 +164,9 @@ class ExportLoader:
         try:
             header, digest = self._read(source)
         except ImportRejected as error:
-            told = {"line": self.line} | error.details
+            details = {"line": self.line} | error.details
             raise ImportRejected(
-                f"line {told['line']}: {error.message} ({told['reason']})", **told
+                f"line {details['line']}: {error.message} ({details['reason']})", **details
             ) from error
         if header["schema"] < memories.KEPT_SINCE:
             memories.fill_revisions(self.transaction)
@@ -179,10 +179,10 @@ class ExportLoader:
         state = renew(self.transaction)
         self._audit()
         origin = str(header["orchestrator"])
-        told = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
-        metadata.put(self.transaction, IMPORTED_KEY, compact_json(told))
+        details = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
+        metadata.put(self.transaction, IMPORTED_KEY, compact_json(details))
         if origin != self.name:
-            entry = NewEntry("import", None, {**told, "at": at})
+            entry = NewEntry("import", None, {**details, "at": at})
             journal.append(self.transaction, [entry], at=at, actor=actor, state=state, key=self.key)
         if self.key is not None and not is_keyed(self.transaction, self.key):
             # From here on nothing without the key counts.
@@ -232,8 +232,8 @@ class ExportLoader:
             raise refused("header", "not an export of memgraph")
         if header.get("version") != VERSION:
             raise refused("version", f"this memgraph reads version {VERSION}")
-        wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
-        if header.keys() != wanted | {"embedding"}:
+        statuses_wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
+        if header.keys() != statuses_wanted | {"embedding"}:
             raise refused("fields", "missing or unknown fields")
         schema = header["schema"]
         if not isinstance(schema, str):
@@ -263,10 +263,10 @@ class ExportLoader:
 
     def _take(self, line: dict[str, Any], header: Mapping[str, Any]) -> None:
         name = line.get("record")
-        known = _BY_NAME.get(name) if isinstance(name, str) else None
-        if known is None or (name == "embedding" and header["embedding"] is None):
+        existing = _BY_NAME.get(name) if isinstance(name, str) else None
+        if existing is None or (name == "embedding" and header["embedding"] is None):
             raise refused("record", "an unknown kind of record")
-        place, record = known
+        place, record = existing
         if place < self._place:
             raise refused("order", f"a {name} may not come here")
         if place > self._place:
@@ -293,8 +293,8 @@ class ExportLoader:
             self._head = JournalHead(values["seq"], values["hash"])
         elif record.name == "embedding":
             values["vector"] = self._rounded(values["vector"])
-            whole = len(values["vector"]) == values["dimensions"]
-            if not whole or values["dimensions"] != self._dimensions:
+            merged = len(values["vector"]) == values["dimensions"]
+            if not merged or values["dimensions"] != self._dimensions:
                 raise refused("value", "a vector of other dimensions than the header says")
             if embeddings.damaged([(values["vector"], values["dimensions"])]):
                 raise refused("value", "a vector that memgraph did not write")
@@ -325,8 +325,8 @@ class ExportLoader:
         try:
             exchange.insert(self.transaction, statement, [values])
         except ConstraintViolated as error:
-            reason, told = _REASONS.get(error.constraint, _OUT_OF_BOUNDS)
-            raise ImportRejected(told, reason=reason, line=line) from error
+            reason, message = _REASONS.get(error.constraint, _OUT_OF_BOUNDS)
+            raise ImportRejected(message, reason=reason, line=line) from error
 
     def _end(self, line: dict[str, Any], number: int, digest: str, more: bytes | None) -> None:
         if line.keys() != {"record", "records", "sha256"}:
@@ -349,9 +349,11 @@ class ExportLoader:
     def _audit(self) -> None:
         report = check_copy(self.transaction, key=self.key)
         if not report.ok:
-            told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+            message = ", ".join(
+                f"{count} x {code}" for code, count in sorted(report.totals.items())
+            )
             raise ImportRejected(
-                f"the export does not match its journal: {told} (audit)",
+                f"the export does not match its journal: {message} (audit)",
                 reason="audit",
                 findings=dict(report.totals),
             )
@@ -365,5 +367,5 @@ _REASONS: Mapping[Constraint | None, tuple[str, str]] = {
 
 
 def _is_redacted(details: str) -> bool:
-    told = loads(details)
-    return isinstance(told, dict) and is_redacted(told)
+    message = loads(details)
+    return isinstance(message, dict) and is_redacted(message)

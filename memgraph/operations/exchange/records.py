@@ -119,9 +119,9 @@ class RecordMapping:
         if added.keys() & line.keys():
             raise refused("fields", f"fields that schema {schema} does not have")
         line = {**line, **added}
-        given = line.keys() - {"record"}
-        if given != set(self.fields):
-            odd = sorted(given ^ set(self.fields))
+        call = line.keys() - {"record"}
+        if call != set(self.fields):
+            odd = sorted(call ^ set(self.fields))
             raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
         values = {field: self._stored(field, line[field]) for field in self.fields}
         if "completed_at" in added and values["consolidated_at"] is None:
@@ -163,8 +163,12 @@ class RecordMapping:
         """Return the check of a field; cached, as a hundred thousand lines use it."""
         column = self.table.c.get(field)
         optional = column is not None and column.nullable and self.name != "embedding"
-        wanted = _JSON_COLUMNS.get(field)
-        check = self._plain_check(field) if wanted is None else json_check(field, wanted)
+        statuses_wanted = _JSON_COLUMNS.get(field)
+        check = (
+            self._plain_check(field)
+            if statuses_wanted is None
+            else json_check(field, statuses_wanted)
+        )
 
         def checked(value: Any) -> Any:
             if value is not None:
@@ -178,7 +182,7 @@ class RecordMapping:
     def _plain_check(self, field: str) -> Check:
         kind = self._type(field)
         if issubclass(kind, StrEnum):
-            return choice_check(field, [each.value for each in kind])
+            return choice_check(field, [item.value for item in kind])
         if kind is bytes:
             return bytes_check(field)
         if kind is bool:
@@ -195,10 +199,10 @@ class RecordMapping:
 def _said_of(request: str) -> dict[str, Any]:
     """Return the fields that a receipt of an earlier schema has only in its request."""
     try:
-        said = context_fields(json.loads(request))
+        texts = context_fields(json.loads(request))
     except (ValueError, TypeError, AttributeError):
         raise refused("value", "request is no JSON object") from None
-    return {"purpose": RECALL, **said}
+    return {"purpose": RECALL, **texts}
 
 
 def _record(
@@ -220,13 +224,13 @@ def _record(
         state: only rows of this state, which is not in the line; None: all.
     """
     refers = refers or {}
-    found = metadata.tables[table]
+    result = metadata.tables[table]
     hidden = {*without, *extra, *(() if state is None else ("state",))}
-    names = [column.name for column in found.c if column.name not in hidden]
+    names = [column.name for column in result.c if column.name not in hidden]
     columns = tuple((name, refers.get(name, name)) for name in names)
     return RecordMapping(
         name=name,
-        table=found,
+        table=result,
         fields=tuple(field for _, field in columns),
         select=exchange.rows(table, columns, order, state),
         insert=exchange.insertion(table, columns, extra, state),

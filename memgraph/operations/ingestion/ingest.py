@@ -117,7 +117,7 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
     memories.set_status(
         transaction, memory_id, next_status(before, StatusAction.RETRACT), reason=HALF_STORED
     )
-    transaction.tell([NewEntry("retract", memory_id, {"reason": HALF_STORED})])
+    transaction.record([NewEntry("retract", memory_id, {"reason": HALF_STORED})])
 
 
 @dataclass(slots=True)
@@ -291,7 +291,7 @@ class _Storing:
             compare=ComparisonTime.LATER if self._document.relate else ComparisonTime.NEVER,
             keys=self._keys,
         )
-        transaction.tell(written.entries)
+        transaction.record(written.entries)
         errors += written.errors
         _support(transaction, part.prepared, written)
         if any(isinstance(step, MemoryInput) and step.key == self._main for step in part.steps):
@@ -344,7 +344,7 @@ class _Storing:
         """Join stored memories; a memory replaced as a whole takes its details with it."""
         joiner = self._opened.writer.joiner
         joined = self._opened.writer.store(transaction, [], edges, view=self._view)
-        transaction.tell(joined.entries)
+        transaction.record(joined.entries)
         progress.links += joined.edges
         for edge, outcome in zip(edges, joined.edges, strict=True):
             replaces_all = edge.edge_type is EdgeType.UPDATES and not edge.partial
@@ -364,7 +364,7 @@ class _Storing:
         )
         outcome = self._outcome()
         counts = _counts(outcome)
-        transaction.tell([NewEntry("ingest", None, {"sha256": document.sha256, **counts})])
+        transaction.record([NewEntry("ingest", None, {"sha256": document.sha256, **counts})])
         return outcome.model_copy(update={"manifest": json.loads(manifest)})
 
     def _outcome(self) -> DocumentOutcome:
@@ -421,7 +421,7 @@ def record_rejection(
             status=IngestStatus.REJECTED,
             manifest=json_text({**manifest, BY: actor}),
         )
-        transaction.tell([NewEntry(action, None, {"sha256": sha256})])
+        transaction.record([NewEntry(action, None, {"sha256": sha256})])
         reason = str(manifest.get("reason") or action)[:MAX_NAME_CHARS]
         events.append(transaction, transaction.at, [FileRejected(sha256=sha256, reason=reason)])
 
@@ -436,7 +436,7 @@ def _support(
         source_id = item.source_id
         memories.insert_sources(transaction, {source_id: item.given.source})
         if trust.add(transaction, outcome.memory_id, source_id):
-            transaction.tell([NewEntry("support", outcome.memory_id, {"source_id": source_id})])
+            transaction.record([NewEntry("support", outcome.memory_id, {"source_id": source_id})])
 
 
 def _replace_details(
@@ -462,7 +462,7 @@ def _replace_details(
             status,
             reason=f"replaced by {new_id}, with {old_id} of which it is a part",
         )
-        transaction.tell([NewEntry("supersede", part, {"by": new_id, "with": old_id})])
+        transaction.record([NewEntry("supersede", part, {"by": new_id, "with": old_id})])
 
 
 def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:

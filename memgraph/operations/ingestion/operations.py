@@ -156,7 +156,7 @@ class LocalIngestion(Ingestion[F]):
                     opened, document, self.actor, view, refused.append, progress=progress, stop=stop
                 )
             finally:
-                self._tell_rejected(refused)
+                self._record_rejected(refused)
             if outcome.outcome != "duplicate":
                 self._embed_soon(opened)
         return outcome

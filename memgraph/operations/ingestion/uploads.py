@@ -160,14 +160,14 @@ class DropZoneWorker:
             uploads().run(handle, self._stopping.is_set)
             return not uploads().some_wait(handle.paths.ingest)
         except (MemgraphError, OSError) as error:
-            self._tell(name, error)
+            self._log_failure(name, error)
             return not self._service.paths(name).memory.exists()
         # What one file brings out is told, and the files of others get their turn.
         except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
-            self._tell(name, error)
+            self._log_failure(name, error)
             return True
 
-    def _tell(self, name: str, error: Exception) -> None:
+    def _log_failure(self, name: str, error: Exception) -> None:
         try:
             with self._service.opened(name) as opened:
                 opened.log.failure("ingest.upload", error)

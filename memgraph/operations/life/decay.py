@@ -88,7 +88,7 @@ def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
             # It may have been used long before, and have expired again since.
             if has_expired(row._replace(last_accessed_at=at), rule):
                 continue
-            transaction.tell(changes.restore(transaction, memory_id, reason=USED, view=None))
+            transaction.record(changes.restore(transaction, memory_id, reason=USED, view=None))
             restored += 1
     return restored
 
@@ -118,7 +118,7 @@ def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, acto
         ]
         if expired:
             decay_rows.retire(transaction, [row.memory_id for row in expired])
-            transaction.tell(
+            transaction.record(
                 [NewEntry("retract", row.memory_id, {"reason": REASON}) for row in expired]
             )
     return len(expired)

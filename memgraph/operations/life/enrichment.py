@@ -233,7 +233,7 @@ class _Run:
                 (memory.pk, tuple(naming.resolved(names_by_pk[memory.pk])))
                 for memory in open_memories
             ]
-            transaction.tell(opened.writer.linker.mend_types(transaction, names))
+            transaction.record(opened.writer.linker.mend_types(transaction, names))
             linked = enrichment.links_of(transaction, [memory.pk for memory in open_memories])
             new = opened.writer.linker.link(transaction, names, linked)
             if self.error is None:
@@ -247,7 +247,7 @@ class _Run:
                 self.kept = through
             if open_memories:
                 ids = [memory.memory_id for memory in open_memories]
-                transaction.tell([NewEntry("enrich", None, {"memories": ids, "links": new})])
+                transaction.record([NewEntry("enrich", None, {"memories": ids, "links": new})])
         self.counts["links"] += new
         self.counts["gone"] += len(names_by_pk) - len(open_memories)
         if self.error is None:

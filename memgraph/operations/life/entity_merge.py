@@ -41,7 +41,7 @@ def merge(
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
         target, merged = reader.only(into), reader.only(other)
-        transaction.tell([merge_found(transaction, target, merged, reason)])
+        transaction.record([merge_found(transaction, target, merged, reason)])
         return reader.only(target.row.entity_id).info
 
 
@@ -55,7 +55,12 @@ def merge_found(
     moved = entities.merge(
         transaction, (target.pk, target.entity_id), (merged.pk, merged.entity_id)
     )
-    details = {"other": _told(merged), "into": _told(target), "links": moved, "reason": reason}
+    details = {
+        "other": _summary(merged),
+        "into": _summary(target),
+        "links": moved,
+        "reason": reason,
+    }
     return NewEntry("merge_entities", target.entity_id, details)
 
 
@@ -72,7 +77,7 @@ def protect(
         entity = EntityReader(transaction, viewer, opened.naming).only(name)
         entities.protect(transaction, entity.row.pk, protected=protected)
         details = {"protected": protected, "reason": reason}
-        transaction.tell([NewEntry("protect_entity", entity.row.entity_id, details)])
+        transaction.record([NewEntry("protect_entity", entity.row.entity_id, details)])
         return entity.info
 
 
@@ -115,8 +120,8 @@ def split(
         names_by_pk |= _named(opened, transaction, since)
         new = _part(opened, transaction, row, keys)
         moved = _relink(transaction, row, new, names_by_pk)
-        details = {"from": _told(row), "new": _told(new), "names": keys, "links": moved}
-        transaction.tell([NewEntry("split_entity", row.entity_id, {**details, "reason": reason})])
+        details = {"from": _summary(row), "new": _summary(new), "names": keys, "links": moved}
+        transaction.record([NewEntry("split_entity", row.entity_id, {**details, "reason": reason})])
         entity_ = reader.found(new)
         shown_name = new.canonical_name if entity_ is None else entity_.names.shown
         return EntityInfo(
@@ -203,7 +208,7 @@ def _relink(
     return len(add)
 
 
-def _told(row: EntityRecord) -> dict[str, str]:
+def _summary(row: EntityRecord) -> dict[str, str]:
     return {"id": row.entity_id, "name": row.canonical_name, "type": row.type.value}
 
 
@@ -278,7 +283,7 @@ def propose(
                 {name: proposal[name] for name in ("entity_id", "into_id")} for proposal in proposed
             ]
             if lines:
-                transaction.tell([NewEntry("propose_aliases", None, {"proposals": lines})])
+                transaction.record([NewEntry("propose_aliases", None, {"proposals": lines})])
     if error is not None:
         raise error
     return len(proposed)
@@ -317,11 +322,11 @@ def decide(
         proposal_["accepted"] = accept
         _keep(transaction, stored)
         details = {"proposal_id": proposal_id, "accepted": accept, "reason": reason}
-        transaction.tell([NewEntry("decide_alias", proposal_["entity_id"], details)])
+        transaction.record([NewEntry("decide_alias", proposal_["entity_id"], details)])
         into = reader.only(proposal_["into_id"])
         if accept:
             other = reader.only(proposal_["entity_id"])
-            transaction.tell([merge_found(transaction, into, other, reason)])
+            transaction.record([merge_found(transaction, into, other, reason)])
         return reader.only(proposal_["into_id"]).info
 
 

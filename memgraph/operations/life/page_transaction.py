@@ -85,7 +85,7 @@ def write_page(
         if done.last:
             number = queries.extracted_facts(transaction, session_id)
             events_.append(SessionConsolidated(session_id=session_id, facts=number))
-        transaction.tell([_entry(page, work, done, stored)])
+        transaction.record([_entry(page, work, done, stored)])
         events.append(transaction, transaction.at, events_)
     return done
 
@@ -190,11 +190,11 @@ def _write_group(
         rows = [group.turns[turn_id] for turn_id in draft.evidence]
         source = memories.source_id(source_of(rows, session_id))
         memories.insert_sources(transaction, {source: source_of(rows, session_id)})
-        transaction.tell(
+        transaction.record(
             changes.strengthen(transaction, target, source_id=source, evidence=draft.evidence)
         )
         done.facts.append(_note(draft, target, "strengthened"))
-    transaction.tell(written.entries)
+    transaction.record(written.entries)
     open_ones = _join(opened, transaction, group, group.matched.links, written, done)
     for decision in group.decisions:
         _decide(opened, transaction, group, decision, written, done, open_ones)
@@ -237,7 +237,7 @@ def _join(
     ]
     joined = StoredBatch(ids_by_key=written.ids_by_key)
     outcomes = opened.writer.consolidator.join_all(transaction, resolvable, joined)
-    transaction.tell(joined.entries)
+    transaction.record(joined.entries)
     events_: dict[str, Event] = {}
     for link, outcome in zip(resolvable, outcomes, strict=True):
         if outcome.outcome != "stored" or outcome.edge_id is None:
@@ -293,7 +293,7 @@ def _decide(
             # It stays open: a person decides, or nobody does.
             done.rejected.append(RejectedItem(code=why, where=decision.where))
             return
-        transaction.tell(
+        transaction.record(
             changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason)
         )
     except (Conflict, InvalidInput, NotFound) as error:

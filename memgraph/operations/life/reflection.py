@@ -309,7 +309,7 @@ def _save(
     written = writer.store(transaction, [writer.prepare(memory)], links)
     if written.errors:
         raise written.errors[0]
-    transaction.tell(written.entries)
+    transaction.record(written.entries)
     saved = ReflectionSaved(memory_id=written.ids_by_key["reflection"])
     events.append(transaction, transaction.at, [saved])
     return True

@@ -112,12 +112,12 @@ def verify_chain(
     with opened.database.read() as snapshot:
         if start is not None and journal_hash(snapshot, start.seq) != start.hash:
             start = None
-        held = anchored if isinstance(anchored, JournalHead) else None
+        stack = anchored if isinstance(anchored, JournalHead) else None
         if anchored is AnchorState.DAMAGED:
             report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
-        if start is not None and held is not None and held.seq <= start.seq:
-            held = None
-        return report, check_chain(snapshot, report, held, proofs, key, start)
+        if start is not None and stack is not None and stack.seq <= start.seq:
+            stack = None
+        return report, check_chain(snapshot, report, stack, proofs, key, start)
 
 
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
@@ -133,8 +133,8 @@ def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None
         raise InvalidInput("accepting a journal needs a reason")
     path = opened.anchor_file
     with opened.transaction(actor, accepting=True) as transaction:
-        transaction.tell(
-            [NewEntry("accept_journal", None, {"reason": reason, **told_anchor(path)})]
+        transaction.record(
+            [NewEntry("accept_journal", None, {"reason": reason, **anchor_report(path)})]
         )
     with opened.database.write() as transaction:
         at = opened.clock.now_ms()
@@ -190,8 +190,8 @@ def backup(
     def stamp(transaction: Transaction) -> None:
         nonlocal head
         head = JournalHead(*journal_head(transaction))
-        told = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
-        metadata.put(transaction, BACKUP_KEY, json.dumps(told))
+        details = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
+        metadata.put(transaction, BACKUP_KEY, json.dumps(details))
 
     def check(snapshot: Snapshot) -> None:
         nonlocal report
@@ -221,18 +221,18 @@ def upgrade(
         SchemaTooNew, StorageError: it cannot be upgraded and is unchanged.
     """
     store = store_of(paths, url)
-    kept: list[Path] = []
+    kept_rows: list[Path] = []
 
     def keep() -> None:
         folder = paths.memory / "backups"
         folder.mkdir(mode=0o700, exist_ok=True)
         target = free_name(folder, "before-upgrade", clock.now_ms(), ".db")
         store.back_up(target)
-        kept.append(target)
+        kept_rows.append(target)
 
     with naming_full_disk(paths.memory):
         done = store.upgrade(first=keep, key=key)
-    backup = kept[0] if kept else None
+    backup = kept_rows[0] if kept_rows else None
     return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 
 
@@ -306,13 +306,13 @@ def restore(
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
-            found = draft.admit(of_any=True, key=key)
-        if found != (origin or paths.name):
+            result = draft.admit(of_any=True, key=key)
+        if result != (origin or paths.name):
             raise DatabaseForeign(
-                f"{file} is a backup of {found!r}; to restore it as a new orchestrator: memgraph"
-                f" restore {found} FILE --as NAME",
+                f"{file} is a backup of {result!r}; to restore it as a new orchestrator: memgraph"
+                f" restore {result} FILE --as NAME",
                 path=str(file),
-                orchestrator=found,
+                orchestrator=result,
             )
         with _refusing(file), draft.inspect() as snapshot:
             stamp = _stamp(snapshot)
@@ -324,8 +324,8 @@ def restore(
             "backup": {"sha256": digest, "stamp": stamp},
             "findings": dict(report.totals),
         }
-        if found != paths.name:
-            entry["from_orchestrator"] = found
+        if result != paths.name:
+            entry["from_orchestrator"] = result
         with store.locked():
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(
@@ -366,10 +366,10 @@ def _refusing(file: Path) -> Iterator[None]:
     except (StorageError, JournalBroken) as error:
         details = error.details | {"path": str(file)}
         reasons = ", ".join([error.code, *details.get("findings", ())])
-        told = f"{file} is refused as a backup ({reasons})"
+        message = f"{file} is refused as a backup ({reasons})"
         if isinstance(error, DatabaseCorrupt) and _is_export(file):
-            told = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
-        raise type(error)(told, **details) from error
+            message = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
+        raise type(error)(message, **details) from error
 
 
 def _is_export(file: Path) -> bool:
@@ -393,14 +393,14 @@ def _swap(
     paths: OrchestratorPaths,
     store: Store,
     draft: Store,
-    told: dict[str, Any],
+    details: dict[str, Any],
     at: int,
     actor: str,
     anchor_file: Path,
     key: bytes | None,
 ) -> tuple[JournalHead, str | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
-    if "from_orchestrator" in told and store.exists():
+    if "from_orchestrator" in details and store.exists():
         raise Conflict(
             f"a backup of another orchestrator becomes a new one, and {paths.name} has a database;"
             " choose another name",
@@ -409,10 +409,10 @@ def _swap(
     with draft.alone() as transaction:
         metadata.drop(transaction, BACKUP_KEY)
         metadata.adopt(transaction, paths.name)
-        entry = NewEntry("restore", None, {**told, "replaced": told_anchor(anchor_file)})
+        entry = NewEntry("restore", None, {**details, "replaced": anchor_report(anchor_file)})
         state = table_digests.renew(transaction)
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
-        accept_redactions(paths, transaction, at=at, reason=f"restored: {told['reason']}")
+        accept_redactions(paths, transaction, at=at, reason=f"restored: {details['reason']}")
     folder = free_name(paths.memory / "replaced", "before-restore", at)
     moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
@@ -455,14 +455,14 @@ def checked_copy(
     # What can be made anew does not stand in the way of a copy.
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report
-    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
     broken = {code for code in report.totals if code.startswith("journal.")}
     journal_only = broken and set(report.totals) - broken <= COMPARED
     kind: type[JournalBroken | DatabaseCorrupt] = JournalBroken if journal_only else DatabaseCorrupt
-    raise kind(f"{what} does not pass the audit: {told}", findings=dict(report.totals))
+    raise kind(f"{what} does not pass the audit: {message}", findings=dict(report.totals))
 
 
-def told_anchor(path: Path) -> dict[str, Any]:
+def anchor_report(path: Path) -> dict[str, Any]:
     """Return the anchor's content for the journal."""
     try:
         head = anchor.read(path)
@@ -476,7 +476,7 @@ def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
     when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
     number = 0
     while True:
-        found = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
-        if not os.path.lexists(found):
-            return found
+        result = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
+        if not os.path.lexists(result):
+            return result
         number += 1

@@ -14,16 +14,21 @@ import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit import anchor
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
+from memgraph.operations.erasure.servers import note_left_on_server
 from memgraph.operations.erasure.signatures import RedactionProofs
 from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
 from memgraph.paths import OrchestratorPaths, naming_full_disk
+from memgraph.store import journal, metadata
 from memgraph.store.engine import store_of
 from memgraph.store.files import FileLock, draft_beside, publish
+
+if TYPE_CHECKING:
+    from memgraph.store.engine import Store
 
 _TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
 _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
@@ -79,15 +84,16 @@ def move(
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
         begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
         if begun is not None and begun[1] == source:
-            left = _put_aside(paths, begun[0], clock)
+            remaining = _put_aside(paths, begun[0], clock)
             paths.moving.unlink()
-            return MoveReport(paths.name, begun[0], source, left, 0, 0)
+            return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
         if source == target:
             raise Conflict("the orchestrator is there already", orchestrator=paths.name)
         settings = _placed(paths, target)
         if begun is not None:
             # The copy that an interrupted move had published, and nobody used.
-            _put_aside(paths, begun[1], clock)
+            if _is_copy(store_of(paths, begun[1]), store_of(paths, source)):
+                _put_aside(paths, begun[1], clock)
             paths.moving.unlink()
         paths.moving.write_text(json.dumps([source, target]), "utf-8")
         published = False
@@ -97,7 +103,7 @@ def move(
             with (
                 new.draft(paths.memory) as draft,
                 TemporaryDirectory(prefix=".draft-", dir=paths.memory) as folder,
-                old.locked(),
+                old.locked() as require_lock,
             ):
                 began = time.monotonic()
                 anchored = sound_anchor(anchor.anchor_path(paths.database, anchor_folder))
@@ -108,12 +114,14 @@ def move(
                 with draft.inspect() as snapshot:
                     proofs = RedactionProofs(paths)
                     report = checked_copy(snapshot, anchored, False, "the copy", proofs, key)
+                # Without it others have written what the copy has not.
+                require_lock()
                 published = True
                 new.publish(draft)
                 with draft_beside(paths.config_file) as config:
                     config.write_text(settings, "utf-8")
                     publish(config, paths.config_file, force=True)
-                left = _put_aside(paths, source, clock)
+                remaining = _put_aside(paths, source, clock)
                 paths.moving.unlink()
                 paused_ms = round((time.monotonic() - began) * 1000)
         except BaseException:
@@ -121,13 +129,26 @@ def move(
                 paths.moving.unlink()
             raise
     many = report.checked.get("memories", 0)
-    return MoveReport(paths.name, source, target, left, many, paused_ms)
+    return MoveReport(paths.name, source, target, remaining, many, paused_ms)
+
+
+def _is_copy(store: Store, source: Store) -> bool:
+    """Return whether a store is there and its whole journal is in that of another."""
+    if not store.exists():
+        return False
+    with store.inspect() as copy, source.inspect() as snapshot:
+        seq, seal = journal.head(copy)
+        made = [metadata.get(each, "created_at") for each in (copy, snapshot)]
+        return made[0] == made[1] and (not seq or journal.hash_of(snapshot, seq) == seal)
 
 
 def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:
     """Put a store where a restore puts what it replaces; return its new place."""
     folder = free_name(paths.memory / "replaced", "before-move", clock.now_ms())
-    return store_of(paths, url).put_aside(folder)
+    place = store_of(paths, url).put_aside(folder)
+    if url and place is not None:
+        note_left_on_server(paths, url, place)
+    return place
 
 
 def _placed(paths: OrchestratorPaths, url: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memgraph.model.operation import F, local
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
+    from memgraph.audit.findings import VerifyReport
+    from memgraph.audit.journal import JournalHead
     from memgraph.operations.maintenance.maintenance import JournalState
     from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
     from memgraph.operations.write.comparisons import ComparisonRun
@@ -144,3 +146,25 @@ class Maintenance(Handle[F], group="maintenance"):
 
         with self._service.opened(self.name) as opened:
             accept_journal(opened, reason=reason, actor=self.actor)
+
+    @local
+    def verify_chain(self, start: JournalHead | None = None) -> tuple[VerifyReport, JournalHead]:
+        """Recompute the seals of the journal and compare its end with the anchor.
+
+        Args:
+            start: an entry that was checked before; its seal has to be the same still, else all
+                are checked. None: all.
+        """
+        from memgraph.operations.maintenance.maintenance import verify_chain
+
+        with self._service.opened(self.name) as opened:
+            return verify_chain(opened, start)
+
+    @local
+    def journal_seals(self, seqs: Collection[int]) -> dict[int, str]:
+        """Return the seals of some journal entries; a seal tells nothing of what its entry says."""
+        from memgraph.store.journal import hash_of
+
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            seals = {seq: hash_of(snapshot, seq) for seq in seqs}
+        return {seq: seal for seq, seal in seals.items() if seal is not None}

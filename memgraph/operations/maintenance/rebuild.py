@@ -81,12 +81,12 @@ def rebuild(
     Raises:
         InvalidInput: no such part.
     """
-    known = [part.value for part in RebuildPart]
-    if not parts or any(part not in known for part in parts):
+    known_items = [part.value for part in RebuildPart]
+    if not parts or any(part not in known_items for part in parts):
         raise InvalidInput(
-            f"one of these can be rebuilt: {', '.join(known)}", given=[*map(str, parts)]
+            f"one of these can be rebuilt: {', '.join(known_items)}", given=[*map(str, parts)]
         )
-    told: dict[str, int] = {}
+    details: dict[str, int] = {}
     for part in RebuildPart:
         if part in parts:
             work = {
@@ -94,8 +94,8 @@ def rebuild(
                 RebuildPart.VECTORS: _vectors,
                 RebuildPart.ENTITIES: _entities,
             }[part]
-            told |= work(opened, actor, progress)
-    return told
+            details |= work(opened, actor, progress)
+    return details
 
 
 def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
@@ -119,7 +119,7 @@ def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
     with opened.transaction(actor) as transaction:
         number = embeddings.reset_failed(transaction)
         if number:
-            transaction.tell([NewEntry("embeddings_retry", None, {"memories": number})])
+            transaction.record([NewEntry("embeddings_retry", None, {"memories": number})])
     return number
 
 
@@ -157,7 +157,7 @@ def embeddings_rebuild(
     if mismatch is not None and drained.error_code is None:
         with opened.transaction(actor) as transaction:
             details = {"part": "embeddings", "ready": drained.ready, "failed": drained.failed}
-            transaction.tell([NewEntry("rebuild", None, details)])
+            transaction.record([NewEntry("rebuild", None, details)])
     return drained
 
 
@@ -167,7 +167,9 @@ def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str,
         progress(RebuildPart.FTS, 0, total)
         text_index.rewrite_search_terms(transaction)
         transaction.engine.phrases.rebuild(transaction)
-        transaction.tell([NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})])
+        transaction.record(
+            [NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})]
+        )
     opened.database.engine.texts.rebuild(opened.database)
     progress(RebuildPart.FTS, total, total)
     return {RebuildPart.FTS.value: total}
@@ -178,12 +180,12 @@ def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[s
         ready = embeddings.state_counts(transaction)["ready"]
         progress(RebuildPart.VECTORS, 0, ready)
         index = embeddings.index(transaction)
-        bad = [each.pk for each in index.check() if each.fault is VectorFault.DAMAGED]
+        bad = [item.pk for item in index.check() if item.fault is VectorFault.DAMAGED]
         index.remove(bad)
         requeued = len(bad) + embeddings.enqueue_missing(transaction)
         number = index.rebuild()
         details = {"part": RebuildPart.VECTORS, "vectors": number, "requeued": requeued}
-        transaction.tell([NewEntry("rebuild", None, details)])
+        transaction.record([NewEntry("rebuild", None, details)])
     progress(RebuildPart.VECTORS, number, number)
     return {RebuildPart.VECTORS.value: number, "requeued": requeued}
 
@@ -218,7 +220,7 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
     with opened.transaction(actor) as transaction:
         number = row_count(transaction, "entities")
         details = {"part": RebuildPart.ENTITIES, "entities": number, "removed": removed}
-        transaction.tell([NewEntry("rebuild", None, details)])
+        transaction.record([NewEntry("rebuild", None, details)])
     return {RebuildPart.ENTITIES.value: number}
 
 
@@ -237,16 +239,16 @@ def _in_batches(
         if not batch:
             return done
         # Names are searched outside the transaction: it may take longer than writers wait.
-        found = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
+        results = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
         with opened.transaction(actor) as transaction:
-            change(transaction, found)
+            change(transaction, results)
         done, after = done + len(batch), batch[-1][0]
 
 
-def names_in(opened: OpenOrchestrator, content: str, kept: Any) -> tuple[EntityName, ...]:
+def names_in(opened: OpenOrchestrator, content: str, value: Any) -> tuple[EntityName, ...]:
     """Return the names that the rules find, and those that models found at the enrichment."""
     names = opened.find_names(content)
-    return tuple(dict.fromkeys([*names, *opened.naming.kept(content, kept)] if kept else names))
+    return tuple(dict.fromkeys([*names, *opened.naming.kept(content, value)] if value else names))
 
 
 def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
@@ -270,7 +272,7 @@ def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
             "from": {"model": mismatch, "dimensions": old},
             "to": {"model": provider.model, "dimensions": provider.dimensions},
         }
-        transaction.tell([NewEntry("rebuild", None, details)])
+        transaction.record([NewEntry("rebuild", None, details)])
 
 
 def _forget_some_foreign(opened: OpenOrchestrator) -> bool:
@@ -279,7 +281,9 @@ def _forget_some_foreign(opened: OpenOrchestrator) -> bool:
     if provider is None:
         return True
     with opened.database.write() as transaction:
-        left = embeddings.reset_foreign(transaction, provider.model, provider.dimensions, BATCH)
-        if not left:
+        remaining = embeddings.reset_foreign(
+            transaction, provider.model, provider.dimensions, BATCH
+        )
+        if not remaining:
             metadata.put(transaction, MODEL_KEY, provider.model)
-    return not left
+    return not remaining

@@ -100,7 +100,7 @@ def restore(
     replaced = changes.replace_again(transaction, list(plan.back), view=view)
     counts = {"restored": len(plan.back), "replaced": len(replaced), "counted": len(plan.losses)}
     whole = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
-    transaction.tell([*replaced, NewEntry("restore_source", None, whole)])
+    transaction.record([*replaced, NewEntry("restore_source", None, whole)])
 
 
 def report(
@@ -149,4 +149,4 @@ def _count_again(
         memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)
     changed = {"confidence": {"before": memory.confidence, "after": after}}
     whole = {**details, "source_ids": list(loss.source_ids), **changed}
-    transaction.tell([NewEntry("regain", memory_id, whole)])
+    transaction.record([NewEntry("regain", memory_id, whole)])

@@ -116,7 +116,7 @@ def retract(
     _reinstate(transaction, plan.reinstated, f"what had replaced it was taken back: {reason}")
     counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
     whole = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
-    transaction.tell(
+    transaction.record(
         [
             NewEntry(
                 "retract_source",
@@ -229,7 +229,7 @@ def _weaken(
         memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
     whole = {**details, "source_ids": list(loss.source_ids), **changed}
-    transaction.tell([NewEntry("weaken", memory_id, whole)])
+    transaction.record([NewEntry("weaken", memory_id, whole)])
 
 
 def end_for(
@@ -263,7 +263,7 @@ def change_all(
     for start in range(0, len(memory_ids), BATCH):
         batch = memory_ids[start : start + BATCH]
         memories.set_statuses(transaction, batch, status, reason=reason)
-        transaction.tell([entry(memory_id) for memory_id in batch])
+        transaction.record([entry(memory_id) for memory_id in batch])
 
 
 def _reinstate(
@@ -271,7 +271,7 @@ def _reinstate(
 ) -> None:
     lost = edges.losers(transaction, list(reinstated))
     for memory_id in lost:
-        transaction.tell(
+        transaction.record(
             changes.reinstate(transaction, memory_id, reinstated[memory_id], reason=reason)
         )
     change_all(
@@ -289,7 +289,7 @@ def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping
     if trust.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
         whole = {**details, "source_ids": [memory.source_id], "confidence": same}
-        transaction.tell([NewEntry("weaken", memory_id, whole)])
+        transaction.record([NewEntry("weaken", memory_id, whole)])
 
 
 def is_of(source: NamedSource) -> Callable[[Origin], bool]:

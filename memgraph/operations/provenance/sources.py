@@ -74,7 +74,7 @@ def listing(
     after: str | None,
     sender: str | None = None,
 ) -> SourcePage:
-    """Return a page of the sources of visible memories; see ``SourcesHandle.sources``."""
+    """Return a page of the sources of visible memories; see ``Sources.list``."""
     if not 1 <= limit <= MAX_SOURCES:
         raise InvalidInput(f"limit: 1 to {MAX_SOURCES}", field="limit")
     kinds = LISTED if kind is None else (kind,)

@@ -13,7 +13,7 @@ from typing import Final
 
 from memgraph.ids import first_ulid
 from memgraph.model.influence import AnswerExplanation, ReceiptSupport, SentenceSupport
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import CONSOLE, Receipt
 from memgraph.operations.read.receipt_lookup import receipt_list
 from memgraph.retrieval.query import STOP_WORDS
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -28,8 +28,6 @@ MAX_RECEIPTS: Final = 300
 ENOUGH: Final = 0.5
 """A memory holds a sentence when it has so much of it."""
 MEMORIES_EACH: Final = 3
-CONSOLE: Final = "console"
-"""The step of recalls that the console makes for its readers: no agent was given these."""
 
 Weights = Mapping[str, float]
 

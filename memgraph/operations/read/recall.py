@@ -77,7 +77,7 @@ def answer(
     """
     with opened.timed("recall"), opened.recalls:
         bundle = _answered(opened, viewer, request, then)
-    _tell_degraded(opened, bundle.degraded)
+    _count_degraded(opened, bundle.degraded)
     return bundle
 
 
@@ -200,11 +200,11 @@ def reading(
                     timed=timed,
                     then=then,
                 )
-        _tell_degraded(opened, degraded)
+        _count_degraded(opened, degraded)
         yield RecallInSnapshot(snapshot, narrowing, items, degraded, account)
 
 
-def _tell_degraded(opened: OpenOrchestrator, degraded: Sequence[Degraded]) -> None:
+def _count_degraded(opened: OpenOrchestrator, degraded: Sequence[Degraded]) -> None:
     for degradation in degraded:
         opened.meters.degraded(degradation.code)
 

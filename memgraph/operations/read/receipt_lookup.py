@@ -41,7 +41,10 @@ def receipt(opened: OpenOrchestrator, view: View, receipt_id: str) -> Receipt:
 
 
 def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredReceipt:
-    """Return the receipt as it is stored, for a reader who may see it. Raises: as ``receipt``."""
+    """Return the receipt as it is stored, for a reader who may see it.
+
+    Raises: as ``receipts.get``.
+    """
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
@@ -63,7 +66,7 @@ def receipt_list(
     limit: int,
     before: str | None = None,
 ) -> ReceiptList:
-    """Return the newest receipts that ``receipt`` would return; see ``ReceiptsHandle.receipts``."""
+    """Return the newest receipts that ``receipts.get`` would return; see ``Receipts.list``."""
     wanted = {name: value for name, value in asked.items() if value is not None}
     for name, value in wanted.items():
         _check_id(value, name)
@@ -85,7 +88,7 @@ def receipt_list(
 def bulletin_history(
     opened: OpenOrchestrator, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
-    """Return bulletins for readers who saw no more; see ``ReceiptsHandle.bulletins``."""
+    """Return bulletins for readers who saw no more; see ``Receipts.bulletins``."""
     _check_page(limit, before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as snapshot:

@@ -232,7 +232,7 @@ class ReceiptBook:
             raise
         if not self.waiting:
             self.erased_through = through
-        self._tell_of({memory_id: used_at[memory_id] for memory_id in retired})
+        self._report_retired({memory_id: used_at[memory_id] for memory_id in retired})
         return len(batch)
 
     def _let_recalls_end(self, until: float) -> None:
@@ -262,7 +262,7 @@ class ReceiptBook:
                 item.handed_out = _handed_out(item.receipt, item.behind, snapshot)
         give_way()
 
-    def _tell_of(self, retired: Mapping[str, int]) -> None:
+    def _report_retired(self, retired: Mapping[str, int]) -> None:
         with self._lock:
             self._retired.update(retired)
             pending, self._retired = self._retired, {}

@@ -48,7 +48,7 @@ def store_health(
     examples: int = 5,
     progress: Told = lambda _part, _done, _total: None,
 ) -> StoreHealth:
-    """Measure; nothing is changed. See ``AuditingHandle.audit``.
+    """Measure; nothing is changed. See ``Audit.measure``.
 
     Raises:
         InvalidInput: an invalid limit, or ``examples`` outside 0..100.

@@ -84,7 +84,7 @@ class Transcript(Handle):
             handle.name,
             viewer=handle.viewer,
             actor=handle.actor,
-            teller=handle._teller,
+            recorder=handle._recorder,
         )
         self._person, self._agent = person, agent
         self._fields: dict[str, Any] = {
@@ -188,7 +188,7 @@ class Transcript(Handle):
             written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
             if written.errors:
                 raise written.errors[0]
-            transaction.tell(written.entries)
+            transaction.record(written.entries)
 
     def _retract(
         self, transaction: JournalledTransaction, parts: Sequence[Memory], reason: str
@@ -198,7 +198,7 @@ class Transcript(Handle):
             retract_all(transaction, active, reason)
         for one in parts:
             if one.status is MemoryStatus.SUPERSEDED:
-                transaction.tell(
+                transaction.record(
                     changes.retract(transaction, one.memory_id, reason=reason, view=self._view)
                 )
 

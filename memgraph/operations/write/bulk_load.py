@@ -133,7 +133,7 @@ class BulkLoader:
                     live=self._kind is EpisodeInput,
                     compare=ComparisonTime.STORED,
                 )
-                transaction.tell(written.entries)
+                transaction.record(written.entries)
             if written.errors:
                 self._rejected(written.errors)
             stored = iter(written.memories)

@@ -302,7 +302,7 @@ class ComparisonWorker:
                 if fact.pk in remaining:
                     self._join(transaction, fact, matches, written)
             end_rules(transaction, sorted(remaining), asks_model=self._opened.llm is not None)
-            transaction.tell(written.entries)
+            transaction.record(written.entries)
         done.compared += len(remaining)
         done.edges += len(written.edges)
 
@@ -426,7 +426,7 @@ class ComparisonWorker:
                 matches = matches_of(transaction, question.new, fact_matches, by_model=True)
                 self._join(transaction, fact, matches, written)
                 comparisons.remove(transaction, [fact.pk])
-                transaction.tell(written.entries)
+                transaction.record(written.entries)
         done.judged += 1
         done.edges += len(written.edges)
 

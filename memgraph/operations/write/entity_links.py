@@ -393,7 +393,7 @@ class EntityLinker:
             return 0
         sayings = entities.mention_contexts(transaction, [pk for pk, _ in names_by_pk])
         by_pk = dict(names_by_pk)
-        names_told = {saying.pk: [*by_pk[saying.pk], *self._told(saying)] for saying in sayings}
+        names_told = {saying.pk: [*by_pk[saying.pk], *self._speakers(saying)] for saying in sayings}
         names = dict.fromkeys(name for group in names_told.values() for name in group)
         keys = self._keys_of(transaction, names)
         pairs = {(keys[name], pk): None for pk, names in names_told.items() for name in names}
@@ -438,7 +438,7 @@ class EntityLinker:
         linked = links_of(transaction, pks)
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
 
-    def _told(self, saying: MentionContext) -> list[EntityName]:
+    def _speakers(self, saying: MentionContext) -> list[EntityName]:
         """Return the speakers of a memory, and the names that it was given."""
         speakers = list(saying.speakers)
         quoted = Statement.of(saying.content).speaker

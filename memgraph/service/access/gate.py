@@ -23,7 +23,7 @@ from memgraph.operations.handle import RefusalNote
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
-from memgraph.service.denials import NOT_JOURNALLED, Denial, tell_each
+from memgraph.service.denials import NOT_JOURNALLED, Denial, record_denials
 from memgraph.service.memory_service import MemoryService
 
 # How often a key may be refused: each refusal is a journal entry, so their number is bounded.
@@ -145,25 +145,25 @@ class Gate:
             self.refusals.add(principal.actor, now)
             raise _missing() from None
         if refused is Refusal.ORCHESTRATOR:
-            self._tell(principal, handle.name, _missing(), field="orchestrator")
+            self._record(principal, handle.name, _missing(), field="orchestrator")
             raise _missing()
         if refused is Refusal.PERMISSION:
             denied = AccessDenied(f"this takes the permission {permission}", permission=permission)
-            self._tell(principal, handle.name, denied, field=f"permission.{permission}")
+            self._record(principal, handle.name, denied, field=f"permission.{permission}")
             raise denied
         try:
             viewer = viewer_of(principal, narrowing or Narrowing())
         except AccessDenied as error:
             field = str(error.details["field"])
             refused_name = _beyond(principal, narrowing or Narrowing(), field)
-            self._tell(principal, handle.name, error, field=field, requested=refused_name)
+            self._record(principal, handle.name, error, field=field, requested=refused_name)
             raise
         return Orchestrator(
             self.service,
             handle.name,
             viewer=viewer,
             actor=principal.actor,
-            teller=partial(self._tell_all, principal, handle.name),
+            recorder=partial(self._record_all, principal, handle.name),
             permissions=principal.permissions,
             whole=sees_whole(principal, viewer),
         )
@@ -180,7 +180,7 @@ class Gate:
             orchestrator: the name that was entered.
         """
         refusals = [error for error in errors if isinstance(error, AccessDenied | NotFound)]
-        self._tell_all(
+        self._record_all(
             principal,
             orchestrator,
             [RefusalNote.of(error) for error in refusals if not error.journalled],
@@ -230,7 +230,7 @@ class Gate:
             field = (
                 "orchestrator" if refused is Refusal.ORCHESTRATOR else f"permission.{permission}"
             )
-            self._tell(principal, name, error, field=field)
+            self._record(principal, name, error, field=field)
         else:
             self.refusals.add(principal.actor, now)
         raise error
@@ -241,7 +241,7 @@ class Gate:
             name for name in self.service.orchestrators() if grants(principal.orchestrators, name)
         ]
 
-    def _tell(
+    def _record(
         self,
         principal: Principal,
         name: str,
@@ -250,9 +250,11 @@ class Gate:
         field: str,
         requested: str | None = None,
     ) -> None:
-        self._tell_all(principal, name, [RefusalNote(error, Denial(field, requested, error.code))])
+        self._record_all(
+            principal, name, [RefusalNote(error, Denial(field, requested, error.code))]
+        )
 
-    def _tell_all(self, principal: Principal, name: str, refused: Sequence[RefusalNote]) -> None:
+    def _record_all(self, principal: Principal, name: str, refused: Sequence[RefusalNote]) -> None:
         """Count refusals and journal those whose orchestrator can be written."""
         if not refused:
             return
@@ -262,7 +264,7 @@ class Gate:
             self.refusals.add(principal.actor, now)
         try:
             with self.service.opened(name) as opened:
-                tell_each(opened, [note.denial for note in refused], actor=principal.actor)
+                record_denials(opened, [note.denial for note in refused], actor=principal.actor)
         except (MemgraphError, OSError) as error:
             # There is no journal to write: its log is what is left.
             log = open_log(self.service.paths(name).log_file, self.service.clock, orchestrator=name)

@@ -17,7 +17,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
 from memgraph.model.values import ActorReason, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
-from memgraph.service.denials import tell_denial
+from memgraph.service.denials import record_denial
 from memgraph.service.turns.capture import (
     CapturedMessage,
     CaptureHandle,
@@ -157,16 +157,16 @@ class HookHost:
             return None
         self._conditions.tell("access.denied", actor=self.actor, field="orchestrator", hook=what)
         try:
-            self._aside.submit(lambda: self._tell_other(other)).result(until)
+            self._aside.submit(lambda: self._log_other(other)).result(until)
         except Exception as error:  # noqa: BLE001 - the answer is no, told or not
             self._conditions.note("denials", error)
         text = "these hooks are of another orchestrator than the one that was named"
         return TurnWarning(code="access.denied", text=text)
 
-    def _tell_other(self, other: str) -> None:
+    def _log_other(self, other: str) -> None:
         try:
             with self._service.opened(other) as opened:
-                tell_denial(opened, actor=self.actor, field="orchestrator", requested=other)
+                record_denial(opened, actor=self.actor, field="orchestrator", requested=other)
         except OrchestratorMissing:
             # No such orchestrator; it is in this orchestrator's own log.
             return

@@ -211,14 +211,14 @@ class CaptureHandle(Handle):
                 written = opened.writer.store(
                     transaction, prepared, links, view=self._view, embedding=model, live=live
                 )
-                transaction.tell(written.entries)
+                transaction.record(written.entries)
             try:
                 if model is None:
                     self._embed_soon(opened)
                 else:
                     # What is left is no matter of this moment: receipts, the upkeep of the index.
                     opened.background.wake_later()
-                    self._tell_soon(opened)
+                    self._dispatch_soon(opened)
             except RuntimeError as error:
                 # No thread available: the memories are stored, and the next write wakes one.
                 opened.log.failure("background.wake", error)
@@ -429,7 +429,7 @@ class TurnConditions:
             if code == before:
                 return
             try:
-                self._lane.submit(lambda: self._tell(part, code, before))
+                self._lane.submit(lambda: self._log_change(part, code, before))
             except LaneError:
                 # Not logged, so not recorded either: the next turn tries again.
                 return
@@ -443,7 +443,7 @@ class TurnConditions:
         with suppress(LaneError):
             self._lane.submit(lambda: self._log.warning(event, **fields))
 
-    def _tell(self, part: str, code: str | None, before: str | None) -> None:
+    def _log_change(self, part: str, code: str | None, before: str | None) -> None:
         if code is None:
             self._log.info("turn.recovered", part=part, after=before)
         else:

@@ -9,11 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from memgraph.errors import DatabaseEmpty, DatabaseForeign, OrchestratorExists
-from memgraph.paths import DATABASE_NAME
+from memgraph.errors import DatabaseEmpty, DatabaseForeign, InvalidInput, OrchestratorExists
+from memgraph.paths import DATABASE_NAME, check_orchestrator_name
 from memgraph.store import journal, metadata, postgres
 from memgraph.store.engine import SchemaUpgrade, Store
 from memgraph.store.postgres import copies, phrases, schema
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from memgraph.paths import Stamp
 
 PROVISIONING_WAIT_MS = 5_000
+_LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
+"""Keeps a session that holds a lock while others copy, whatever the server's setting is."""
 _RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
@@ -149,9 +152,12 @@ class PostgresStore:
         return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)):
-            yield
+    def locked(self) -> Iterator[Callable[[], None]]:
+        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(_LASTING)
+            # The lock is lost with its session, and then others write.
+            yield lambda: raw.execute("SELECT 1")
 
     @contextmanager
     def inspect(self) -> Iterator[Snapshot]:
@@ -191,7 +197,7 @@ class PostgresStore:
         # No orchestrator's schema begins so.
         name = f"{DRAFT}{uuid.uuid4().hex}"
         # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
-        held = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        held = f"BEGIN; {_LASTING}; SELECT pg_advisory_xact_lock({draft_key(name)})"
         with TemporaryDirectory(prefix=".draft-", dir=folder) as made, self._begun(held):
             taken = SqliteStore(Path(made) / DATABASE_NAME, self.orchestrator_id)
             try:
@@ -296,16 +302,17 @@ class PostgresStores:
 
     def __init__(self, url: sa.URL) -> None:
         self._server = take_server(url)
-        self._long_names: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self.stamps: dict[str, Stamp] = {}
 
     def look(self) -> set[str]:
         with postgres.translated_errors(), self._server.begun("BEGIN READ ONLY") as connection:
             raw: Any = connection.connection.driver_connection
             rows = raw.execute(_STAMPS).fetchall()
-            stamps: dict[str, Stamp] = {
-                self._name_of(raw, schema): ((number, count),) for schema, number, count in rows
-            }
+            stamps: dict[str, Stamp] = {}
+            for schema, number, count in rows:
+                if (name := self._name_of(raw, schema)) is not None:
+                    stamps[name] = ((number, count),)
         old, self.stamps = self.stamps, stamps
         self._server.stamps = stamps
         return {name for name in {*old, *stamps} if old.get(name) != stamps.get(name)}
@@ -314,14 +321,24 @@ class PostgresStores:
         self._server.stamps = None
         give_back(self._server)
 
-    def _name_of(self, connection: Any, schema: str) -> str:
-        if "~" not in schema:
-            return schema.removeprefix(postgres.PREFIX)
-        if schema not in self._long_names:
+    def _name_of(self, connection: Any, schema: str) -> str | None:
+        """Return whose a schema is; None: it is no orchestrator's, whoever made it."""
+        name = self._names.get(schema, schema.removeprefix(postgres.PREFIX))
+        if "~" in name:
             # Shortened, so that only it knows whose it is.
-            [(name,)] = connection.execute(
-                f"SELECT value FROM {postgres.quoted(schema)}.memory_metadata WHERE key = %s",
-                (metadata.ORCHESTRATOR_KEY,),
-            )
-            self._long_names[schema] = name
-        return self._long_names[schema]
+            asked = f"SELECT value FROM {postgres.quoted(schema)}.memory_metadata WHERE key = %s"
+            try:
+                with connection.transaction():
+                    row = connection.execute(asked, (metadata.ORCHESTRATOR_KEY,)).fetchone()
+            except psycopg.ProgrammingError:
+                # No such table, or none that may be read.
+                return None
+            name = str(row[0]) if row else ""
+        try:
+            is_own = postgres.schema_of(check_orchestrator_name(name)) == schema
+        except InvalidInput:
+            is_own = False
+        if not is_own:
+            return None
+        self._names[schema] = name
+        return name

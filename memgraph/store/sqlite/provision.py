@@ -303,7 +303,10 @@ def inspect_file(path: Path) -> None:
 
 def _inspect(path: Path) -> None:
     if not path.exists():
-        raise DatabaseMissing(f"no database at {path}; run: memgraph init", path=str(path))
+        raise DatabaseMissing(
+            f"no database at {path}; run: memgraph init, or name its server (memory.storage.url)",
+            path=str(path),
+        )
     if not path.is_file():
         raise DatabaseForeign(f"{path} is not a regular file", path=str(path))
     size = path.stat().st_size

@@ -74,8 +74,11 @@ class SqliteStore:
     ) -> SchemaUpgrade:
         return provision.upgrade(self.path, self.orchestrator_id, first=first, key=key)
 
-    def locked(self) -> AbstractContextManager[None]:
-        return provision.provisioning_lock(self.path)
+    @contextmanager
+    def locked(self) -> Iterator[Callable[[], None]]:
+        with provision.provisioning_lock(self.path):
+            # The lock of a file ends with the process that holds it.
+            yield lambda: None
 
     def inspect(self) -> AbstractContextManager[Snapshot]:
         return provision.inspected(self.path)

@@ -80,13 +80,13 @@ def in_options(error: InvalidInput, command: str) -> str:
     if not problems:
         return f"{error.message}. {_how(command)}"
     options = _options(command)
-    shown = []
-    for each in problems[:5]:
-        field, problem = each["field"], each["problem"]
+    shown_items = []
+    for item in problems[:5]:
+        field, problem = item["field"], item["problem"]
         name = options.get(field, field)
         problem = _PROBLEMS.get(problem, problem)
-        shown.append(problem if field == "(all)" else f"{name}: {problem}")
-    return f"{'; '.join(shown)}. {_how(command)}"
+        shown_items.append(problem if field == "(all)" else f"{name}: {problem}")
+    return f"{'; '.join(shown_items)}. {_how(command)}"
 
 
 def _how(command: str) -> str:
@@ -96,11 +96,11 @@ def _how(command: str) -> str:
 def _options(command: str) -> dict[str, str]:
     """Return the options and arguments of a command as they are typed, by their names."""
     first, *rest = command.split()
-    found = load_command(first)
+    result = load_command(first)
     for name in rest:
-        if isinstance(found, TyperGroup):
-            found = found.commands[name]
-    names = {each.name or "": (max(each.opts, key=len), each) for each in found.params}
+        if isinstance(result, TyperGroup):
+            result = result.commands[name]
+    names = {param.name or "": (max(param.opts, key=len), param) for param in result.params}
     return {
         name: typed if typed.startswith("-") else str(each.metavar or typed)
         for name, (typed, each) in names.items()
@@ -119,10 +119,10 @@ def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> s
         return REMEDIES[error.code]
     if not isinstance(error, NotFound) or orchestrator is None:
         return None
-    found = next((LISTS[each] for each in error.details if each in LISTS), None)
-    if found is None and "name" in error.details:
-        found = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
-    return None if found is None else f"Try: memgraph {found} {orchestrator}"
+    result = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
+    if result is None and "name" in error.details:
+        result = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
+    return None if result is None else f"Try: memgraph {result} {orchestrator}"
 
 
 PROGRAM = "memgraph"
@@ -179,13 +179,13 @@ class RootGroup(TyperGroup):
         from typer._click.core import Command
         from typer._click.shell_completion import CompletionItem
 
-        found = [
+        results = [
             CompletionItem(name, help=_summary(name))
             for name in command_names()
             if name.startswith(incomplete)
         ]
         # Not TyperGroup's: it would load every command for its help.
-        return found + Command.shell_complete(self, ctx, incomplete)
+        return results + Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: Context, args: list[str]
@@ -205,7 +205,7 @@ def command_names() -> list[str]:
     """Return the names of all commands: those of the table, then those of installed plugins."""
     from importlib.metadata import entry_points
 
-    plugins = sorted(each.name for each in entry_points(group=ENTRY_POINTS))
+    plugins = sorted(entry_point.name for entry_point in entry_points(group=ENTRY_POINTS))
     return [*COMMANDS, *(name for name in plugins if name not in COMMANDS)]
 
 
@@ -243,7 +243,7 @@ def _operations() -> dict[str, Operation]:
     from memgraph.model.operation import operations_of
     from memgraph.operations.groups import Operations
 
-    return {each.command_name: each for each in operations_of(Operations).values()}
+    return {item.command_name: item for item in operations_of(Operations).values()}
 
 
 def _derived(declared: Operation, name: str) -> Command:
@@ -300,15 +300,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refused(invocation: Invocation, error: MemgraphError) -> int:
-    told = error.as_dict()
+    message = error.as_dict()
     step = next_step(error, invocation.command, invocation.named)
     if error.code == OrchestratorMissing.code and invocation.server_url is None:
         step = _existing(invocation.root)
     if step is not None and not invocation.as_json:
-        told["message"] = f"{error.message}. {step}"
+        message["message"] = f"{error.message}. {step}"
     elif type(error) is InvalidInput and invocation.command and not invocation.as_json:
-        told["message"] = in_options(error, invocation.command)
-    return invocation.refuse(told, code=_exit_code(error))
+        message["message"] = in_options(error, invocation.command)
+    return invocation.refuse(message, code=_exit_code(error))
 
 
 def _existing(folder: str | None) -> str:

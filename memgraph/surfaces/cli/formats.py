@@ -62,22 +62,22 @@ def status_of(memory: Memory) -> str:
 def memory_line(memory: Memory) -> str:
     """Return a memory as one line: id, type, status unless active, and its beginning."""
     status = status_of(memory)
-    told = "" if status == "active" else f", {status}"
+    message = "" if status == "active" else f", {status}"
     begins = f": {short(summary_of(memory))}" if memory.content else ""
-    return f"{memory.memory_id}  {memory.type.value}{told}{begins}"
+    return f"{memory.memory_id}  {memory.type.value}{message}{begins}"
 
 
 def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
     """Return rows for ``MEMORY_COLUMNS``."""
     return [
         (
-            each.memory_id,
-            each.type.value,
-            status_of(each),
-            day(each.event_time if each.event_time is not None else each.created_at),
-            short(summary_of(each)),
+            memory.memory_id,
+            memory.type.value,
+            status_of(memory),
+            day(memory.event_time if memory.event_time is not None else memory.created_at),
+            short(summary_of(memory)),
         )
-        for each in memories
+        for memory in memories
     ]
 
 
@@ -120,9 +120,9 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
         notes.append(contradiction_state(edge.resolution))
     if edge.reason:
         notes.append(short(edge.reason))
-    told = f" ({'; '.join(notes)})" if notes else ""
+    message = f" ({'; '.join(notes)})" if notes else ""
     first, last = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
-    return f"{first} {edge.edge_type.value} {last}{told}"
+    return f"{first} {edge.edge_type.value} {last}{message}"
 
 
 def standing_of(edge: Edge, *, moot: bool) -> str:
@@ -136,12 +136,12 @@ def standing_of(edge: Edge, *, moot: bool) -> str:
 
 def outcome_of(edge: Edge) -> str | None:
     """Return the decision on a contradiction, and its reason; None while it is open."""
-    told = edge.resolution
-    if told is None:
+    message = edge.resolution
+    if message is None:
         return None
-    dismissed = contradiction_state(told) == "dismissed"
-    outcome = "no contradiction" if dismissed else f"{told.get('winner_id', '?')} holds"
-    return f"{outcome}: {told.get('reason', '')}"
+    dismissed = contradiction_state(message) == "dismissed"
+    outcome = "no contradiction" if dismissed else f"{message.get('winner_id', '?')} holds"
+    return f"{outcome}: {message.get('reason', '')}"
 
 
 def show_memory(screen: Screen, memory: Memory) -> None:

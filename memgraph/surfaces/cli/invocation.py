@@ -104,8 +104,8 @@ class Invocation:
             if viewer.clearance is not Sensitivity.RESTRICTED:
                 how.insert(0, "--clearance")
         else:
-            told = "" if self.clearance is None else f" up to {self.clearance.value}"
-            sees, how = f"your key{told}", []
+            message = "" if self.clearance is None else f" up to {self.clearance.value}"
+            sees, how = f"your key{message}", []
         for what, names in (("project", self.project), ("session", self.session)):
             sees += f" with {what} {', '.join(names)}" if names else ""
         more = f"; to see more: {', '.join(how)}" if how else ""
@@ -219,10 +219,10 @@ class Invocation:
 
 def invocation(context: typer.Context) -> Invocation:
     """Return the invocation that a command's context carries."""
-    found = context.find_root().obj
-    if not isinstance(found, Invocation):
+    result = context.find_root().obj
+    if not isinstance(result, Invocation):
         raise TypeError("a command runs inside of memgraph.surfaces.cli.app.run")
-    return found
+    return result
 
 
 def write_json(value: Any) -> None:

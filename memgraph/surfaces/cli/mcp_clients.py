@@ -124,13 +124,13 @@ def with_server(
 
 
 def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:
-    shown = json.dumps({name: entry}, ensure_ascii=False)
+    shown_rows = json.dumps({name: entry}, ensure_ascii=False)
     try:
         config = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
     except ValueError as error:
         raise InvalidContent(
             f"{path} is not plain JSON ({error}); rewriting it would lose its comments: add"
-            f" {shown} under {member} by hand"
+            f" {shown_rows} under {member} by hand"
         ) from None
     if not isinstance(config, dict) or not isinstance(config.get(member, {}), dict):
         raise InvalidContent(f"{path} has no object {member!r} that a server could be added to")
@@ -148,7 +148,7 @@ def _with_table(path: Path, text: str, member: str, name: str, entry: dict[str, 
     if _is_there(path, before.get(member, {}), name, entry):
         return text
     # A basic string of TOML is written as one of JSON, but for DEL.
-    fields = (f"{each} = {json.dumps(value, ensure_ascii=False)}" for each, value in entry.items())
+    fields = (f"{item} = {json.dumps(value, ensure_ascii=False)}" for item, value in entry.items())
     key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
     table = "\n".join((f"[{member}.{key}]", *fields, ""))
     after = f"{_ended(text)}\n{table}" if text else table

@@ -36,7 +36,7 @@ def command_paths() -> list[str]:
     for name in command_names():
         command = load_command(name)
         if isinstance(command, TyperGroup):
-            paths.extend(f"{name} {each}" for each in command.commands)
+            paths.extend(f"{name} {item}" for item in command.commands)
         else:
             paths.append(name)
     return paths
@@ -47,15 +47,15 @@ def _sections(command: Command, name: str, parent: Context | None, level: int) -
     yield f"{'#' * level} {context.command_path}\n"
     yield _block(_own_help(command, context))
     if isinstance(command, TyperGroup):
-        for each, inner in command.commands.items():
-            yield from _sections(inner, each, context, level + 1)
+        for key, inner in command.commands.items():
+            yield from _sections(inner, key, context, level + 1)
 
 
 def _own_help(command: Command, context: Context) -> str:
     """Return the help without the common options, which are documented once."""
-    common = {each.name for each in common_parameters()}
+    common = {common_parameter.name for common_parameter in common_parameters()}
     every = command.params
-    command.params = [each for each in every if each.name not in common]
+    command.params = [item for item in every if item.name not in common]
     try:
         return command.get_help(context)
     finally:
@@ -65,7 +65,13 @@ def _own_help(command: Command, context: Context) -> str:
 def _common_options() -> str:
     context = typer.Context(load_command("stats"), info_name=PROGRAM, terminal_width=WIDTH)
     formatter = context.make_formatter()
-    formatter.write_dl([row for each in common_parameters() if (row := _record(each, context))])
+    formatter.write_dl(
+        [
+            row
+            for common_parameter in common_parameters()
+            if (row := _record(common_parameter, context))
+        ]
+    )
     return formatter.getvalue()
 
 

@@ -90,14 +90,14 @@ class Screen:
         """
         from rich.cells import cell_len
 
-        shown = [[plain(cell) for cell in row] for row in rows]
+        shown_items = [[plain(cell) for cell in row] for row in rows]
         if header and self._console.is_terminal:
-            listed = zip(columns, *shown, strict=True)
+            listed = zip(columns, *shown_items, strict=True)
             widths = [max(cell_len(cell) for cell in column) for column in listed]
             if sum(widths[:-1]) + _GAP * len(widths[1:]) + _LEAST_TEXT > self._console.width:
-                self._stacked(columns, shown, widths)
+                self._stacked(columns, shown_items, widths)
                 return
-        self._folded(columns, shown, header=header)
+        self._folded(columns, shown_items, header=header)
 
     def _stacked(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]
@@ -156,15 +156,15 @@ class Screen:
         """Print a tree with guide lines."""
         self._print_lines(root.rendered())
 
-    def _print_lines(self, shown: Table | Tree) -> None:
+    def _print_lines(self, shown_rows: Table | Tree) -> None:
         """Print at the terminal's width; in a pipe or a file do not wrap."""
         from rich.console import Console
 
         if self._console.is_terminal:
-            self._console.print(shown)
+            self._console.print(shown_rows)
             return
         lines = StringIO()
-        Console(file=lines, markup=False, width=_ENDLESS).print(shown)
+        Console(file=lines, markup=False, width=_ENDLESS).print(shown_rows)
         for line in lines.getvalue().splitlines():
             self._console.print(line.rstrip(), soft_wrap=True)
 
@@ -275,7 +275,7 @@ def _lines(title: str, every_s: float | None) -> Callable[[str, int, int], None]
         nonlocal last
         if every_s is not None and time.monotonic() - last >= every_s:
             last = time.monotonic()
-            speed = ", ".join(each for each in (pace.rate(done), pace.left(done, total)) if each)
+            speed = ", ".join(item for item in (pace.rate(done), pace.left(done, total)) if item)
             note(plain(f"{title}: {done} of {total}{speed and f' ({speed})'}, {stage}"))
 
     return told
@@ -311,5 +311,5 @@ def _width() -> int | None:
     """Return the width; None: that of the terminal."""
     if sys.stdout is not None and sys.stdout.isatty():
         return None
-    given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() and 20 <= int(given) <= 10_000 else PIPED_WIDTH
+    call = os.environ.get("COLUMNS", "")
+    return int(call) if call.isdecimal() and 20 <= int(call) <= 10_000 else PIPED_WIDTH

@@ -21,13 +21,13 @@ def plain(text: str, *, keep_lines: bool = False) -> str:
     Args:
         keep_lines: keep line feeds; otherwise they become spaces.
     """
-    kept = "\n" if keep_lines else " "
-    return "".join(kept if one == "\n" else _shown(one) for one in text.expandtabs(4))
+    kept_part = "\n" if keep_lines else " "
+    return "".join(kept_part if item == "\n" else _shown(item) for item in text.expandtabs(4))
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return ``1 time``, ``2 times``. ``many``: the plural when it is not ``one`` with an s."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def counted(number: int, text: str, many: str | None = None) -> str:
+    """Return ``1 time``, ``2 times``. ``many``: the plural when it is not ``text`` with an s."""
+    return f"{number} {text if number == 1 else many or text + 's'}"
 
 
 def json_line(value: Any, *, ascii_only: bool = False) -> str:
@@ -39,7 +39,7 @@ def json_line(value: Any, *, ascii_only: bool = False) -> str:
     text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(one if _is_safe(one) else _json_escape(one) for one in text)
+    return "".join(item if _is_safe(item) else _json_escape(item) for item in text)
 
 
 @lru_cache(maxsize=4096)

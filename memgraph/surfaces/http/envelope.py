@@ -86,15 +86,15 @@ class Envelope:
             # Only a server that ends breaks requests off, and only those that took too long for it.
             if not status:
                 await refuse(completed, ServerEnding(CUT_OFF), 503)
-            self._tell(scope, request_id, (status, code), time.monotonic() - began)
+            self._log_request(scope, request_id, (status, code), time.monotonic() - began)
             raise
         except Exception as error:  # noqa: BLE001 # the last one before the socket, see above
-            self._tell_bug(error, request_id)
+            self._log_bug(error, request_id)
             if not status:
                 await refuse(completed, MemgraphError(BUG), 500)
-        self._tell(scope, request_id, (status, code), time.monotonic() - began)
+        self._log_request(scope, request_id, (status, code), time.monotonic() - began)
 
-    def _tell(
+    def _log_request(
         self, scope: Scope, request_id: str, answer: tuple[int, str | None], took_s: float
     ) -> None:
         status, code = answer
@@ -118,7 +118,7 @@ class Envelope:
             ms=round(took_s * 1_000, 1),
         )
 
-    def _tell_bug(self, error: Exception, request_id: str) -> None:
+    def _log_bug(self, error: Exception, request_id: str) -> None:
         log = self._log()
         if log is not None:
             log.error("request.bug", request_id=request_id, **bug_fields(error))

@@ -81,10 +81,10 @@ class EventStreamResponse(StreamingResponse):
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         with self._streams.one(self._actor):
             lookout = await run_sync(self._begin, limiter=self._streams.limiter)
-            self.body_iterator = self._told(lookout)
+            self.body_iterator = self._events(lookout)
             await until_gone(receive, lambda: self.stream_response(send))
 
-    async def _told(self, lookout: EventReader) -> AsyncIterator[str]:
+    async def _events(self, lookout: EventReader) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MS}\n{_beat(lookout)}"
         beaten = monotonic()
         looked = beaten - LOOK_S

@@ -146,7 +146,7 @@ class IdempotentRequests:
             await turn.keep(status, b"".join(each.get("body", b"") for each in told[1:]))
         except MemgraphError as error:
             # The write is done, and answered: a retry gets AnswerLost.
-            _tell_lost(scope, error)
+            _log_lost(scope, error)
         finally:
             turn.end()
         for message in told:
@@ -197,7 +197,7 @@ def _replayed(kept: CachedAnswer) -> Response:
     return answer
 
 
-def _tell_lost(scope: Scope, error: MemgraphError) -> None:
+def _log_lost(scope: Scope, error: MemgraphError) -> None:
     log: EventLog | None = getattr(scope["app"].state, "log", None)
     if log is not None:
         log.failure("answer.lost", error, request_id=scope.get(REQUEST_ID))

@@ -87,7 +87,7 @@ def reference() -> str:
 
 def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {method} {path.replace(PREFIX, '…')}\n"
-    yield _told(operation.get("description", operation["summary"])) + "\n"
+    yield _described(operation.get("description", operation["summary"])) + "\n"
     permission = operation.get(PERMISSION)
     if permission is not None:
         yield f"Takes: {'any key' if permission == 'any' else f'the permission `{permission}`'}.\n"
@@ -100,7 +100,7 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator
     yield f"Answers: {', '.join(_answers(operation['responses']))}.\n"
 
 
-def _told(text: str) -> str:
+def _described(text: str) -> str:
     return " ".join(text.split()).replace("``", "`")
 
 
@@ -128,7 +128,7 @@ def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {name}\n"
     told = schema.get("description", "").partition("\n\n")[0]
     if told:
-        yield _told(told) + "\n"
+        yield _described(told) + "\n"
     if "enum" in schema:
         yield _type(schema) + "\n"
         return

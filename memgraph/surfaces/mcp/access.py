@@ -104,7 +104,7 @@ class KeyAccess:
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:
-    """Return where a fact is stored, as ``propose_fact`` takes it.
+    """Return where a fact is stored, as ``agents.propose_fact`` takes it.
 
     Raises:
         InvalidInput: the handle sees none, or several, of this scope.

@@ -121,7 +121,7 @@ class _Asked:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         door = self._door_of(context)
-        return await self._told(partial(resources.read, door, params.uri))
+        return await self._answered(partial(resources.read, door, params.uri))
 
     async def list_prompts(
         self, context: Context, _params: types.PaginatedRequestParams | None
@@ -133,9 +133,9 @@ class _Asked:
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         door = self._door_of(context)
-        return await self._told(partial(prompts.get, door, params.name, params.arguments))
+        return await self._answered(partial(prompts.get, door, params.name, params.arguments))
 
-    async def _told(self, work: Callable[[], Result]) -> Result:
+    async def _answered(self, work: Callable[[], Result]) -> Result:
         """Run ``_work``, with its errors as protocol errors where there is no tool's result."""
         try:
             return await self._work(work)

@@ -88,8 +88,8 @@ def form_of(path: Path) -> str:
     """
     form = path.suffix.removeprefix(".").casefold()
     if form not in FORMS:
-        known = ", ".join(f".{each}" for each in FORMS)
-        raise InvalidInput(f"a picture's name ends with one of {known}", field="output")
+        existing = ", ".join(f".{item}" for item in FORMS)
+        raise InvalidInput(f"a picture's name ends with one of {existing}", field="output")
     return form
 
 
@@ -104,7 +104,7 @@ def families() -> list[str]:
     from matplotlib.font_manager import fontManager
 
     installed = set(fontManager.get_font_names())
-    return [OWN_FONT, *(each for each in FURTHER_FONTS if each in installed)]
+    return [OWN_FONT, *(item for item in FURTHER_FONTS if item in installed)]
 
 
 def drawn(fill: Fill, *, size: tuple[float, float], form: str) -> bytes:
@@ -167,7 +167,7 @@ def page(
     drawing = svg.decode()
     # What comes before the element belongs to a file of its own.
     drawing = drawing[drawing.index("<svg") :]
-    shown = html.escape(title)
+    shown_rows = html.escape(title)
     return "\n".join(
         [
             "<!doctype html>",
@@ -176,19 +176,19 @@ def page(
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta http-equiv="Content-Security-Policy"'
             " content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-            f"<title>{shown}</title><style>{_STYLE}</style></head>",
-            f'<body><main><h1>{shown}</h1><figure role="img" aria-label="{shown}">',
+            f"<title>{shown_rows}</title><style>{_STYLE}</style></head>",
+            f'<body><main><h1>{shown_rows}</h1><figure role="img" aria-label="{shown_rows}">',
             drawing,
             "</figure>",
-            *(f"<p>{html.escape(each)}</p>" for each in notes),
-            *(_table(each) for each in listings if each.rows),
+            *(f"<p>{html.escape(note)}</p>" for note in notes),
+            *(_table(listing) for listing in listings if listing.rows),
             "</main></body></html>\n",
         ]
     )
 
 
 def _table(listing: TextTable) -> str:
-    head = "".join(f'<th scope="col">{html.escape(each)}</th>' for each in listing.columns)
+    head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in listing.columns)
     rows = "\n".join(
         f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
         for row in listing.rows
@@ -267,23 +267,23 @@ def labelled(graph: Subgraph, where: Places, size: tuple[float, float]) -> list[
         size: of the picture, inches.
     """
     at = {
-        one: tuple(v * length / (1 + 2 * MARGIN) for v, length in zip(place, size, strict=True))
-        for one, place in where.items()
+        key: tuple(v * length / (1 + 2 * MARGIN) for v, length in zip(place, size, strict=True))
+        for key, place in where.items()
     }
     leading = _leading(graph, at)
-    dots = {one: Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for one, (x, y) in at.items()}
-    taken: list[Box] = []
-    found = []
+    dots = {key: Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for key, (x, y) in at.items()}
+    count: list[Box] = []
+    results = []
     for node in graph.nodes:
         text, mine = label(node), dots[node.memory_id]
         for side in _sides(leading[node.memory_id]):
             box = box_of(text, at[node.memory_id], side)
             others = (dot for dot in dots.values() if dot != mine)
-            if not any(map(box.meets, taken)) and not any(map(box.meets, others)):
-                taken.append(box)
-                found.append(NodeLabel(node.memory_id, text, side))
+            if not any(map(box.meets, count)) and not any(map(box.meets, others)):
+                count.append(box)
+                results.append(NodeLabel(node.memory_id, text, side))
                 break
-    return found
+    return results
 
 
 def label(node: Memory) -> str:
@@ -298,25 +298,27 @@ def box_of(text: str, at: tuple[float, ...], side: LabelSide) -> Box:
     """Return the approximate extent of a label."""
     lines = text.splitlines() or [""]
     width, height = max(map(len, lines)) * _LETTER, len(lines) * _LINE
-    left = at[0] + side.x * _GAP - {"left": 0.0, "center": width / 2, "right": width}[side[2]]
+    remaining = at[0] + side.x * _GAP - {"left": 0.0, "center": width / 2, "right": width}[side[2]]
     bottom = at[1] + side.y * _GAP - {"bottom": 0.0, "center": height / 2, "top": height}[side[3]]
-    return Box(left, bottom, left + width, bottom + height)
+    return Box(remaining, bottom, remaining + width, bottom + height)
 
 
 def _leading(
     graph: Subgraph, at: Mapping[str, tuple[float, ...]]
 ) -> dict[str, list[tuple[float, float]]]:
     """Return the directions of each dot's edges, as vectors of length 1."""
-    found: dict[str, list[tuple[float, float]]] = {node.memory_id: [] for node in graph.nodes}
+    results: dict[str, list[tuple[float, float]]] = {node.memory_id: [] for node in graph.nodes}
     lines = [(edge.from_id, edge.to_id) for edge in graph.edges]
-    lines += [(each.memory_id, each.derived_from_id) for each in graph.derivations]
-    for one, other in lines:
-        (x, y), (to_x, to_y) = at[one], at[other]
+    lines += [
+        (derivation.memory_id, derivation.derived_from_id) for derivation in graph.derivations
+    ]
+    for value, other in lines:
+        (x, y), (to_x, to_y) = at[value], at[other]
         length = math.hypot(to_x - x, to_y - y) or 1.0
         step = ((to_x - x) / length, (to_y - y) / length)
-        found[one].append(step)
-        found[other].append((-step[0], -step[1]))
-    return found
+        results[value].append(step)
+        results[other].append((-step[0], -step[1]))
+    return results
 
 
 def _sides(leading: Iterable[tuple[float, float]]) -> list[LabelSide]:

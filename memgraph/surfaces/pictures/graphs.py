@@ -57,14 +57,17 @@ def picture(graph: Subgraph, form: str, *, title: str) -> bytes:
 def listings(graph: Subgraph) -> tuple[TextTable, ...]:
     """Return the content of the picture in words."""
     memories = [
-        (each.memory_id, each.type.value, each.shown_status.value, _says(each))
-        for each in graph.nodes
+        (node.memory_id, node.type.value, node.shown_status.value, _says(node))
+        for node in graph.nodes
     ]
     edges = [
         (edge.from_id, edge.edge_type.value, edge.to_id, flatten(edge.reason or ""))
         for edge in graph.edges
     ]
-    edges += [(each.memory_id, DERIVED, each.derived_from_id, "") for each in graph.derivations]
+    edges += [
+        (derivation.memory_id, DERIVED, derivation.derived_from_id, "")
+        for derivation in graph.derivations
+    ]
     return (
         TextTable("Memories", ("id", "type", "status", "summary"), memories),
         TextTable("Edges", ("from", "type", "to", "reason"), edges),
@@ -82,10 +85,12 @@ def places(graph: Subgraph) -> Places:
     plain: nx.Graph[str] = nx.Graph()
     plain.add_nodes_from(node.memory_id for node in graph.nodes)
     plain.add_edges_from((edge.from_id, edge.to_id) for edge in graph.edges)
-    plain.add_edges_from((each.memory_id, each.derived_from_id) for each in graph.derivations)
+    plain.add_edges_from(
+        (derivation.memory_id, derivation.derived_from_id) for derivation in graph.derivations
+    )
     apart = 2.4 / max(len(graph.nodes), 1) ** 0.5
-    found = nx.spring_layout(plain, k=apart, iterations=100, seed=_SEED)
-    return _stretched({one: (float(x), float(y)) for one, (x, y) in found.items()})
+    result = nx.spring_layout(plain, k=apart, iterations=100, seed=_SEED)
+    return _stretched({key: (float(x), float(y)) for key, (x, y) in result.items()})
 
 
 def _stretched(where: Places) -> Places:
@@ -96,7 +101,7 @@ def _stretched(where: Places) -> Places:
         low, high = min(values, default=0.0), max(values, default=1.0)
         spans.append((low, (high - low) or 1.0))
     (left, width), (bottom, height) = spans
-    return {one: ((x - left) / width, (y - bottom) / height) for one, (x, y) in where.items()}
+    return {key: ((x - left) / width, (y - bottom) / height) for key, (x, y) in where.items()}
 
 
 def _draw(axes: Axes, graph: Subgraph, size: tuple[float, float]) -> None:
@@ -115,14 +120,14 @@ def _draw(axes: Axes, graph: Subgraph, size: tuple[float, float]) -> None:
     seeds = frozenset(graph.seeds)
     for node in graph.nodes:
         _draw_node(axes, node, where[node.memory_id], is_seed=node.memory_id in seeds)
-    for each in labelled(graph, where, size):
+    for memory in labelled(graph, where, size):
         axes.annotate(
-            each.text,
-            where[each.memory_id],
-            xytext=(each.side.x * GAP_POINTS, each.side.y * GAP_POINTS),
+            memory.text,
+            where[memory.memory_id],
+            xytext=(memory.side.x * GAP_POINTS, memory.side.y * GAP_POINTS),
             textcoords="offset points",
-            ha=each.side.horizontal,
-            va=each.side.vertical,
+            ha=memory.side.horizontal,
+            va=memory.side.vertical,
             fontsize=6.5,
             # An edge that runs under it leaves it readable.
             bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6},
@@ -182,13 +187,13 @@ def _legend(axes: Axes, graph: Subgraph) -> None:
     nodes = graph.nodes
     types = sorted({node.type.value for node in nodes})
     handles = [
-        Line2D([], [], marker="o", linestyle="", color=TYPE_COLORS[each], label=each)
-        for each in types
+        Line2D([], [], marker="o", linestyle="", color=TYPE_COLORS[type_], label=type_)
+        for type_ in types
     ]
     if any(node.status is MemoryStatus.SUPERSEDED for node in nodes):
         handles.append(_hollow("o", "superseded"))
-    gone = {each.shown_status.value for each in nodes if each.status is MemoryStatus.RETRACTED}
-    handles += [_hollow("X", each) for each in sorted(gone)]
+    removed = {item.shown_status.value for item in nodes if item.status is MemoryStatus.RETRACTED}
+    handles += [_hollow("X", item) for item in sorted(removed)]
     for text, color, style in sorted(_kinds(graph)):
         handles.append(Line2D([], [], color=color, linestyle=style, label=text))
     axes.legend(
@@ -198,16 +203,16 @@ def _legend(axes: Axes, graph: Subgraph) -> None:
 
 def _kinds(graph: Subgraph) -> set[tuple[str, str, LineStyle]]:
     """Return the legend of the lines: a text, its colour and its style."""
-    found: set[tuple[str, str, LineStyle]] = set()
+    result: set[tuple[str, str, LineStyle]] = set()
     for edge in graph.edges:
         text = edge.edge_type.value
         color, style = EDGE_STYLES[text]
         if _decided(edge):
-            found.add((f"{text}, decided", color, DECIDED_STYLE))
+            result.add((f"{text}, decided", color, DECIDED_STYLE))
         else:
             is_open = edge.edge_type is EdgeType.CONTRADICTS
-            found.add((f"{text}, open" if is_open else text, color, style))
-    return found | ({(DERIVED, *DERIVED_STYLE)} if graph.derivations else set())
+            result.add((f"{text}, open" if is_open else text, color, style))
+    return result | ({(DERIVED, *DERIVED_STYLE)} if graph.derivations else set())
 
 
 def _hollow(marker: str, text: str) -> Line2D:

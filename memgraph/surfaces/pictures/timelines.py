@@ -97,11 +97,11 @@ def confidence_picture(
         _dates(axes)
 
     rows = [
-        (iso(each.since), iso(each.until), f"{each.confidence:g}", f"{each.decay_rate:g} per day")
-        for each in held
+        (iso(item.since), iso(item.until), f"{item.confidence:g}", f"{item.decay_rate:g} per day")
+        for item in held
     ]
     stored = TextTable("Stored confidence", ("from", "until", "confidence", "decay"), rows)
-    statuses = TextTable("Status", ("from", "until", "status", "by", "reason"), _told(periods))
+    statuses = TextTable("Status", ("from", "until", "status", "by", "reason"), _rows(periods))
     return _file(fill, form, title, (stored, statuses))
 
 
@@ -120,22 +120,22 @@ def bulletin_picture(bulletins: Sequence[DrawnBulletin], form: str, *, title: st
     def fill(figure: Figure) -> None:
         axes = figure.add_subplot()
         places = range(len(counts))
-        kept, added, removed = ([each[one] for each in counts] for one in range(3))
-        axes.bar(places, kept, color=KEPT, label="kept")
-        axes.bar(places, added, bottom=kept, color=ADDED, label="added")
-        axes.bar(places, [-each for each in removed], color=REMOVED, label="left out")
+        kept_part, added, removed = ([count[item] for count in counts] for item in range(3))
+        axes.bar(places, kept_part, color=KEPT, label="kept")
+        axes.bar(places, added, bottom=kept_part, color=ADDED, label="added")
+        axes.bar(places, [-item for item in removed], color=REMOVED, label="left out")
         axes.axhline(0.0, color=MUTED, linewidth=0.8)
         axes.set_ylabel("memories")
         axes.set_title(title, fontsize=10, loc="left")
         axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper left")
         axes.margins(y=0.2)
         step = max(len(counts) // 8, 1)
-        shown = list(places)[::step]
-        axes.set_xticks(shown, [_day(bulletins[each].at) for each in shown], fontsize=7)
+        shown_items = list(places)[::step]
+        axes.set_xticks(shown_items, [_day(bulletins[item].at) for item in shown_items], fontsize=7)
 
     rows = [
-        (iso(each.at), str(each.receipts), *(str(number) for number in told))
-        for each, told in zip(bulletins, counts, strict=True)
+        (iso(item.at), str(item.receipts), *(str(number) for number in value))
+        for item, value in zip(bulletins, counts, strict=True)
     ]
     columns = ("first handed out", "times", "kept", "added", "left out")
     return _file(fill, form, title, (TextTable("Bulletins", columns, rows),))
@@ -143,7 +143,7 @@ def bulletin_picture(bulletins: Sequence[DrawnBulletin], form: str, *, title: st
 
 def changes(bulletins: Sequence[DrawnBulletin]) -> list[tuple[int, int, int]]:
     """Return (kept, added, left out) of each, against the one before it."""
-    before = [frozenset[str](), *(each.memory_ids for each in bulletins)]
+    before = [frozenset[str](), *(bulletin.memory_ids for bulletin in bulletins)]
     return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(before)]
 
 
@@ -153,13 +153,13 @@ def _file(fill: Fill, form: str, title: str, listings: Sequence[TextTable]) -> b
     return page(title, drawn(fill, size=SIZE, form="svg"), listings).encode()
 
 
-def _curves(axes: Axes, held: Sequence[ConfidencePeriod], exponent: float) -> None:
-    steps = [(at, each.confidence) for each in held for at in (each.since, each.until)]
-    count = max(min(CURVE_POINTS, MOST_POINTS // max(len(held), 1)), 1)
+def _curves(axes: Axes, periods: Sequence[ConfidencePeriod], exponent: float) -> None:
+    steps = [(at, item.confidence) for item in periods for at in (item.since, item.until)]
+    count = max(min(CURVE_POINTS, MOST_POINTS // max(len(periods), 1)), 1)
     effective = [
-        (ms, each.at(ms, exponent))
-        for each in held
-        for ms in _between(each.since, each.until, count)
+        (ms, item.at(ms, exponent))
+        for item in periods
+        for ms in _between(item.since, item.until, count)
     ]
     for points, color, style, text in (
         (steps, MUTED, "--", "stored"),
@@ -171,19 +171,19 @@ def _curves(axes: Axes, held: Sequence[ConfidencePeriod], exponent: float) -> No
 
 
 def _statuses(axes: Axes, periods: Sequence[StatusPeriod], now_ms: int) -> None:
-    told: set[str] = set()
-    for each in periods:
-        status = each.status.value
-        until = now_ms if each.until is None else each.until
+    message: set[str] = set()
+    for period in periods:
+        status = period.status.value
+        until = now_ms if period.until is None else period.until
         axes.axvspan(
-            _date(each.since),  # type: ignore[arg-type]  # dates are taken
-            _date(max(until, each.since)),  # type: ignore[arg-type]  # as above
+            _date(period.since),  # type: ignore[arg-type]  # dates are taken
+            _date(max(until, period.since)),  # type: ignore[arg-type]  # as above
             color=STATUS_COLORS[status],
             alpha=0.10,
             linewidth=0,
-            label=None if status in told else status,
+            label=None if status in message else status,
         )
-        told.add(status)
+        message.add(status)
 
 
 def _between(since: int, until: int, count: int) -> list[int]:
@@ -192,16 +192,16 @@ def _between(since: int, until: int, count: int) -> list[int]:
     return [since + round((until - since) * at / steps) for at in range(steps + 1)]
 
 
-def _told(periods: Sequence[StatusPeriod]) -> list[tuple[str, ...]]:
+def _rows(periods: Sequence[StatusPeriod]) -> list[tuple[str, ...]]:
     return [
         (
-            iso(each.since),
-            "now" if each.until is None else iso(each.until),
-            each.status.value,
-            each.actor,
-            each.reason or "",
+            iso(period.since),
+            "now" if period.until is None else iso(period.until),
+            period.status.value,
+            period.actor,
+            period.reason or "",
         )
-        for each in periods
+        for period in periods
     ]
 
 
@@ -239,28 +239,34 @@ def held_of(history: History, accesses: Iterable[int]) -> list[ConfidencePeriod]
     created, now_ms = history.memory.created_at, history.at
     last = history.memory.last_accessed_at
     times = {created, *accesses} | (set() if last is None else {last})
-    seen = sorted(each for each in times if created <= each <= now_ms)
-    held: list[ConfidencePeriod] = []
+    visible_part = sorted(time for time in times if created <= time <= now_ms)
+    items_held: list[ConfidencePeriod] = []
     for period in history.values:
         until = now_ms if period.until is None else period.until
-        marks = [period.since, *(each for each in seen if period.since < each < until), until]
-        held += [
+        marks = [
+            period.since,
+            *(item for item in visible_part if period.since < item < until),
+            until,
+        ]
+        items_held += [
             ConfidencePeriod(
                 since=since,
                 until=end,
                 confidence=period.confidence,
                 decay_rate=period.decay_rate,
-                idle_since=seen[max(bisect_right(seen, since) - 1, 0)],
+                idle_since=visible_part[max(bisect_right(visible_part, since) - 1, 0)],
             )
             for since, end in pairwise(marks)
         ]
-    return held
+    return items_held
 
 
-def accesses_of(found: Impact) -> list[int]:
+def accesses_of(impact: Impact) -> list[int]:
     """Return the times at which the memory was handed out in a way that counts as an access."""
     return [
-        each.at
-        for each in found.hand_outs
-        if found.memory_id in each.memory_ids and each.purpose not in QUIET and each.as_of is None
+        hand_out.at
+        for hand_out in impact.hand_outs
+        if impact.memory_id in hand_out.memory_ids
+        and hand_out.purpose not in QUIET
+        and hand_out.as_of is None
     ]

@@ -33,7 +33,7 @@ from memgraph.surfaces.web.pages import sign_in as signing
 from memgraph.surfaces.web.render import Assets, environment
 from memgraph.surfaces.web.requests import PLACE, VISIT, ConsolePage, UploadPage, Visit
 from memgraph.surfaces.web.seals import Seal
-from memgraph.surfaces.web.sessions import MS_PER_MINUTE, Session, Sessions, SignIns
+from memgraph.surfaces.web.sessions import MS_PER_MINUTE, ConsoleSessions, Session, SignIns
 from memgraph.surfaces.web.tokens import FIELD, HEADER, CsrfTokens
 
 # What every answer of the console tells the browser: whatever a page holds, it loads and runs
@@ -162,7 +162,7 @@ class Console:
         self.gate = gate
         self.settings = settings
         self.lengthy = lengthy
-        self.sessions = Sessions(settings.idle_minutes * MS_PER_MINUTE)
+        self.sessions = ConsoleSessions(settings.idle_minutes * MS_PER_MINUTE)
         self.sign_ins = SignIns(settings.sign_ins_per_minute)
         self.tokens = CsrfTokens()
         self.assets = Assets()
@@ -223,7 +223,7 @@ class Console:
         request.scope[AUTHENTICATED] = True
         fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
         chosen = () if form is None else form.getlist("chosen")
-        marked = tuple(each for each in chosen if isinstance(each, str))
+        marked = tuple(item for item in chosen if isinstance(item, str))
         visit = Visit(self, request, session, cookie, principal, fields, marked)
         if request.method not in SAFE:
             self.require_token(request, cookie, fields.pop(FIELD, None))
@@ -249,8 +249,8 @@ class Console:
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
         """Raise RequestRefused when the form has no token, or not that of its cookie."""
-        given = request.headers.get(HEADER) if token is None else token
-        if not self.tokens.fits(cookie, given, site=request.headers.get("sec-fetch-site")):
+        call = request.headers.get(HEADER) if token is None else token
+        if not self.tokens.fits(cookie, call, site=request.headers.get("sec-fetch-site")):
             raise RequestRefused(
                 "this form has expired: go back, reload the page, and send it again"
             )
@@ -266,8 +266,8 @@ def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pa
     app = Starlette(
         routes=[
             *signing.routes(console),
-            *(_route(console, each) for each in PAGES),
-            *(_arrival(console, each) for each in ARRIVALS),
+            *(_route(console, item) for item in PAGES),
+            *(_arrival(console, item) for item in ARRIVALS),
         ],
         exception_handlers={
             MemgraphError: _on_error,
@@ -325,8 +325,8 @@ async def _on_error(request: Request, error: Exception) -> Response:
     if isinstance(error, Unauthenticated):
         return _sign_in(request)
     await settle(console.gate, request.scope, error)
-    told = outward(error, console.gate.service.root)
-    return failure_page(console, request, told, status_of(error))
+    message = outward(error, console.gate.service.root)
+    return failure_page(console, request, message, status_of(error))
 
 
 def _sign_in(request: Request) -> Response:

@@ -79,7 +79,7 @@ def own_target(target: str) -> str:
     plain = target.isascii() and target.isprintable() and "\\" not in target and "//" not in target
     path = target.partition("#")[0].partition("?")[0]
     # Browsers resolve dot segments, however they are written.
-    dots = any(unquote(each) in (".", "..") for each in path.split("/"))
+    dots = any(unquote(item) in (".", "..") for item in path.split("/"))
     begins = path.startswith(f"{PLACE}/") and path not in (f"{PLACE}/login", f"{PLACE}/logout")
     return target if plain and begins and not dots else f"{PLACE}/"
 

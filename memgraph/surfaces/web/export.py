@@ -53,14 +53,28 @@ README: Final = """Evidence of a contradiction, exported by memgraph.
 case.html      both sides, for people
 case.json      the same, for programs
 lines.json     what each side was read from, down to its lines
-receipts.json  to whom each side was handed out
+receipts.json  to whom each side was handed out, the newest 50 receipts of each
 journal.json   the entries of the journal about it, each with its seal
 verify.json    the check of the whole journal at the time of this export
 MANIFEST.json  the SHA-256 of each file above
 SIGNATURE.json Ed25519, over the bytes of MANIFEST.json; missing where the server has no key
 
-Compare the public key with the one that the operator names:
-memgraph verify prints it, and so does every report of an erasure.
+To check it, run this where the files are, with Python and its package cryptography:
+
+    import hashlib, json, pathlib
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    manifest = pathlib.Path("MANIFEST.json").read_bytes()
+    for name, digest in json.loads(manifest)["sha256"].items():
+        assert hashlib.sha256(pathlib.Path(name).read_bytes()).hexdigest() == digest, name
+    signature = json.loads(pathlib.Path("SIGNATURE.json").read_bytes())
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
+    key.verify(bytes.fromhex(signature["value"]), manifest)
+    print("signed by", signature["public_key"])
+
+It ends with an error when a file or the signature does not fit. Whoever makes another pack can
+sign it with another key: compare the public key with the one that the operator names. It is the
+"public_key" in the signature of every report of an erasure from the same server.
 """
 
 
@@ -76,12 +90,15 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
     lines = lines_of(visit, *ids)
     notes = {note.seq: note for note in case.journal}
     for memory_id in ids:
-        notes |= {note.seq: note for note in orc.trace(memory_id).journal}
-    seals = orc.overview.journal_seals(notes)
+        notes |= {note.seq: note for note in orc.trace(memory_id, as_of=visit.as_of).journal}
+    seals = orc.maintenance.journal_seals(notes)
     receipts: dict[str, list[Any]] = {}
     for memory_id in ids:
-        hand_outs = orc.graph.impact(memory_id, max_nodes=PACKED).own_hand_outs[:PACKED]
-        receipts[memory_id] = [asdict(orc.receipts.get(each.receipt_id)) for each in hand_outs]
+        reached = orc.graph.impact(memory_id, max_nodes=PACKED, as_of=visit.as_of)
+        hand_outs = reached.own_hand_outs[:PACKED]
+        receipts[memory_id] = [
+            asdict(orc.receipts.get(hand_out.receipt_id)) for hand_out in hand_outs
+        ]
     seal = sealed(visit, orc)
     head = None if seal.head is None else asdict(seal.head)
     files = {
@@ -89,7 +106,7 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
         "case.html": case_document(case, orchestrator=orc.name, lines=lines, root=root),
         "case.json": plain_json(below(case.model_dump(mode="json"), root)),
         "lines.json": plain_json(
-            below({one: each.model_dump(mode="json") for one, each in lines.items()}, root)
+            below({key: line.model_dump(mode="json") for key, line in lines.items()}, root)
         ),
         "receipts.json": plain_json(below(receipts, root)),
         "journal.json": plain_json(

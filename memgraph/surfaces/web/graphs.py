@@ -49,46 +49,48 @@ class Staleness:
 def staleness(items: Iterable[StaleMemory]) -> Staleness:
     """Return the marks for memories with retracted evidence."""
     ids, steps = set(), []
-    for each in items:
-        ids.add(each.memory.memory_id)
-        for step in each.premise.path:
+    for item in items:
+        ids.add(item.memory.memory_id)
+        for step in item.premise.path:
             kind = DERIVED if step.edge_type is None else step.edge_type.value
             steps.append((step.memory_id, step.ground_id, kind))
     return Staleness(ids, steps)
 
 
-def drawing(found: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
+def drawing(subgraph: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
     """Return a neighbourhood as plain JSON; texts are unescaped, for a script that sets text.
 
     Memories of one document or conversation are in one of ``groups``, if more than one is drawn.
     """
     marked = {frozenset(step[:2]) for step in stale.steps}
-    places = _places(found)
-    names, titles = labels(found.nodes, places)
-    edges = [_edge(each, frozenset((each.from_id, each.to_id)) in marked) for each in found.edges]
+    places = _places(subgraph)
+    names, titles = labels(subgraph.nodes, places)
+    edges = [
+        _edge(edge, frozenset((edge.from_id, edge.to_id)) in marked) for edge in subgraph.edges
+    ]
     return {
         "nodes": [
-            _node(each, each.memory_id in stale.ids)
-            | {"label": names[each.memory_id], "group": _group(places.get(each.memory_id))}
-            for each in found.nodes
+            _node(node, node.memory_id in stale.ids)
+            | {"label": names[node.memory_id], "group": _group(places.get(node.memory_id))}
+            for node in subgraph.nodes
         ],
-        "edges": edges + list(_derivations(found, stale.steps, marked)),
+        "edges": edges + list(_derivations(subgraph, stale.steps, marked)),
         "groups": [
-            {"id": _group(each), "label": titles.get(each) or PurePosixPath(each).name or each}
-            for each in sorted(set(places.values()))
+            {"id": _group(place), "label": titles.get(place) or PurePosixPath(place).name or place}
+            for place in sorted(set(places.values()))
         ],
-        "missing": list(found.missing),
-        "cut": found.cut,
-        "cut_reasons": list(found.cut_reasons),
+        "missing": list(subgraph.missing),
+        "cut": subgraph.cut,
+        "cut_reasons": list(subgraph.cut_reasons),
         "as_of": None if as_of is None else iso(as_of),
     }
 
 
-def _places(found: Subgraph) -> dict[str, str]:
+def _places(subgraph: Subgraph) -> dict[str, str]:
     """Return the document or conversation of each memory that shares it with another one."""
-    sources = {each.source_id: each for each in found.sources}
+    sources = {item.source_id: item for item in subgraph.sources}
     places = {}
-    for memory in found.nodes:
+    for memory in subgraph.nodes:
         source = sources.get(memory.source_id)
         path = None if source is None else source.source_path
         if place := path or memory.session_id or (source and source.conversation_id):
@@ -117,35 +119,35 @@ def labels(
     The parts of a document begin with its title: their names begin after it. Of texts that begin
     alike, the names begin with the first word that differs.
     """
-    texts = {each.memory_id: " ".join(each.summary.split()) for each in memories}
+    texts = {memory.memory_id: " ".join(memory.summary.split()) for memory in memories}
     heads = {
-        each.memory_id: match
-        for each in memories
-        if each.kind is not MemoryKind.EPISODE
-        and each.memory_id in places
-        and (match := _HEAD.match(texts[each.memory_id]))
+        memory.memory_id: match
+        for memory in memories
+        if memory.kind is not MemoryKind.EPISODE
+        and memory.memory_id in places
+        and (match := _HEAD.match(texts[memory.memory_id]))
     }
     # What has parts is a title; of a quotation the speaker comes first.
-    titles = {(places[one], match[1]) for one, match in heads.items() if match[2]}
-    for one, match in heads.items():
-        if (places[one], match[1]) in titles:
-            rest = texts[one][match.end() :]
-            texts[one] = f"{match[2]}: {rest}" if match[2] else match[1]
+    titles = {(places[key], match[1]) for key, match in heads.items() if match[2]}
+    for key, match in heads.items():
+        if (places[key], match[1]) in titles:
+            rest = texts[key][match.end() :]
+            texts[key] = f"{match[2]}: {rest}" if match[2] else match[1]
     alike: dict[str, list[str]] = {}
-    for one, text in texts.items():
-        alike.setdefault(short(text, LABEL_CHARS), []).append(one)
+    for key, text in texts.items():
+        alike.setdefault(short(text, LABEL_CHARS), []).append(key)
     names = {}
     for name, ids in alike.items():
-        ends = (min(texts[one] for one in ids), max(texts[one] for one in ids))
+        ends = (min(texts[memory_id] for memory_id in ids), max(texts[one] for one in ids))
         common = os.path.commonprefix(ends) if len(ids) > 1 else ""  # noqa: RUF071 - of texts
         start = common.rfind(" ") + 1
-        for one in ids:
-            rest = texts[one][start:]
-            names[one] = f"…{short(rest, LABEL_CHARS)}" if start and rest else name
+        for memory_id in ids:
+            rest = texts[memory_id][start:]
+            names[memory_id] = f"…{short(rest, LABEL_CHARS)}" if start and rest else name
     by_place: dict[str, set[str]] = {}
     for place, title in titles:
         by_place.setdefault(place, set()).add(title)
-    return names, {place: next(iter(one)) for place, one in by_place.items() if len(one) == 1}
+    return names, {place: next(iter(value)) for place, value in by_place.items() if len(value) == 1}
 
 
 def _node(memory: Memory, stale: bool) -> dict[str, Any]:
@@ -175,21 +177,23 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
 
 
 def _derivations(
-    found: Subgraph, steps: Iterable[Step], marked: Collection[frozenset[str]]
+    subgraph: Subgraph, steps: Iterable[Step], marked: Collection[frozenset[str]]
 ) -> Iterable[dict[str, Any]]:
     """Yield the derivations between drawn memories: they are no stored edges."""
-    drawn = {each.memory_id for each in found.nodes}
-    pairs = [(each.memory_id, each.derived_from_id) for each in found.derivations]
-    pairs += [(one, ground) for one, ground, kind in steps if kind == DERIVED]
-    for one, ground in dict.fromkeys(pairs):
-        if one in drawn and ground in drawn:
+    drawn = {node.memory_id for node in subgraph.nodes}
+    pairs = [
+        (derivation.memory_id, derivation.derived_from_id) for derivation in subgraph.derivations
+    ]
+    pairs += [(value, ground) for value, ground, kind in steps if kind == DERIVED]
+    for value, ground in dict.fromkeys(pairs):
+        if value in drawn and ground in drawn:
             yield {
-                "id": f"derived:{one}:{ground}",
-                "source": one,
+                "id": f"derived:{value}:{ground}",
+                "source": value,
                 "target": ground,
                 "type": DERIVED,
                 "open": False,
-                "stale": frozenset((one, ground)) in marked,
+                "stale": frozenset((value, ground)) in marked,
             }
 
 
@@ -198,7 +202,7 @@ def lines_of(visit: Visit, *memory_ids: str) -> Mapping[str, SourceLines]:
     if not visit.may(Permission.AUDIT):
         return {}
     orc = visit.enter(Permission.AUDIT)
-    return {each: orc.sources.lines(each) for each in memory_ids}
+    return {memory_id: orc.sources.lines(memory_id) for memory_id in memory_ids}
 
 
 WIDTH: Final = 1_000.0
@@ -249,13 +253,13 @@ def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
         now: milliseconds.
     """
     since = periods[0].since
-    until = max(now, *(each.since for each in periods), since + 1)
+    until = max(now, *(period.since for period in periods), since + 1)
     bands = []
-    for each in periods:
-        start = _x(each.since, since, until)
-        end = _x(until if each.until is None else each.until, since, until)
+    for period in periods:
+        start = _x(period.since, since, until)
+        end = _x(until if period.until is None else period.until, since, until)
         start = min(start, WIDTH - LEAST)
-        bands.append(Band(round(start, 2), round(max(end - start, LEAST), 2), each.status))
+        bands.append(Band(round(start, 2), round(max(end - start, LEAST), 2), period.status))
     return Ribbon(since, until, tuple(bands))
 
 
@@ -325,10 +329,10 @@ class ScoredItem:
 
 def scored(items: Sequence[RecallItem]) -> list[ScoredItem]:
     """Return every item of an answer with its bars, in order."""
-    best = max((each.score for each in items), default=0.0)
-    depth = max((rank for each in items for rank in each.legs.values()), default=1)
-    top = max((factor for each in items for factor in each.modifiers.values()), default=1.0)
-    return [_scored(each, best, depth, max(top, 1.0)) for each in items]
+    best = max((item.score for item in items), default=0.0)
+    depth = max((rank for item in items for rank in item.legs.values()), default=1)
+    top = max((factor for item in items for factor in item.modifiers.values()), default=1.0)
+    return [_scored(item, best, depth, max(top, 1.0)) for item in items]
 
 
 def _scored(item: RecallItem, best: float, depth: int, top: float) -> ScoredItem:

@@ -49,8 +49,8 @@ class Assets:
     """The files that pages load, held in memory. Their address has the digest of them all."""
 
     def __init__(self, folder: Path = FOLDER / "static") -> None:
-        paths = sorted(each for each in folder.rglob("*") if each.suffix in TYPES)
-        self._files = {each.relative_to(folder).as_posix(): each.read_bytes() for each in paths}
+        paths = sorted(item for item in folder.rglob("*") if item.suffix in TYPES)
+        self._files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         digest = hashlib.sha256()
         for name, body in self._files.items():
             digest.update(f"{name}\0{len(body)}\0".encode() + body)
@@ -124,9 +124,9 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def counted(value: int, one: str, many: str | None = None) -> str:
-    """Return ``1 memory``, ``12,345 memories``; without ``many`` an s is added to ``one``."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
+def counted(value: int, text: str, many: str | None = None) -> str:
+    """Return ``1 memory``, ``12,345 memories``; without ``many`` an s is added to ``text``."""
+    return f"{value:,} {text if value == 1 else many or text + 's'}"
 
 
 def remedy(code: str) -> str:
@@ -155,32 +155,38 @@ def noted(value: Any) -> str:
         return number(value)
     if isinstance(value, Mapping):
         parts = [
-            _part(str(name), each) for name, each in value.items() if each is False or each != 0
+            _part(str(name), item) for name, item in value.items() if item is False or item != 0
         ]
     elif isinstance(value, list | tuple):
-        parts = [f"({noted(each)})" if isinstance(each, Mapping) else noted(each) for each in value]
+        parts = [f"({noted(item)})" if isinstance(item, Mapping) else noted(item) for item in value]
     else:
         return "none" if value is None else str(value)
     return ", ".join(parts) or "none"
 
 
 def _part(name: str, value: Any) -> str:
-    told, title = noted(value), name.replace("_", " ")
+    message, title = noted(value), name.replace("_", " ")
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{told} {title}"
-    return f"{title} ({told})" if isinstance(value, Mapping | list | tuple) else f"{title} {told}"
+        return f"{message} {title}"
+    return (
+        f"{title} ({message})"
+        if isinstance(value, Mapping | list | tuple)
+        else f"{title} {message}"
+    )
 
 
 def words(name: str) -> str:
     """Return ``CausedBy`` and ``top_n`` as words of a sentence: ``caused by``, ``top n``."""
-    parts = "".join(f" {each}" if each.isupper() else each for each in name).replace("_", " ")
+    parts = "".join(f" {item}" if item.isupper() else item for item in name).replace("_", " ")
     return " ".join(parts.lower().split())
 
 
-def short(text: str, most: int = 160) -> str:
+def short(text: str, limit: int = 160) -> str:
     """Return the first line or so of a text; an ellipsis marks the cut."""
-    one = " ".join(text[: most * 2].split())
-    return one if len(one) <= most and len(text) <= most * 2 else one[: most - 1].rstrip() + "…"
+    item = " ".join(text[: limit * 2].split())
+    return (
+        item if len(item) <= limit and len(text) <= limit * 2 else item[: limit - 1].rstrip() + "…"
+    )
 
 
 def tail(path: str) -> str:
@@ -193,16 +199,16 @@ def unseen(text: str) -> list[str]:
 
     A model reads them all the same.
     """
-    found = Counter(
-        each
-        for before, each in pairwise(f" {text}")
-        if _is_unseen(each) and not (each in LOOKS and unicodedata.category(before) in SIGNS)
+    counter = Counter(
+        value
+        for before, value in pairwise(f" {text}")
+        if _is_unseen(value) and not (value in LOOKS and unicodedata.category(before) in SIGNS)
     )
-    told = [
-        f"U+{ord(each):04X} {unicodedata.name(each, 'control').lower()} ({count:,})"
-        for each, count in found.most_common(FEW_NAMES)
+    lines = [
+        f"U+{ord(value):04X} {unicodedata.name(value, 'control').lower()} ({count:,})"
+        for value, count in counter.most_common(FEW_NAMES)
     ]
-    return told + ([f"{len(found) - FEW_NAMES:,} more"] if len(found) > FEW_NAMES else [])
+    return lines + ([f"{len(counter) - FEW_NAMES:,} more"] if len(counter) > FEW_NAMES else [])
 
 
 def _is_unseen(character: str) -> bool:

@@ -19,6 +19,7 @@ from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.scopes import ENTERED
 from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import Session
@@ -72,8 +73,6 @@ VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
 MAX_QUERY_CHARS: Final = 1_000
-CONSOLE: Final = "console"
-"""The step for which the console recalls: no agent was given the answer."""
 FORMATS: Final = ("csv", "json")
 MOST_ROWS: Final = 500
 """Rows of a list that is downloaded; its next page has an address of its own."""
@@ -168,15 +167,15 @@ class Visit:
         """Return a parameter of the address, without white space around it."""
         return self.request.query_params.get(name, default).strip()
 
-    def one_of(self, name: str, known: Sequence[str]) -> str:
+    def one_of(self, name: str, texts: Sequence[str]) -> str:
         """Return a parameter that has to be one of some words; the first of them by default.
 
         Raises:
             InvalidInput: it is none of them.
         """
-        value = self.query(name) or known[0]
-        if value not in known:
-            raise InvalidInput(f"{name}: one of {', '.join(known)}", field=name)
+        value = self.query(name) or texts[0]
+        if value not in texts:
+            raise InvalidInput(f"{name}: one of {', '.join(texts)}", field=name)
         return value
 
     @cached_property
@@ -232,19 +231,23 @@ class Visit:
             parts: of the path; none of them can lead out of it.
             query: parameters; those that are None or empty are left out.
         """
-        asked = {AS_OF: iso(self.as_of)} if self.as_of is not None else {}
-        asked |= query
-        kept = {name: value for name, value in asked.items() if value not in (None, "", ())}
-        path = "/".join(quote(each, safe="") for each in (self.orchestrator, *parts))
+        request = {AS_OF: iso(self.as_of)} if self.as_of is not None else {}
+        request |= query
+        kept_fields = {
+            name: value for name, value in request.items() if value not in (None, "", ())
+        }
+        path = "/".join(quote(item, safe="") for item in (self.orchestrator, *parts))
         tail = "" if parts else "/"
-        return f"{PLACE}/{path}{tail}" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+        return f"{PLACE}/{path}{tail}" + (
+            f"?{urlencode(kept_fields, doseq=True)}" if kept_fields else ""
+        )
 
     def here(self, **query: Any) -> str:
         """Return the address of this page with some parameters changed; None removes one."""
-        given = self.request.query_params.multi_items()
-        asked = [each for each in given if each[0] not in query] + list(query.items())
-        kept = [(name, value) for name, value in asked if value not in (None, "")]
-        return self.request.url.path + (f"?{urlencode(kept)}" if kept else "")
+        inputs = self.request.query_params.multi_items()
+        target = [item for item in inputs if item[0] not in query] + list(query.items())
+        kept_rows = [(name, value) for name, value in target if value not in (None, "")]
+        return self.request.url.path + (f"?{urlencode(kept_rows)}" if kept_rows else "")
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page.
@@ -257,8 +260,8 @@ class Visit:
     @property
     def format(self) -> str:
         """The format in which a list is to be downloaded; empty: it is a page."""
-        wanted = self.query("format")
-        return wanted if wanted in FORMATS else ""
+        statuses_wanted = self.query("format")
+        return statuses_wanted if statuses_wanted in FORMATS else ""
 
     def size(self, usual: int) -> int:
         """Return how many rows a list has: ``usual`` on a page, more in a download."""
@@ -280,7 +283,8 @@ class Visit:
         """
         if not self.format:
             return self.show(template, following=following, **values)
-        body: str = as_csv(rows()) if self.format == "csv" else plain_json({"rows": rows()})
+        shown = below(list(rows()), self.gate.service.root)
+        body: str = as_csv(shown) if self.format == "csv" else plain_json({"rows": shown})
         name = f"{self.request.url.path.rpartition('/')[2]}.{self.format}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         if following:
@@ -306,7 +310,7 @@ class Visit:
     @property
     def sections(self) -> list[MenuEntry]:
         """Return the parts of the console that the principal may use."""
-        return [each for each in SECTIONS if self.may(each.permission)]
+        return [item for item in SECTIONS if self.may(item.permission)]
 
     def required(self, name: str) -> str:
         """Return a field of the form. Raises InvalidInput: it is empty or missing."""

@@ -49,9 +49,11 @@ def sealed(visit: Visit, orc: Orchestrator) -> Seal:
     with seal.lock:
         now = visit.console.now_ms()
         start = seal.head if not seal.problem and now - seal.whole_at < AGAIN_MS else None
-        report, head = orc.overview.verify_chain(start)
+        report, head = orc.maintenance.verify_chain(start)
         seal.at, seal.entries, seal.head = now, head.seq, head
         if start is None:
             seal.whole_at = now
-        seal.problem = "" if report.ok else "; ".join(each.message for each in report.findings[:3])
+        seal.problem = (
+            "" if report.ok else "; ".join(finding.message for finding in report.findings[:3])
+        )
     return seal

@@ -1,4 +1,4 @@
-"""Sessions of the console, in memory only: when the server ends, everybody is signed out."""
+"""ConsoleSessions of the console, in memory only: when the server ends, everybody is signed out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Session:
     notice: str = ""
 
 
-class Sessions:
+class ConsoleSessions:
     """The sessions of a server, by the digest of their id. Thread-safe.
 
     Args:
@@ -103,7 +103,7 @@ class SignIns:
         """Take one attempt; return the seconds to wait when there is none, else 0."""
         with self._lock:
             recent = [
-                each for each in self._tries.get(address, ()) if 0 <= now_ms - each < MS_PER_MINUTE
+                item for item in self._tries.get(address, ()) if 0 <= now_ms - item < MS_PER_MINUTE
             ]
             if len(recent) >= self._per_minute:
                 return (recent[0] + MS_PER_MINUTE - now_ms) / 1_000

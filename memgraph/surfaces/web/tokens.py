@@ -39,5 +39,5 @@ class CsrfTokens:
         """
         if not cookie or site not in _OWN:
             return False
-        given = (token or "").encode("utf-8", "surrogatepass")
-        return hmac.compare_digest(given, self.of(cookie).encode())
+        call = (token or "").encode("utf-8", "surrogatepass")
+        return hmac.compare_digest(call, self.of(cookie).encode())

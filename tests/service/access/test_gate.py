@@ -218,14 +218,14 @@ def test_of_a_batch_every_item_that_is_refused_is_an_entry(gate: Gate) -> None:
 def test_the_files_of_a_batch_that_may_not_be_named_are_told_in_one_go(gate: Gate) -> None:
     one = principal(gate, **ALL)
     handle = gate.enter(one, "orc-1", WRITE)
-    tell, calls = handle._teller, []
+    tell, calls = handle._recorder, []
     assert tell is not None
 
     def counted(refused: Sequence[RefusalNote]) -> None:
         calls.append(len(refused))
         tell(refused)
 
-    handle._teller = counted
+    handle._recorder = counted
     outside = {"source_path": "/etc/passwd"}
     items = [{"content": f"number {each}", "source": outside} for each in range(20)]
     assert {each.code for each in handle.remember_many(items)} == {"access.denied"}

@@ -303,8 +303,8 @@ def test_a_client_that_goes_away_leaves_nothing(sent: Served) -> None:
 
 def test_a_sender_who_goes_away_is_no_bug(sent: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     told, bugs = threading.Event(), []
-    monkeypatch.setattr(Envelope, "_tell", lambda *_args: told.set())
-    monkeypatch.setattr(Envelope, "_tell_bug", lambda _envelope, error, _id: bugs.append(error))
+    monkeypatch.setattr(Envelope, "_log_request", lambda *_args: told.set())
+    monkeypatch.setattr(Envelope, "_log_bug", lambda _envelope, error, _id: bugs.append(error))
     secret = sent.key()
     host, _, port = sent.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port))) as raw:

@@ -32,7 +32,7 @@ def turns(tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.fixture
-def teller(turns: Served) -> Iterator[httpx.Client]:
+def recorder(turns: Served) -> Iterator[httpx.Client]:
     with turns.client(turns.key()) as made:
         yield made
 
@@ -51,22 +51,22 @@ def said(served: Served) -> int:
     return len(served.orchestrator().memories.list(limit=1_000))
 
 
-def test_the_same_request_is_done_once(turns: Served, teller: httpx.Client) -> None:
-    first, again = say(teller, "k1"), say(teller, "k1")
+def test_the_same_request_is_done_once(turns: Served, recorder: httpx.Client) -> None:
+    first, again = say(recorder, "k1"), say(recorder, "k1")
     assert (first.status_code, again.status_code) == (201, 201)
     assert (first.content, said(turns)) == (again.content, 1)
     assert "idempotency-replayed" not in first.headers
     assert again.headers["idempotency-replayed"] == "true"
     assert again.headers["content-type"] == "application/json"
-    assert say(teller, "k2").json() != first.json()
-    assert say(teller, None).status_code == 201
+    assert say(recorder, "k2").json() != first.json()
+    assert say(recorder, None).status_code == 201
     assert said(turns) == 3
 
 
-def test_an_empty_answer_is_kept_too(teller: httpx.Client) -> None:
-    memory_id = say(teller, None).json()["memory_id"]
+def test_an_empty_answer_is_kept_too(recorder: httpx.Client) -> None:
+    memory_id = say(recorder, None).json()["memory_id"]
     path, headers = f"{BASE}/memories/{memory_id}/retract", {"idempotency-key": "k"}
-    answers = [teller.post(path, json={"reason": "no"}, headers=headers) for _ in range(2)]
+    answers = [recorder.post(path, json={"reason": "no"}, headers=headers) for _ in range(2)]
     assert [each.status_code for each in answers] == [204, 204], "retracting twice is a conflict"
     assert answers[1].content == b""
 
@@ -80,25 +80,25 @@ def test_an_empty_answer_is_kept_too(teller: httpx.Client) -> None:
     ],
 )
 def test_another_request_with_the_key_is_refused(
-    turns: Served, teller: httpx.Client, path: str, body: dict[str, Any]
+    turns: Served, recorder: httpx.Client, path: str, body: dict[str, Any]
 ) -> None:
-    say(teller, "k")
-    answer = teller.post(path, json=body, headers={"idempotency-key": "k"})
+    say(recorder, "k")
+    answer = recorder.post(path, json=body, headers={"idempotency-key": "k"})
     assert (answer.status_code, answer.json()["code"]) == (422, "request.key_reused")
     assert said(turns) == 1
 
 
-def test_a_key_is_one_askers_own(turns: Served, teller: httpx.Client) -> None:
-    say(teller, "k")
+def test_a_key_is_one_askers_own(turns: Served, recorder: httpx.Client) -> None:
+    say(recorder, "k")
     with turns.client(turns.key()) as other:
         assert "idempotency-replayed" not in say(other, "k", "mine").headers
     assert said(turns) == 2
 
 
-def test_what_was_refused_may_be_asked_again(turns: Served, teller: httpx.Client) -> None:
-    refused = say(teller, "k", derived_from=["mem_00000000000000000000000000"])
+def test_what_was_refused_may_be_asked_again(turns: Served, recorder: httpx.Client) -> None:
+    refused = say(recorder, "k", derived_from=["mem_00000000000000000000000000"])
     assert refused.status_code == 404
-    assert say(teller, "k").status_code == 201
+    assert say(recorder, "k").status_code == 201
     assert said(turns) == 1
 
 
@@ -111,32 +111,32 @@ def test_what_was_answered_is_not_told_to_who_may_no_more(turns: Served) -> None
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "caf\u00e9"])
-def test_a_key_that_is_none_is_refused(turns: Served, teller: httpx.Client, key: str) -> None:
-    answer = teller.post(EPISODES, json=turn(), headers=[(b"idempotency-key", key.encode())])
+def test_a_key_that_is_none_is_refused(turns: Served, recorder: httpx.Client, key: str) -> None:
+    answer = recorder.post(EPISODES, json=turn(), headers=[(b"idempotency-key", key.encode())])
     assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
     assert said(turns) == 0
 
 
-def test_a_key_counts_for_a_day(turns: Served, teller: httpx.Client) -> None:
+def test_a_key_counts_for_a_day(turns: Served, recorder: httpx.Client) -> None:
     clock = turns.service.clock
     assert isinstance(clock, FixedClock)
-    first = say(teller, "k")
+    first = say(recorder, "k")
     clock.advance(ms=KEPT_MS - 1)
-    assert say(teller, "k").json() == first.json()
+    assert say(recorder, "k").json() == first.json()
     clock.advance(ms=1)
-    assert say(teller, "k").json() != first.json()
-    assert say(teller, "k", "another").status_code == 422
+    assert say(recorder, "k").json() != first.json()
+    assert say(recorder, "k", "another").status_code == 422
     assert said(turns) == 2
 
 
 def test_at_the_same_time_one_does_it_and_the_others_have_its_answer(
-    turns: Served, teller: httpx.Client
+    turns: Served, recorder: httpx.Client
 ) -> None:
     together = threading.Barrier(8)
 
     def ask(_: int) -> httpx.Response:
         together.wait(PATIENCE_S)
-        return say(teller, "k")
+        return say(recorder, "k")
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(ask, range(8)))
@@ -168,10 +168,10 @@ def test_two_servers_do_it_once(tmp_path: Path) -> None:
         assert said(one) == 10
 
 
-def test_a_batch_of_a_thousand_is_done_once(turns: Served, teller: httpx.Client) -> None:
+def test_a_batch_of_a_thousand_is_done_once(turns: Served, recorder: httpx.Client) -> None:
     body = {"items": [turn(f"line {n}") for n in range(1_000)]}
     headers = {"idempotency-key": "k"}
-    answers = [teller.post(f"{EPISODES}/batch", json=body, headers=headers) for _ in range(2)]
+    answers = [recorder.post(f"{EPISODES}/batch", json=body, headers=headers) for _ in range(2)]
     assert answers[0].content == answers[1].content
     assert len(turns.orchestrator().memories.list(limit=1_000)) == 1_000
     with turns.service.opened("orc-1") as opened, opened.database.read() as connection:
@@ -188,7 +188,7 @@ def test_a_refusal_takes_no_key(turns: Served) -> None:
 
 
 def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
-    turns: Served, teller: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    turns: Served, recorder: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from memgraph.errors import DatabaseFull
     from memgraph.service.idempotency import AnswerCache
@@ -197,38 +197,38 @@ def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
         raise DatabaseFull("the disk is full")
 
     monkeypatch.setattr(AnswerCache, "flush", full)
-    first = say(teller, "k")
+    first = say(recorder, "k")
     assert first.status_code == 201
-    assert say(teller, "k").content == first.content
+    assert say(recorder, "k").content == first.content
 
 
 def test_an_answer_is_given_though_nothing_can_be_kept(
-    turns: Served, teller: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    turns: Served, recorder: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closed(*_given: object) -> None:
         raise MemoryDisabled("it was closed meanwhile")
 
     monkeypatch.setattr(once, "_keep", closed)
     monkeypatch.setattr(once, "_PATIENCE_MS", 0)
-    assert say(teller, "k").status_code == 201
-    assert say(teller, "k").json()["code"] == "request.answer_lost"
+    assert say(recorder, "k").status_code == 201
+    assert say(recorder, "k").json()["code"] == "request.answer_lost"
     assert said(turns) == 1
 
 
-def test_what_writes_no_memory_is_done_once_too(turns: Served, teller: httpx.Client) -> None:
+def test_what_writes_no_memory_is_done_once_too(turns: Served, recorder: httpx.Client) -> None:
     path, headers = f"{BASE}/jobs/decay/run", {"idempotency-key": "k"}
-    answers = [teller.post(path, json={}, headers=headers) for _ in range(2)]
+    answers = [recorder.post(path, json={}, headers=headers) for _ in range(2)]
     assert [each.status_code for each in answers] == [200, 200]
     assert answers[0].content == answers[1].content
     assert len(turns.orchestrator().jobs.list()) == 1
 
 
-def test_a_job_of_another_time_is_done_once_now(turns: Served, teller: httpx.Client) -> None:
-    say(teller, None, "I moved to Bergen in May.")
+def test_a_job_of_another_time_is_done_once_now(turns: Served, recorder: httpx.Client) -> None:
+    say(recorder, None, "I moved to Bergen in May.")
     headers = {"idempotency-key": "k"}
     body = {"now": turns.service.clock.now_ms() - 2 * KEPT_MS}
     path = f"{BASE}/jobs/consolidation/run"
-    answers = [teller.post(path, json=body, headers=headers) for _ in range(2)]
+    answers = [recorder.post(path, json=body, headers=headers) for _ in range(2)]
     assert answers[0].content == answers[1].content
     assert len(turns.orchestrator().jobs.list()) == 1
 
@@ -277,7 +277,7 @@ def test_ended_between_write_and_answer_it_tells_what_was_written(
         assert say(client, "k2").status_code == 201
 
 
-def test_keys_are_forgotten_by_upkeep(turns: Served, teller: httpx.Client) -> None:
+def test_keys_are_forgotten_by_upkeep(turns: Served, recorder: httpx.Client) -> None:
     def rows(opened: OpenOrchestrator) -> int:
         with opened.database.read() as connection:
             found = connection.exec_driver_sql("SELECT count(*) FROM idempotency_keys").scalar()
@@ -285,9 +285,9 @@ def test_keys_are_forgotten_by_upkeep(turns: Served, teller: httpx.Client) -> No
 
     clock = turns.service.clock
     assert isinstance(clock, FixedClock)
-    say(teller, "old")
+    say(recorder, "old")
     clock.advance(ms=KEPT_MS // 2)
-    say(teller, "young")
+    say(recorder, "young")
     with turns.service.opened("orc-1") as opened:
         assert rows(opened) == 2
         clock.advance(ms=KEPT_MS // 2)

@@ -20,10 +20,12 @@ from memgraph.model.operation import (
     MemoryId,
     Time,
     WireFormat,
+    WireResult,
     operation,
     operation_of,
     operations_of,
 )
+from memgraph.model.remote import MemoryPage
 from memgraph.model.values import Name, Value
 from memgraph.operations.handle import Handle
 from memgraph.operations.orchestrator import Orchestrator
@@ -75,6 +77,12 @@ class LabelHandle(Handle):
     @operation(Permission.READ, "GET", "/labels", tag="memories", id="list_labels")
     def labels(self, *, after: Annotated[str, WireFormat(name="cursor")] = "") -> None:
         """List nothing."""
+
+
+def test_an_answer_with_a_field_that_nothing_fills_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="next_cursor; give wrap or cursor"):
+        WireResult(MemoryPage)
+    assert WireResult(MemoryPage, cursor=lambda memory: memory.memory_id).type is MemoryPage
 
 
 def test_an_operation_is_a_route_of_the_document() -> None:

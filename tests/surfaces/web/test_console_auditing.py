@@ -6,6 +6,9 @@ import csv
 import hashlib
 import io
 import json
+import subprocess
+import sys
+import textwrap
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from console_browsing import HOME, Browser, console_served, harmless, token_of
 from serving_worlds import Served
 
 from memgraph import Orchestrator
-from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
+from memgraph.clock import MS_PER_DAY, FixedClock, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.erasure import Signature
@@ -233,6 +236,57 @@ def test_a_pack_holds_the_evidence_with_digests_and_a_signature(
     assert str(served.service.root) not in b"".join(files.values()).decode()
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_download_says_nothing_of_where_the_root_lies(
+    browser: Browser, orc: Orchestrator, served: Served, kind: str
+) -> None:
+    path = orc.paths.ingest / "hours.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("The shop closes at eight.")
+    source = {"source_path": str(path)}
+    one = orc.remember("The shop closes at eight.", source=source)
+    orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    for name in ("memories", "contradictions"):
+        text = browser.page(f"{HOME}{name}?format={kind}")
+        assert "orc-1/memory/ingest/hours.md" in text
+        assert str(served.service.root) not in text
+
+
+def test_the_readme_of_a_pack_checks_it(
+    served: Served, orc: Orchestrator, clock: FixedClock, tmp_path: Path
+) -> None:
+    one = orc.remember("The shop closes at eight.")
+    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    then = clock.now_ms() + 1
+    clock.advance(days=1)
+    orc.recall("When does the shop close?")
+    signer = sign(b"anything", served.service.root).public_key
+    with Browser(served, served.key()) as browser:
+        now = browser.open(f"{HOME}contradictions/{edge}/pack")
+        past = browser.open(f"{HOME}contradictions/{edge}/pack?as_of={iso(then)}")
+    with zipfile.ZipFile(io.BytesIO(past.content)) as archive:
+        # What was handed out later is no evidence of then.
+        assert json.loads(archive.read("receipts.json"))[one] == []
+    with zipfile.ZipFile(io.BytesIO(now.content)) as archive:
+        archive.extractall(tmp_path)
+        readme = archive.read("README.txt").decode()
+    lines = [line for line in readme.splitlines() if line.startswith("    ") or not line]
+    script = [sys.executable, "-c", textwrap.dedent("\n".join(lines))]
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert check().stdout == f"signed by {signer}\n"
+    (tmp_path / "case.html").write_text("another")
+    assert "AssertionError: case.html" in check().stderr
+    manifest = tmp_path / "MANIFEST.json"
+    digest = hashlib.sha256(b"another").hexdigest()
+    sums = json.loads(manifest.read_text())
+    sums["sha256"]["case.html"] = digest
+    manifest.write_text(json.dumps(sums))
+    assert "InvalidSignature" in check().stderr
+
+
 def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> None:
     one = orc.remember("The shop closes at eight.")
     clock.advance(days=10)
@@ -240,6 +294,49 @@ def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> Non
     orc.recall("When does the shop close?")
     orc.settle()
     clock.advance(days=9)
-    activity = orc.overview.activity(steps=4)
+    activity = orc.memories.activity(steps=4)
     assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
     assert activity["series"]["stored"] == [1, 0, 1, 0]
+
+
+def test_trends_begin_with_what_was_there_and_count_no_search_of_the_console(
+    served: Served, orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The shop closes at eight.")
+    other = orc.remember("Customers are served until ten.")
+    edge = orc.relate(other, "Contradicts", one)
+    clock.advance(days=10)
+    orc.contradictions.resolve(edge, winner=other, reason="seen on the door")
+    with Browser(served, served.key()) as browser:
+        browser.page(f"{HOME}search?q=shop")
+        clock.advance(ms=60_000)
+        charts = json.loads(browser.page(f"{HOME}trends/data?since=2026-05-25"))["charts"]
+    assert len(orc.receipts.list().receipts) == 1
+    assert charts["growth"]["stored"][0] == 2
+    assert charts["growth"]["hold"][-1] == 1
+    assert [charts["contradictions"]["open"][place] for place in (0, -1)] == [1, 0]
+    assert sum(charts["use"]["handed out"]) == 0
+
+
+def test_what_many_decisions_are_refused_is_journalled(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    mine = orc.remember("The press is blue.")
+    hidden = "fact_01HZZZZZZZZZZZZZZZZZZZZZZZ"
+
+    def denials() -> int:
+        with served.service.opened(orc.name) as opened, opened.database.read() as snapshot:
+            entries = "SELECT count(*) FROM audit_log WHERE action = 'deny'"
+            return int(snapshot.exec_driver_sql(entries).scalar_one())
+
+    token = token_of(browser.page(f"{HOME}memories"))
+    before = denials()
+    fields = {"csrf_token": token, "reason": "old", "decision": "retract", "sure": "yes"}
+    answer = browser.client.post(
+        f"{HOME}memories",
+        data={**fields, "chosen": [mine, hidden]},
+        headers={"origin": browser.origin},
+    )
+    assert answer.status_code == 303
+    assert orc.get(mine).status.value == "retracted"
+    assert denials() == before + 1

@@ -194,10 +194,10 @@ def test_an_answer_is_explained_by_nothing_hidden(walked: Walked) -> None:
 def test_counts_and_charts_count_nothing_hidden(walked: Walked) -> None:
     own = walked.served.service.orchestrator("orc-1", viewer=walked.viewer)
     counted = own.memories.counts()
-    assert sum(count for *_, count in own.overview.facets()) == sum(counted["status"].values())
-    assert sum(own.overview.activity()["series"]["stored"]) == sum(counted["status"].values())
+    assert sum(count for *_, count in own.memories.facets()) == sum(counted["status"].values())
+    assert sum(own.memories.activity()["series"]["stored"]) == sum(counted["status"].values())
     seen = set(walked.own)
-    assert set(own.overview.connected(limit=2_000)) <= seen
+    assert set(own.graph.connected(limit=2_000)) <= seen
 
 
 def test_what_joins_hidden_memories_is_not_told(walked: Walked) -> None:

@@ -1,15 +1,15 @@
-"""Sessions, tries to sign in and tokens, by themselves."""
+"""ConsoleSessions, tries to sign in and tokens, by themselves."""
 
 from __future__ import annotations
 
 import pytest
 
-from memgraph.surfaces.web.sessions import MOST_ADDRESSES, MOST_SESSIONS, Sessions, SignIns
+from memgraph.surfaces.web.sessions import MOST_ADDRESSES, MOST_SESSIONS, ConsoleSessions, SignIns
 from memgraph.surfaces.web.tokens import CsrfTokens
 
 
 def test_the_session_that_was_unused_longest_makes_room() -> None:
-    sessions = Sessions(idle_ms=1_000)
+    sessions = ConsoleSessions(idle_ms=1_000)
     ids = [sessions.open("k", 0)[0] for _ in range(MOST_SESSIONS)]
     assert sessions.find(ids[0], 1) is not None
     sessions.open("k", 2)
@@ -20,7 +20,7 @@ def test_the_session_that_was_unused_longest_makes_room() -> None:
 
 @pytest.mark.parametrize("session_id", [None, "", "x", "\udc80"])
 def test_what_is_no_id_finds_nothing(session_id: str | None) -> None:
-    sessions = Sessions(idle_ms=1_000)
+    sessions = ConsoleSessions(idle_ms=1_000)
     sessions.open("k", 0)
     assert sessions.find(session_id, 0) is None
     sessions.end(session_id)

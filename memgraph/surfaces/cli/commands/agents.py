@@ -32,9 +32,9 @@ def tools(
     from memgraph.operations.tools.tools import tools_for
 
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = tools_for(handle, read_only=read_only, maintenance=maintenance)
-    rows = [(each["function"]["name"], each["function"]["description"]) for each in found]
-    return CommandResult({"tools": found}, lambda screen: screen.fields(rows))
+        results = tools_for(handle, read_only=read_only, maintenance=maintenance)
+    rows = [(item["function"]["name"], item["function"]["description"]) for item in results]
+    return CommandResult({"tools": results}, lambda screen: screen.fields(rows))
 
 
 def call(
@@ -64,8 +64,10 @@ def call(
     return CommandResult({"answer": answer}, show, None if refused is None else _refusal(refused))
 
 
-def _refusal(told: dict[str, str]) -> ToolRefused:
-    return ToolRefused(f"{told['message']}; memgraph tools lists the tools", cause=told["code"])
+def _refusal(details: dict[str, str]) -> ToolRefused:
+    return ToolRefused(
+        f"{details['message']}; memgraph tools lists the tools", cause=details["code"]
+    )
 
 
 COMMANDS: dict[str, Any] = {

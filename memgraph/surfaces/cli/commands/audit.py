@@ -36,40 +36,47 @@ def audit(
     `memgraph verify` checks whether the database itself is intact.
     """
     with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as told:
-        found = handle.audit.measure(fail_on=fail_on or (), examples=examples, progress=told)
-    return CommandResult(as_json(found), lambda screen: _show(screen, found), _error(found))
+        result = handle.audit.measure(fail_on=fail_on or (), examples=examples, progress=told)
+    return CommandResult(as_json(result), lambda screen: _show(screen, result), _error(result))
 
 
-def _show(screen: Screen, found: StoreHealth) -> None:
-    many = counted(found.memories, "active memory", "active memories")
+def _show(screen: Screen, health: StoreHealth) -> None:
+    many = counted(health.memories, "active memory", "active memories")
     screen.line(f"{many}; turns of conversations are not counted")
-    rows = [_row(each) for each in found.measures]
+    rows = [_row(item) for item in health.measures]
     screen.table(("measure", "memories", "of", "rate", "limit", ""), rows)
-    for measure in found.measures:
+    for measure in health.measures:
         if measure.examples:
             screen.heading(measure.measure.value)
             screen.table(
                 ("memory", "with", "begins"),
                 [
-                    (one.memory_ids[0], " ".join(one.memory_ids[1:]), one.text)
-                    for one in measure.examples
+                    (example.memory_ids[0], " ".join(example.memory_ids[1:]), example.text)
+                    for example in measure.examples
                 ],
             )
 
 
-def _row(each: HealthMeasure) -> tuple[str, ...]:
-    limit = "" if each.limit is None else f"{each.limit:.2%}"
-    verdict = "" if each.limit is None else "too many" if each.failed else "ok"
-    looked_at = f"{each.of} (sample)" if each.sampled else str(each.of)
-    return (each.measure.value, str(each.count), looked_at, f"{each.rate:.2%}", limit, verdict)
+def _row(measure: HealthMeasure) -> tuple[str, ...]:
+    limit = "" if measure.limit is None else f"{measure.limit:.2%}"
+    verdict = "" if measure.limit is None else "too many" if measure.failed else "ok"
+    looked_at = f"{measure.of} (sample)" if measure.sampled else str(measure.of)
+    return (
+        measure.measure.value,
+        str(measure.count),
+        looked_at,
+        f"{measure.rate:.2%}",
+        limit,
+        verdict,
+    )
 
 
-def _error(found: StoreHealth) -> AuditFailed | None:
-    failed = [each for each in found.measures if each.failed]
+def _error(health: StoreHealth) -> AuditFailed | None:
+    failed = [measure for measure in health.measures if measure.failed]
     if not failed:
         return None
-    told = ", ".join(f"{each.measure.value} {each.rate:.2%}" for each in failed)
-    return AuditFailed(f"above their limits: {told}")
+    message = ", ".join(f"{item.measure.value} {item.rate:.2%}" for item in failed)
+    return AuditFailed(f"above their limits: {message}")
 
 
 COMMANDS = {"audit": make_command(audit, "audit")}

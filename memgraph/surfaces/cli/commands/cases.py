@@ -61,15 +61,15 @@ def show_case(
     `memgraph resolve` decides it for a side, and reopens it.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.contradictions.get(edge_id, as_of=as_of)
+        result = handle.contradictions.get(edge_id, as_of=as_of)
 
     def show(screen: Screen) -> None:
-        screen.tree(_case_tree(found))
+        screen.tree(_case_tree(result))
         if as_of is None:
-            for line in _next(found, orchestrator):
+            for line in _next(result, orchestrator):
                 screen.line(line)
 
-    return CommandResult(as_json(found), show)
+    return CommandResult(as_json(result), show)
 
 
 def dismiss_case(
@@ -81,9 +81,9 @@ def dismiss_case(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         handle.contradictions.dismiss(edge_id, reason=reason)
-    told = f"dismissed {edge_id}; {_undo(orchestrator, edge_id)}"
+    message = f"dismissed {edge_id}; {_undo(orchestrator, edge_id)}"
     return CommandResult(
-        {"edge_id": edge_id, "state": "dismissed"}, lambda screen: screen.line(told)
+        {"edge_id": edge_id, "state": "dismissed"}, lambda screen: screen.line(message)
     )
 
 
@@ -98,11 +98,11 @@ def export_case(
 ) -> CommandResult:
     """Write a contradiction as one self-contained HTML file, to be kept or printed."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.contradictions.get(edge_id, as_of=as_of)
-        lines = _lines(handle, found)
-        text = _document(found, handle.name, lines)
+        result = handle.contradictions.get(edge_id, as_of=as_of)
+        lines = _lines(handle, result)
+        text = _document(result, handle.name, lines)
     write_whole(output, text)
-    data = {"edge_id": edge_id, "state": found.state, "path": str(output)}
+    data = {"edge_id": edge_id, "state": result.state, "path": str(output)}
     return CommandResult(
         data, lambda screen: screen.line(f"wrote the case of {edge_id} to {output}")
     )
@@ -111,8 +111,8 @@ def export_case(
 def _show_stale(screen: Screen, page: StalePage, _: Mapping[str, Any]) -> None:
     if not page.items:
         screen.line("no memory depends on superseded or retracted evidence")
-    for each in page.items:
-        screen.tree(_stale_tree(each))
+    for item in page.items:
+        screen.tree(_stale_tree(item))
     if page.cut:
         screen.line(f"cut: {', '.join(page.cut_reasons)}", style="yellow")
     if page.next_after is not None:
@@ -138,10 +138,10 @@ def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> s
     return case_document(case, orchestrator=orchestrator, lines=lines)
 
 
-def _next(found: Case, orchestrator: str) -> tuple[str, ...]:
+def _next(case: Case, orchestrator: str) -> tuple[str, ...]:
     """Return the commands that can follow for a case."""
-    edge_id = found.edge.edge_id
-    if found.state != "open":
+    edge_id = case.edge.edge_id
+    if case.state != "open":
         return (_undo(orchestrator, edge_id),)
     return (
         f"to decide: memgraph resolve {orchestrator} {edge_id} --winner ID --reason TEXT",
@@ -153,23 +153,23 @@ def _undo(orchestrator: str, edge_id: str) -> str:
     return f"to take that back: memgraph resolve {orchestrator} {edge_id} --reopen --reason TEXT"
 
 
-def _case_tree(found: Case) -> Branch:
-    root = Branch(f"{found.edge.edge_id}  {standing_of(found.edge, moot=found.moot)}", style="bold")
-    if found.edge.reason:
-        root.add(f"raised because: {found.edge.reason}")
-    for side in found.sides:
+def _case_tree(case: Case) -> Branch:
+    root = Branch(f"{case.edge.edge_id}  {standing_of(case.edge, moot=case.moot)}", style="bold")
+    if case.edge.reason:
+        root.add(f"raised because: {case.edge.reason}")
+    for side in case.sides:
         _add_side(root, side)
-    outcome = outcome_of(found.edge)
+    outcome = outcome_of(case.edge)
     if outcome is not None:
         root.add(outcome, style="green")
-    if found.suggestion is not None:
-        _add_suggestion(root, found.suggestion)
+    if case.suggestion is not None:
+        _add_suggestion(root, case.suggestion)
     journal = root.add("journal")
-    for entry in found.journal:
+    for entry in case.journal:
         why = entry.details.get("reason")
-        told = f": {why}" if why else ""
-        journal.add(short(f"{moment(entry.at)} {entry.action} by {entry.actor}{told}", 160))
-    if found.cut:
+        message = f": {why}" if why else ""
+        journal.add(short(f"{moment(entry.at)} {entry.action} by {entry.actor}{message}", 160))
+    if case.cut:
         root.add("there is more than is counted here", style="yellow")
     return root
 
@@ -178,32 +178,38 @@ def _add_side(root: Branch, side: CaseSide) -> None:
     branch = root.add(memory_line(side.memory))
     today = " (of today)" if side.trust_is_todays else ""
     branch.add(f"from {citation(side.source)}, {side.trust.value} trust{today}", style="dim")
-    for each in side.supports:
-        branch.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
+    for support in side.supports:
+        branch.add(
+            f"said again in {citation(support.source)}, {moment(support.added_at)}", style="dim"
+        )
     confirmed = ", confirmed" if side.confirmed else ""
     sources = counted(side.independent_sources, "independent source")
     sure = f"confidence {side.effective_confidence:.2f}"
     branch.add(f"{sources}, {sure}{confirmed}, of {day(side.said_at)}")
     reach = side.influence
-    told = [counted(reach.recalls, "time") + " handed out"]
-    told += [counted(len(reach.runs), "run")] if reach.runs else []
-    told += [counted(len(reach.conversations), "conversation")] if reach.conversations else []
-    told += [f"{counted(reach.derived, 'memory', 'memories')} on it"] if reach.derived else []
-    branch.add(", ".join(told))
+    lines = [counted(reach.recalls, "time") + " handed out"]
+    lines += [counted(len(reach.runs), "run")] if reach.runs else []
+    lines += [counted(len(reach.conversations), "conversation")] if reach.conversations else []
+    lines += [f"{counted(reach.derived, 'memory', 'memories')} on it"] if reach.derived else []
+    branch.add(", ".join(lines))
     if side.premise is not None:
         _add_premise(branch, side.premise)
 
 
-def _add_suggestion(root: Branch, found: Suggestion) -> None:
-    told = f"{found.winner_id} may hold" if found.winner_id else "the evidence does not tell"
-    branch = root.add(f"suggestion: {told} ({found.confidence:.0%})", style="green")
-    for each in found.reasons:
-        branch.add(f"{each.favours}: {REASONS.get(each.code, each.code)} (+{each.weight:.2f})")
+def _add_suggestion(root: Branch, suggestion: Suggestion) -> None:
+    message = (
+        f"{suggestion.winner_id} may hold" if suggestion.winner_id else "the evidence does not tell"
+    )
+    branch = root.add(f"suggestion: {message} ({suggestion.confidence:.0%})", style="green")
+    for reason in suggestion.reasons:
+        branch.add(
+            f"{reason.favours}: {REASONS.get(reason.code, reason.code)} (+{reason.weight:.2f})"
+        )
 
 
-def _stale_tree(found: StaleMemory) -> Branch:
-    root = Branch(memory_line(found.memory), style="bold")
-    _add_premise(root, found.premise)
+def _stale_tree(memory: StaleMemory) -> Branch:
+    root = Branch(memory_line(memory.memory), style="bold")
+    _add_premise(root, memory.premise)
     return root
 
 

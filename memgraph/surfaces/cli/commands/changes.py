@@ -118,11 +118,11 @@ def remember(
 def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
     from memgraph.model.values import MemoryInput, validated
 
-    given = invocation(context)
+    call = invocation(context)
     memory = validated(MemoryInput, fields)
-    with given.orchestrator(orchestrator) as handle:
+    with call.orchestrator(orchestrator) as handle:
         outcome = handle.memories.store(**memory.model_dump(exclude_unset=True))
-        embedding = given.after_writing(handle)
+        embedding = call.after_writing(handle)
         fallen = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
     data = {
         **outcome.model_dump(exclude={"edge_id", "code", "message"}),
@@ -131,10 +131,10 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
 
     def show(screen: Screen) -> None:
         screen.line(f"{outcome.outcome} {outcome.memory_id}")
-        for one in _findings(outcome):
-            screen.line(one)
-        for one in fallen:
-            screen.line(f"it is stale already: it was derived from {one}, which holds no longer")
+        for finding in _findings(outcome):
+            screen.line(finding)
+        for item in fallen:
+            screen.line(f"it is stale already: it was derived from {item}, which holds no longer")
 
     return CommandResult(data, show)
 
@@ -142,12 +142,14 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
 def _findings(outcome: Outcome) -> list[str]:
     """Return a line for each memory that a new one updates, contradicts or repeats."""
     reasons = outcome.reasons or {}
-    found = {
+    results = {
         "updates": outcome.updates,
         "is updated by": outcome.updated_by,
         "contradicts": outcome.contradicts,
     }
-    lines = [f"{verb} {one}: {reasons[one]}" for verb, ids in found.items() for one in ids or ()]
+    lines = [
+        f"{verb} {item}: {reasons[item]}" for verb, ids in results.items() for item in ids or ()
+    ]
     if outcome.duplicate_of in reasons:
         lines.append(f"repeats {outcome.duplicate_of}: {reasons[outcome.duplicate_of]}")
     return lines
@@ -158,11 +160,11 @@ def _fallen_grounds(handle: Any, outcome: Outcome, derived_from: Sequence[str]) 
     if not derived_from or outcome.memory_id is None or outcome.outcome != "stored":
         return []
     try:
-        found = handle.trace(outcome.memory_id).stale_grounds
+        result = handle.trace(outcome.memory_id).stale_grounds
     except AccessDenied:
         # A caller who may only write gets no other information.
         return []
-    return [one for one in dict.fromkeys(derived_from) if one in found]
+    return [item for item in dict.fromkeys(derived_from) if item in result]
 
 
 def relate(
@@ -189,9 +191,9 @@ def relate(
         )
         opened = edge_type is EdgeType.UPDATES and _case(handle, from_id, to_id) == edge_id
     joined = EdgeType.CONTRADICTS if opened else edge_type
-    told = _less_trusted(orchestrator, edge_id) if opened else f"joined by {edge_id}"
+    message = _less_trusted(orchestrator, edge_id) if opened else f"joined by {edge_id}"
     data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": joined.value}
-    return CommandResult(data, lambda screen: screen.line(told))
+    return CommandResult(data, lambda screen: screen.line(message))
 
 
 def correct(
@@ -212,21 +214,21 @@ def correct(
     contradiction to be decided. Other fields default to those of the old one.
     """
     fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
         made = handle.correct(memory_id, _read(content), reason=reason, **fields)
         case = _case(handle, made, memory_id)
-        embedding = given.after_writing(handle)
+        embedding = call.after_writing(handle)
     data = {
         "memory_id": made,
         "replaced": memory_id if case is None else None,
         "case": case,
         "embedding": embedding,
     }
-    told = f"stored {made}, which replaces {memory_id}"
+    message = f"stored {made}, which replaces {memory_id}"
     if case is not None:
-        told = f"stored {made}; {_less_trusted(orchestrator, case)}"
-    return CommandResult(data, lambda screen: screen.line(told))
+        message = f"stored {made}; {_less_trusted(orchestrator, case)}"
+    return CommandResult(data, lambda screen: screen.line(message))
 
 
 def confirm(
@@ -270,7 +272,7 @@ def retract(
     again. With --source and --restore, restore all that was retracted with that source. With
     --sender, the same for each conversation of a sender.
     """
-    if sum(each is not None for each in (memory_id, source, sender)) != 1:
+    if sum(item is not None for item in (memory_id, source, sender)) != 1:
         raise typer.BadParameter("name the ID of a memory, a --source or a --sender, and one alone")
     if yes and memory_id is not None:
         raise typer.BadParameter("--yes is for a --source or a --sender")
@@ -284,15 +286,15 @@ def retract(
 
             change = restored if restore else retracted
             return change(handle, source, reason=reason, really=yes)
-        found = memory_id or ""
+        result = memory_id or ""
         if restore:
-            handle.restore(found, reason=reason)
+            handle.restore(result, reason=reason)
         else:
-            handle.retract(found, reason=reason)
-        status = handle.get(found).status.value
+            handle.retract(result, reason=reason)
+        status = handle.get(result).status.value
     return CommandResult(
-        {"memory_id": found, "status": status},
-        lambda screen: screen.line(f"{found} is {status}"),
+        {"memory_id": result, "status": status},
+        lambda screen: screen.line(f"{result} is {status}"),
     )
 
 
@@ -314,18 +316,25 @@ def resolve(
             handle.contradictions.reopen(edge_id, reason=reason)
         else:
             handle.contradictions.resolve(edge_id, winner=winner, reason=reason)
-    told = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} holds"
+    message = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} holds"
     return CommandResult(
         {"edge_id": edge_id, "resolved": winner is not None, "winner": winner},
-        lambda screen: screen.line(told),
+        lambda screen: screen.line(message),
     )
 
 
-def _case(handle: Any, one: str, other: str) -> str | None:
+def _case(handle: Any, text: str, other: str) -> str | None:
     """Return the open contradiction of two memories, if it is visible."""
-    ends = {one, other}
-    open_ones = handle.trace(one).open_contradictions
-    return next((each.edge_id for each in open_ones if {each.from_id, each.to_id} == ends), None)
+    ends = {text, other}
+    open_ones = handle.trace(text).open_contradictions
+    return next(
+        (
+            contradiction.edge_id
+            for contradiction in open_ones
+            if {contradiction.from_id, contradiction.to_id} == ends
+        ),
+        None,
+    )
 
 
 def _less_trusted(orchestrator: str, edge_id: str) -> str:

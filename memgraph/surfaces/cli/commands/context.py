@@ -86,7 +86,9 @@ def context(
     given = invocation(context)
     task = _task(given, task_id)
     if given.server_url is not None:
-        return _told_of(_built_remotely(given, orchestrator, task, request, agent_id), explain)
+        return _package_result(
+            _built_remotely(given, orchestrator, task, request, agent_id), explain
+        )
     actor = given.actor or "orchestrator"
     profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
     with given.service() as service:
@@ -100,24 +102,24 @@ def context(
         # A person waits for the tokenizer; a turn would not.
         assembler.load_tokenizer(model)
         package = assembler.build_context(task, request)
-    return _told_of(package, explain)
+    return _package_result(package, explain)
 
 
 def _built_remotely(
-    given: Invocation,
+    call: Invocation,
     orchestrator: str,
     task: Task | None,
     request: ContextRequest,
     agent_id: str | None,
 ) -> ContextPackage:
-    given.agent = agent_id
+    call.agent = agent_id
     if task is not None:
-        given.session.append(task.task_id)
-    with given.orchestrator(orchestrator) as handle:
+        call.session.append(task.task_id)
+    with call.orchestrator(orchestrator) as handle:
         return handle.contexts.build(task, request)
 
 
-def _told_of(package: ContextPackage, explain: bool) -> CommandResult:
+def _package_result(package: ContextPackage, explain: bool) -> CommandResult:
     empty = _why_empty(package)
 
     def show(screen: Screen) -> None:
@@ -125,25 +127,25 @@ def _told_of(package: ContextPackage, explain: bool) -> CommandResult:
         if explain:
             _explain(screen, package)
         if empty is not None:
-            note(f"empty[{empty.value}]: {_told(empty, package)}")
-        for each in package.degraded:
-            note(f"degraded[{each.code}]: {each.text}")
+            note(f"empty[{empty.value}]: {_empty_message(empty, package)}")
+        for degradation in package.degraded:
+            note(f"degraded[{degradation.code}]: {degradation.text}")
 
     return CommandResult({**as_json(package), "empty": empty}, show)
 
 
-def _task(given: Invocation, task_id: str | None) -> Task | None:
+def _task(call: Invocation, task_id: str | None) -> Task | None:
     """Return the task with its project. Raises BadParameter: a project without a task, or
     several.
     """
     from memgraph.model.context import Task
     from memgraph.model.values import validated
 
-    if len(given.project) > (task_id is not None):
+    if len(call.project) > (task_id is not None):
         raise typer.BadParameter("one --project ID goes with --task ID: it is the task's")
     if task_id is None:
         return None
-    project_id = given.project[0] if given.project else None
+    project_id = call.project[0] if call.project else None
     return validated(Task, {"task_id": task_id, "project_id": project_id})
 
 
@@ -155,16 +157,17 @@ def _why_empty(package: ContextPackage) -> EmptyReason | None:
 
 def _lacking_room(package: ContextPackage) -> list[OmittedMemory]:
     """Return what was left out for lack of room, without repetitions of the message."""
-    return [each for each in package.left_out if each.reason != "query"]
+    return [item for item in package.left_out if item.reason != "query"]
 
 
-def _told(empty: EmptyReason, package: ContextPackage) -> str:
+def _empty_message(empty: EmptyReason, package: ContextPackage) -> str:
     if empty is EmptyReason.NOTHING_KNOWN:
         return "no memory that it may hold relates to this"
-    least = min(each.token_cost for each in _lacking_room(package))
+    minimum = min(item.token_cost for item in _lacking_room(package))
     return (
         f"a budget of {package.budget_tokens} tokens is too small for one memory: of"
-        f" {package.left_out_count} that were considered one takes {least} beside the block's marks"
+        f" {package.left_out_count} that were considered one takes {minimum} beside the marks of"
+        " the block"
     )
 
 
@@ -183,13 +186,13 @@ def _explain(screen: Screen, package: ContextPackage) -> None:
         ("memory", "tier", "tokens", "why", "text"),
         [
             (
-                each.memory_id,
-                each.tier.value,
-                str(each.token_cost),
-                ", ".join([*each.reasons, *(["shortened"] if each.shortened else [])]),
-                short(each.text, TEXT_CHARS),
+                item.memory_id,
+                item.tier.value,
+                str(item.token_cost),
+                ", ".join([*item.reasons, *(["shortened"] if item.shortened else [])]),
+                short(item.text, TEXT_CHARS),
             )
-            for each in package.items
+            for item in package.items
         ],
     )
     if package.left_out:
@@ -198,8 +201,8 @@ def _explain(screen: Screen, package: ContextPackage) -> None:
         screen.table(
             ("memory", "tier", "tokens", "why"),
             [
-                (each.memory_id, each.tier.value, str(each.token_cost), each.reason)
-                for each in package.left_out
+                (memory.memory_id, memory.tier.value, str(memory.token_cost), memory.reason)
+                for memory in package.left_out
             ],
         )
     screen.line(

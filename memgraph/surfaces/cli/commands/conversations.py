@@ -56,7 +56,7 @@ def say(
         "event_time": event_time,
         "sensitivity": sensitivity,
     }
-    common = {name: each for name, each in fields.items() if each is not None}
+    common = {name: field for name, field in fields.items() if field is not None}
     if text is not None:
         return _one(given, orchestrator, {**common, "content": text})
     return _many(given, orchestrator, str(file), common)
@@ -86,16 +86,16 @@ def sessions(
     with invocation(context).orchestrator(orchestrator) as handle:
         if end is not None:
             ended = handle.sessions.end(end)
-            told = f"{end} is over" if ended else f"{end} was over already"
+            message = f"{end} is over" if ended else f"{end} was over already"
             return CommandResult(
-                {"session_id": end, "ended": ended}, lambda screen: screen.line(told)
+                {"session_id": end, "ended": ended}, lambda screen: screen.line(message)
             )
-        found = handle.sessions.list(pending=pending or None, before=before, limit=limit)
-    following = found[-1].session_id if len(found) == limit else None
-    rows = [each.model_dump(mode="json") for each in found]
+        results = handle.sessions.list(pending=pending or None, before=before, limit=limit)
+    following = results[-1].session_id if len(results) == limit else None
+    rows = [item.model_dump(mode="json") for item in results]
 
     def show(screen: Screen) -> None:
-        if not found:
+        if not results:
             screen.line("no conversation")
             return
         screen.table(
@@ -105,10 +105,10 @@ def sessions(
                     row["session_id"],
                     str(row["turns"]),
                     str(row["pending"]),
-                    moment(each.last_seen_at),
+                    moment(item.last_seen_at),
                     _state(row),
                 )
-                for each, row in zip(found, rows, strict=True)
+                for item, row in zip(results, rows, strict=True)
             ],
         )
         if following is not None:
@@ -117,45 +117,45 @@ def sessions(
     return CommandResult({"sessions": rows, "next_before": following}, show)
 
 
-def _retried(given: Invocation, orchestrator: str) -> CommandResult:
+def _retried(call: Invocation, orchestrator: str) -> CommandResult:
     from memgraph.service.worker import SUBSCRIBER, Worker
 
-    with given.service() as service:
+    with call.service() as service:
         handle = service.orchestrator(orchestrator)
         working = Worker(service, names=[orchestrator])
         try:
-            taken = working.retry(orchestrator)
+            count = working.retry(orchestrator)
         finally:
             working.close()
         failures = handle.events.failures(limit=1_000)
-    left = sum(each.subscriber == SUBSCRIBER for each in failures)
-    told = f"{taken} consolidated, {left} still waiting after six attempts"
-    return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told))
+    remaining = sum(failure.subscriber == SUBSCRIBER for failure in failures)
+    message = f"{count} consolidated, {remaining} still waiting after six attempts"
+    return CommandResult({"retried": count, "left": remaining}, lambda screen: screen.line(message))
 
 
-def _one(given: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
+def _one(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
     from memgraph.model.values import EpisodeInput, validated
 
     turn = validated(EpisodeInput, fields)
-    with given.orchestrator(orchestrator) as handle:
+    with call.orchestrator(orchestrator) as handle:
         memory_id = handle.save_episode(**dict(turn))
-        embedding = given.after_writing(handle)
+        embedding = call.after_writing(handle)
     data = {"memory_id": memory_id, "session_id": turn.session_id, "embedding": embedding}
     return CommandResult(data, lambda screen: screen.line(f"stored {memory_id}"))
 
 
-def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any]) -> CommandResult:
+def _many(call: Invocation, orchestrator: str, file: str, common: dict[str, Any]) -> CommandResult:
     refused: list[dict[str, Any]] = []
     lines: list[int] = []
-    with given.orchestrator(orchestrator) as handle, _opened(file) as source:
+    with call.orchestrator(orchestrator) as handle, _opened(file) as source:
         outcomes = handle.save_episodes(_turns(source, common, lines, refused))
-        embedding = given.after_writing(handle)
+        embedding = call.after_writing(handle)
     stored = [
         {"line": line, **outcome.model_dump(exclude={"edge_id"})}
         for line, outcome in zip(lines, outcomes, strict=True)
     ]
     told = sorted([*stored, *refused], key=lambda each: int(each["line"]))
-    rejected = [each for each in told if each["outcome"] == "rejected"]
+    rejected = [item for item in told if item["outcome"] == "rejected"]
     data = {"outcomes": told, "rejected": len(rejected), "embedding": embedding}
     error = None
     if rejected:
@@ -163,8 +163,8 @@ def _many(given: Invocation, orchestrator: str, file: str, common: dict[str, Any
 
     def show(screen: Screen) -> None:
         screen.line(f"stored {counted(len(told) - len(rejected), 'turn')}")
-        for each in rejected:
-            screen.line(f"line {each['line']}: rejected, {each['message']}")
+        for item in rejected:
+            screen.line(f"line {item['line']}: rejected, {item['message']}")
 
     return CommandResult(data, show, error)
 
@@ -181,12 +181,12 @@ def _turns(
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            result = json.loads(line)
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict):
+            result = None
+        if isinstance(result, dict):
             lines.append(number)
-            yield {**common, **found}
+            yield {**common, **result}
         else:
             outcome = {"outcome": "rejected", "memory_id": None, "code": InvalidInput.code}
             refused.append({"line": number, **outcome, "message": "not a JSON object"})
@@ -204,8 +204,8 @@ def _opened(file: str) -> Iterator[IO[str]]:
         raise InvalidContent("the turns are not UTF-8") from None
 
 
-def _only_session(given: Invocation) -> str | None:
-    return given.session[0] if len(given.session) == 1 else None
+def _only_session(call: Invocation) -> str | None:
+    return call.session[0] if len(call.session) == 1 else None
 
 
 def _state(row: dict[str, Any]) -> str:

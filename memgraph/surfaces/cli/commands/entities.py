@@ -20,76 +20,76 @@ ENTITY_COLUMNS = ("id", "type", "mentions", "name")
 _NAME = typer.Argument(metavar="NAME", help="A name, a nickname or an id.", show_default=False)
 
 
-def _show_list(screen: Screen, found: Sequence[EntityInfo], _: Mapping[str, Any]) -> None:
-    if found:
-        screen.table(ENTITY_COLUMNS, [_row(each) for each in found])
+def _show_list(screen: Screen, infos: Sequence[EntityInfo], _: Mapping[str, Any]) -> None:
+    if infos:
+        screen.table(ENTITY_COLUMNS, [_row(item) for item in infos])
     else:
         screen.line("no entity")
 
 
-def _show_merged(screen: Screen, found: EntityInfo, given: Mapping[str, Any]) -> None:
-    screen.line(
-        f"{given['other']} is {found.canonical_name} ({found.entity_id}), {_mentions(found)}"
-    )
+def _show_merged(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
+    screen.line(f"{call['other']} is {info.canonical_name} ({info.entity_id}), {_mentions(info)}")
 
 
-def _show_split(screen: Screen, found: EntityInfo, _: Mapping[str, Any]) -> None:
-    screen.line(f"{found.canonical_name} is {found.entity_id}, {_mentions(found)}")
+def _show_split(screen: Screen, info: EntityInfo, _: Mapping[str, Any]) -> None:
+    screen.line(f"{info.canonical_name} is {info.entity_id}, {_mentions(info)}")
 
 
-def _show_protected(screen: Screen, found: EntityInfo, given: Mapping[str, Any]) -> None:
-    screen.line(f"{found.canonical_name} is {'' if given['protected'] else 'no longer '}protected")
+def _show_protected(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
+    screen.line(f"{info.canonical_name} is {'' if call['protected'] else 'no longer '}protected")
 
 
-def _show_proposals(screen: Screen, found: Sequence[EntityProposal], _: Mapping[str, Any]) -> None:
-    if not found:
+def _show_proposals(
+    screen: Screen, proposals: Sequence[EntityProposal], _: Mapping[str, Any]
+) -> None:
+    if not proposals:
         screen.line("no proposal")
         return
     rows = [
         (
-            *(each.proposal_id, each.entity.canonical_name, each.into.canonical_name),
-            f"{each.confidence:.2f}",
+            *(item.proposal_id, item.entity.canonical_name, item.into.canonical_name),
+            f"{item.confidence:.2f}",
         )
-        for each in found
+        for item in proposals
     ]
     screen.table(("id", "name", "means", "confidence"), rows)
 
 
-def _show_decided(screen: Screen, found: EntityInfo, given: Mapping[str, Any]) -> None:
-    decision = "accepted" if given["accept"] else "rejected"
-    screen.line(f"{decision}: {found.canonical_name}, {_mentions(found)}")
+def _show_decided(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
+    decision = "accepted" if call["accept"] else "rejected"
+    screen.line(f"{decision}: {info.canonical_name}, {_mentions(info)}")
 
 
-def _row(found: EntityInfo) -> tuple[str, str, str, str]:
-    return (found.entity_id, found.type.value, str(found.mention_count), found.canonical_name)
+def _row(info: EntityInfo) -> tuple[str, str, str, str]:
+    return (info.entity_id, info.type.value, str(info.mention_count), info.canonical_name)
 
 
-def _mentions(found: EntityInfo) -> str:
-    return "1 mention" if found.mention_count == 1 else f"{found.mention_count} mentions"
+def _mentions(info: EntityInfo) -> str:
+    return "1 mention" if info.mention_count == 1 else f"{info.mention_count} mentions"
 
 
-def _show(screen: Screen, found: EntityProfile, _: Mapping[str, Any]) -> None:
-    screen.heading(f"{found.canonical_name}  {found.type.value}")
+def _show(screen: Screen, profile: EntityProfile, _: Mapping[str, Any]) -> None:
+    screen.heading(f"{profile.canonical_name}  {profile.type.value}")
     fields = [
-        ("id", found.entity_id),
-        ("mentions", str(found.mention_count)),
-        ("seen", f"{day(found.first_seen)} to {day(found.last_seen)}"),
+        ("id", profile.entity_id),
+        ("mentions", str(profile.mention_count)),
+        ("seen", f"{day(profile.first_seen)} to {day(profile.last_seen)}"),
     ]
-    if found.protected:
+    if profile.protected:
         fields.append(("protected", "time retires no fact about it"))
-    if found.aliases:
-        fields.append(("also called", ", ".join(found.aliases)))
-    if found.related:
-        beside = (f"{each.canonical_name} ({each.together})" for each in found.related)
+    if profile.aliases:
+        fields.append(("also called", ", ".join(profile.aliases)))
+    if profile.related:
+        beside = (f"{item.canonical_name} ({item.together})" for item in profile.related)
         fields.append(("named beside", ", ".join(beside)))
     screen.fields(fields)
-    if found.memories:
+    if profile.memories:
         screen.line()
-        screen.table(MEMORY_COLUMNS, memory_rows(found.memories))
-    if found.candidates:
+        screen.table(MEMORY_COLUMNS, memory_rows(profile.memories))
+    if profile.candidates:
         screen.line()
         screen.line("also called so:", style="yellow")
-        screen.table(ENTITY_COLUMNS, [_row(each) for each in found.candidates])
+        screen.table(ENTITY_COLUMNS, [_row(candidate) for candidate in profile.candidates])
 
 
 COMMANDS = {

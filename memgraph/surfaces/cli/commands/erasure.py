@@ -71,12 +71,12 @@ def erase(
     target = erasure_target(memory_id=memory, entity=entity, session_id=said_in, **by_id)
     with nullcontext() if output is None else new_file(output) as file:
         with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
-            found = handle.erasure.erase_target(
+            result = handle.erasure.erase_target(
                 target, reason=reason, dry_run=not yes, progress=told
             )
         if file is not None:
-            file.write(f"{found.model_dump_json(indent=2)}\n".encode())
-    return CommandResult(as_json(found), lambda screen: _show(screen, found), _unfinished(found))
+            file.write(f"{result.model_dump_json(indent=2)}\n".encode())
+    return CommandResult(as_json(result), lambda screen: _show(screen, result), _unfinished(result))
 
 
 def verify(
@@ -96,64 +96,64 @@ def verify(
     given = invocation(context)
     text = report.read_text(encoding="utf-8")
     try:
-        found = read_report(text)
+        result = read_report(text)
     except InvalidInput as error:
         raise InvalidContent(error.message, **error.details) from None
     with given.service() as service:
-        told = check_report(service, found, key=public_key)
-    data: dict[str, Any] = {"erasure_id": found.erasure_id, **told.as_dict()}
+        message = check_report(service, result, key=public_key)
+    data: dict[str, Any] = {"erasure_id": result.erasure_id, **message.as_dict()}
 
     def show(screen: Screen) -> None:
         screen.fields(_checked_rows(data))
 
-    return CommandResult(data, show, None if told.ok else ErasureUnproven(told.problem))
+    return CommandResult(data, show, None if message.ok else ErasureUnproven(message.problem))
 
 
-def _checked_rows(told: dict[str, Any]) -> list[tuple[str, str]]:
+def _checked_rows(details: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the result of checking a report, in words."""
-    known = {True: "yes", False: "no", None: "none is known here"}
+    by_id = {True: "yes", False: "no", None: "none is known here"}
     journals = {"agrees": "has the tombstones", "disagrees": "says something else"}
     return [
-        ("erasure", told["erasure_id"]),
-        ("as it was signed", known[told["signature"]]),
-        ("signed by", told["signed_by"] or "nobody"),
-        ("with the expected key", known[told["known"]]),
-        ("journal", journals.get(told["journal"], "is not under this root")),
-        ("finished", known[told["complete"]]),
-        ("residue", str(told["residue"])),
-        ("a proof", known[told["ok"]]),
+        ("erasure", details["erasure_id"]),
+        ("as it was signed", by_id[details["signature"]]),
+        ("signed by", details["signed_by"] or "nobody"),
+        ("with the expected key", by_id[details["known"]]),
+        ("journal", journals.get(details["journal"], "is not under this root")),
+        ("finished", by_id[details["complete"]]),
+        ("residue", str(details["residue"])),
+        ("a proof", by_id[details["ok"]]),
     ]
 
 
-def _show(screen: Screen, found: ErasureReport) -> None:
-    verb = "would be erased" if found.dry_run else "erased"
-    many = counted(len(found.memory_ids), "memory", "memories")
-    screen.line(f"{many} {verb}, {found.derived} of them derived")
-    if found.dry_run:
-        _show_preview(screen, found)
+def _show(screen: Screen, report: ErasureReport) -> None:
+    verb = "would be erased" if report.dry_run else "erased"
+    many = counted(len(report.memory_ids), "memory", "memories")
+    screen.line(f"{many} {verb}, {report.derived} of them derived")
+    if report.dry_run:
+        _show_preview(screen, report)
         return
     rows = [
-        ("erasure", found.erasure_id),
-        ("entities", str(found.entities)),
-        ("journal entries redacted", str(found.journal_redacted)),
-        ("files redacted", " ".join(found.files_redacted) or "none"),
-        ("files removed", " ".join(found.files_removed) or "none"),
-        ("strings looked for", str(found.residue.strings)),
-        ("residue", f"{found.residue.hits} in {_scanned(found)}"),
+        ("erasure", report.erasure_id),
+        ("entities", str(report.entities)),
+        ("journal entries redacted", str(report.journal_redacted)),
+        ("files redacted", " ".join(report.files_redacted) or "none"),
+        ("files removed", " ".join(report.files_removed) or "none"),
+        ("strings looked for", str(report.residue.strings)),
+        ("residue", f"{report.residue.hits} in {_scanned(report)}"),
     ]
     screen.fields(rows)
-    if found.server is not None:
+    if report.server is not None:
         screen.heading("not proven: what the server keeps beyond its tables")
-        screen.fields(_traces(found.server))
-    _show_rest(screen, found)
-    if found.complete:
-        place = f"memory/erasures/{found.erasure_id}.json"
+        screen.fields(_traces(report.server))
+    _show_rest(screen, report)
+    if report.complete:
+        place = f"memory/erasures/{report.erasure_id}.json"
         screen.line(f"the report is kept as {place}; to check it: memgraph erasure verify")
 
 
-def _scanned(found: ErasureReport) -> str:
-    tables = found.residue.tables
-    return f"{found.residue.files} files" + (f" and {tables} tables" if tables else "")
+def _scanned(report: ErasureReport) -> str:
+    tables = report.residue.tables
+    return f"{report.residue.files} files" + (f" and {tables} tables" if tables else "")
 
 
 def _traces(server: ServerTraces) -> list[tuple[str, str]]:
@@ -167,57 +167,63 @@ def _traces(server: ServerTraces) -> list[tuple[str, str]]:
     ]
 
 
-def _show_preview(screen: Screen, found: ErasureReport) -> None:
+def _show_preview(screen: Screen, report: ErasureReport) -> None:
     """Show what would be erased, by the beginnings of its texts; a dry run has no erasure id."""
-    told = found.preview or ErasurePreview()
-    if told.begins:
+    message = report.preview or ErasurePreview()
+    if message.begins:
         screen.heading("would be erased")
         rows = [
-            (each, "derived" if each in told.derived_ids else "", short(told.begins[each]))
-            for each in found.memory_ids
-            if each in told.begins
+            (
+                memory_id,
+                "derived" if memory_id in message.derived_ids else "",
+                short(message.begins[memory_id]),
+            )
+            for memory_id in report.memory_ids
+            if memory_id in message.begins
         ]
         screen.table(("memory", "", "text"), rows)
-        if len(found.memory_ids) > len(rows):
-            screen.line(f"and {len(found.memory_ids) - len(rows)} more")
+        if len(report.memory_ids) > len(rows):
+            screen.line(f"and {len(report.memory_ids) - len(rows)} more")
     fields = [
-        ("entities", str(found.entities)),
-        ("strings looked for", str(found.residue.strings)),
-        ("files to be redacted", " ".join(found.files_redacted) or "none"),
-        ("files to be removed", " ".join(found.files_removed) or "none"),
-        ("files that wait and are not touched", " ".join(told.waiting)),
-        ("similar names, not meant", ", ".join(told.similar)),
+        ("entities", str(report.entities)),
+        ("strings looked for", str(report.residue.strings)),
+        ("files to be redacted", " ".join(report.files_redacted) or "none"),
+        ("files to be removed", " ".join(report.files_removed) or "none"),
+        ("files that wait and are not touched", " ".join(message.waiting)),
+        ("similar names, not meant", ", ".join(message.similar)),
     ]
-    screen.fields([each for each in fields if each[1]])
-    _show_rest(screen, found)
+    screen.fields([field for field in fields if field[1]])
+    _show_rest(screen, report)
     screen.line("nothing was written; to erase, give the same command with --yes")
 
 
-def _show_rest(screen: Screen, found: ErasureReport) -> None:
-    if found.residue.other_case:
+def _show_rest(screen: Screen, report: ErasureReport) -> None:
+    if report.residue.other_case:
         screen.heading("written with other capitals, and not touched")
-        for each in found.residue.other_case:
-            screen.line(f"{each.file}: {counted(each.count, 'place')}")
-    if found.kept:
-        screen.heading("would stay" if found.dry_run else "stayed")
-        begins = {} if found.preview is None else found.preview.begins
+        for item in report.residue.other_case:
+            screen.line(f"{item.file}: {counted(item.count, 'place')}")
+    if report.kept:
+        screen.heading("would stay" if report.dry_run else "stayed")
+        begins = {} if report.preview is None else report.preview.begins
         rows = [
-            (one.memory_id, WHY_KEPT[one.why], short(begins.get(one.memory_id, "")))
-            for one in found.kept
+            (memory.memory_id, WHY_KEPT[memory.why], short(begins.get(memory.memory_id, "")))
+            for memory in report.kept
         ]
         screen.table(("memory", "why", "text"), rows)
-    if found.outside:
-        screen.heading("source files outside of the root, not touched")
-        for path in found.outside:
+    if report.outside:
+        screen.heading(
+            "outside of the root, not touched: source files, and what a move left on a server"
+        )
+        for path in report.outside:
             screen.line(path)
 
 
-def _unfinished(found: ErasureReport) -> MemgraphError | None:
-    if found.dry_run or found.complete:
+def _unfinished(report: ErasureReport) -> MemgraphError | None:
+    if report.dry_run or report.complete:
         return None
-    told = ", ".join(found.unfinished)
-    where = f" in {', '.join(found.residue.places)}" if found.residue.places else ""
-    return ErasureUnproven(f"not finished ({told}){where}; run the same again")
+    message = ", ".join(report.unfinished)
+    where = f" in {', '.join(report.residue.places)}" if report.residue.places else ""
+    return ErasureUnproven(f"not finished ({message}){where}; run the same again")
 
 
 COMMANDS = {

@@ -48,14 +48,14 @@ def export(
     As JSON Lines, which an import takes, as a vault of Markdown notes (a folder), as CSV or as
     GraphML.
     """
-    given = invocation(context)
+    call = invocation(context)
     if form is not ExportFormat.JSONL:
         if output is None or with_vectors:
             raise typer.BadParameter(f"--format {form.value} takes --output and no --with-vectors")
-        return _written_as(given, orchestrator, form, output, force=force)
-    if output is None and (given.as_json or sys.stdout.isatty()):
+        return _written_as(call, orchestrator, form, output, force=force)
+    if output is None and (call.as_json or sys.stdout.isatty()):
         raise typer.BadParameter("name a file with --output, or redirect standard output")
-    with given.orchestrator(orchestrator) as handle:
+    with call.orchestrator(orchestrator) as handle:
         if output is None:
             for line in handle.exchange.export_lines(with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
@@ -69,9 +69,9 @@ def export(
 
 
 def _written_as(
-    given: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
+    call: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
 ) -> CommandResult:
-    with given.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
+    with call.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
         with _counted("exporting") as told:
             lines = handle.exchange.export(Path(folder) / "lines", progress=told).path
         with lines.open("rb") as source:
@@ -89,13 +89,13 @@ def import_(
 
     The orchestrator must be new or empty. A damaged or truncated export is rejected as a whole.
     """
-    given = invocation(context)
-    with given.service() as service, _source(file) as source:
+    call = invocation(context)
+    with call.service() as service, _source(file) as source:
         with _counted("importing") as told:
             done = service.import_lines(
-                orchestrator, source, actor=given.actor or "user", progress=told
+                orchestrator, source, actor=call.actor or "user", progress=told
             )
-        embedding = given.after_writing(given.handle(service, orchestrator))
+        embedding = call.after_writing(call.handle(service, orchestrator))
     return CommandResult(
         {**done.as_dict(), "embedding": embedding},
         lambda screen: screen.line(f"imported {_counts(done.records)} into {orchestrator}"),

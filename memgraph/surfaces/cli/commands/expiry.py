@@ -30,8 +30,8 @@ def expiring(
     keep a memory, recall it, or `memgraph confirm` it for good.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.memories.expiring(days=days, limit=limit)
-    return CommandResult(as_json(found), lambda screen: _show(screen, found))
+        result = handle.memories.expiring(days=days, limit=limit)
+    return CommandResult(as_json(result), lambda screen: _show(screen, result))
 
 
 def reflection(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
@@ -40,42 +40,42 @@ def reflection(context: typer.Context, orchestrator: OrchestratorName) -> Comman
     `memgraph run reflection` makes one.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.memories.latest_reflection()
+        result = handle.memories.latest_reflection()
 
     def show(screen: Screen) -> None:
-        if found is None:
+        if result is None:
             screen.line("there is no reflection yet")
         else:
-            screen.block(found.content)
+            screen.block(result.content)
 
-    return CommandResult({"reflection": None if found is None else as_json(found)}, show)
+    return CommandResult({"reflection": None if result is None else as_json(result)}, show)
 
 
-def _show(screen: Screen, found: ExpiringReport) -> None:
-    if not found.total:
-        screen.line(f"nothing expires before {day(found.until)}")
+def _show(screen: Screen, report: ExpiringReport) -> None:
+    if not report.total:
+        screen.line(f"nothing expires before {day(report.until)}")
         return
-    many = "memory expires" if found.total == 1 else "memories expire"
-    screen.heading(f"{found.total} {many} before {day(found.until)} unless used")
+    many = "memory expires" if report.total == 1 else "memories expire"
+    screen.heading(f"{report.total} {many} before {day(report.until)} unless used")
     rows = [
         (
-            each.memory.memory_id,
-            day(each.expires_at),
-            f"{each.confidence_now:.2f} → {each.confidence_then:.2f}",
-            curve(each, found.threshold),
-            short(summary_of(each.memory)),
+            item.memory.memory_id,
+            day(item.expires_at),
+            f"{item.confidence_now:.2f} → {item.confidence_then:.2f}",
+            curve(item, report.threshold),
+            short(summary_of(item.memory)),
         )
-        for each in found.items
+        for item in report.items
     ]
     if rows:
         screen.table(("id", "expires on", "confidence", "until then", "summary"), rows)
-    if len(rows) < found.total:
-        screen.line(f"{found.total - len(rows)} more: --limit {min(found.total, 1000)}")
+    if len(rows) < report.total:
+        screen.line(f"{report.total - len(rows)} more: --limit {min(report.total, 1000)}")
 
 
-def curve(one: ExpiringMemory, threshold: float) -> str:
+def curve(memory: ExpiringMemory, threshold: float) -> str:
     """Return a curve of confidences as a line of blocks, full height being 1."""
-    return "".join(_block(each, threshold) for each in one.course)
+    return "".join(_block(item, threshold) for item in memory.course)
 
 
 def _block(confidence: float, threshold: float) -> str:

@@ -67,7 +67,7 @@ def subgraph(
 ) -> CommandResult:
     """Show the memories around some memories and the edges between them, bounded."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.graph.subgraph(
+        result = handle.graph.subgraph(
             memory_ids,
             hops=hops,
             max_nodes=max_nodes,
@@ -77,18 +77,17 @@ def subgraph(
         )
     chosen = form or (GraphFormat.JSON if output is not None else None)
     if chosen is None:
-        return CommandResult(as_json(found), lambda screen: _show_subgraph(screen, found))
+        return CommandResult(as_json(result), lambda screen: _show_subgraph(screen, result))
     from memgraph.graph.export import export
 
-    text = export(found, chosen.value)
-    counts = {"format": chosen.value, "nodes": len(found.nodes), "edges": len(found.edges)}
+    text = export(result, chosen.value)
+    counts = {"format": chosen.value, "nodes": len(result.nodes), "edges": len(result.edges)}
     if output is None:
         return CommandResult({**counts, "text": text}, lambda screen: screen.raw_lines(text))
     write_whole(output, text)
-    told = (
-        f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(len(found.edges), 'edge')}"
-    )
-    line = f"wrote {told} to {output}"
+    nodes = counted(len(result.nodes), "memory", "memories")
+    message = f"{nodes} and {counted(len(result.edges), 'edge')}"
+    line = f"wrote {message} to {output}"
     return CommandResult({**counts, "path": str(output)}, lambda screen: screen.line(line))
 
 
@@ -138,8 +137,8 @@ def contradictions(
         if not page.items:
             sought = " of these" if text or memory_id or dismissed is not None else ""
             screen.line(f"no {'decided' if resolved else 'open'} contradiction{sought}")
-        for each in page.items:
-            screen.tree(_contradiction_tree(each))
+        for item in page.items:
+            screen.tree(_contradiction_tree(item))
         if page.items:
             screen.line(f"what speaks for each side: memgraph case show {orchestrator} EDGE")
         if page.next_after is not None:
@@ -158,87 +157,94 @@ def trace(
 ) -> CommandResult:
     """Show a memory's sources, what became of it, and what depends on it."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.trace(memory_id, as_of=as_of)
-    return CommandResult(as_json(found), lambda screen: screen.tree(_trace_tree(found)))
+        result = handle.trace(memory_id, as_of=as_of)
+    return CommandResult(as_json(result), lambda screen: screen.tree(_trace_tree(result)))
 
 
-def _show_subgraph(screen: Screen, found: Subgraph) -> None:
+def _show_subgraph(screen: Screen, subgraph: Subgraph) -> None:
     rows = [
         (
-            each.memory_id,
-            str(found.distances[each.memory_id]),
-            each.type.value,
-            status_of(each),
-            short(summary_of(each)),
+            node.memory_id,
+            str(subgraph.distances[node.memory_id]),
+            node.type.value,
+            status_of(node),
+            short(summary_of(node)),
         )
-        for each in found.nodes
+        for node in subgraph.nodes
     ]
     screen.table(("id", "hops", "type", "status", "summary"), rows)
-    for edge in found.edges:
+    for edge in subgraph.edges:
         screen.line(f"  {edge_line(edge)}")
-    if found.missing:
-        screen.line(f"not there: {', '.join(found.missing)}", style="yellow")
-    if found.cut:
-        screen.line(f"cut: {', '.join(found.cut_reasons)}", style="yellow")
+    if subgraph.missing:
+        screen.line(f"not there: {', '.join(subgraph.missing)}", style="yellow")
+    if subgraph.cut:
+        screen.line(f"cut: {', '.join(subgraph.cut_reasons)}", style="yellow")
 
 
-def _contradiction_tree(found: Contradiction) -> Branch:
-    root = Branch(f"{found.edge.edge_id}  {standing_of(found.edge, moot=found.moot)}", style="bold")
-    if found.edge.reason:
-        root.add(f"reason: {found.edge.reason}")
-    for memory, source in zip((found.first, found.second), found.sources, strict=True):
+def _contradiction_tree(contradiction: Contradiction) -> Branch:
+    root = Branch(
+        f"{contradiction.edge.edge_id}  {standing_of(contradiction.edge, moot=contradiction.moot)}",
+        style="bold",
+    )
+    if contradiction.edge.reason:
+        root.add(f"reason: {contradiction.edge.reason}")
+    for memory, source in zip(
+        (contradiction.first, contradiction.second), contradiction.sources, strict=True
+    ):
         side = root.add(memory_line(memory))
         side.add(f"from {citation(source)}", style="dim")
-    outcome = outcome_of(found.edge)
+    outcome = outcome_of(contradiction.edge)
     if outcome is not None:
         root.add(outcome, style="green")
     return root
 
 
-def _trace_tree(found: Trace) -> Branch:
-    root = Branch(memory_line(found.memory), style="bold")
-    root.add(f"from {citation(found.source)}", style="dim")
-    for each in found.supports:
-        root.add(f"said again in {citation(each.source)}, {moment(each.added_at)}", style="dim")
-    if found.supports:
-        root.add(counted(found.independent_sources, "independent source"))
+def _trace_tree(trace: Trace) -> Branch:
+    root = Branch(memory_line(trace.memory), style="bold")
+    root.add(f"from {citation(trace.source)}", style="dim")
+    for support in trace.supports:
+        root.add(
+            f"said again in {citation(support.source)}, {moment(support.added_at)}", style="dim"
+        )
+    if trace.supports:
+        root.add(counted(trace.independent_sources, "independent source"))
     history = root.add("status")
-    for period in found.status_history:
+    for period in trace.status_history:
         until = moment(period.until) or "now"
         why = f": {period.reason}" if period.reason else ""
         history.add(
             f"{period.status.value} from {moment(period.since)} to {until}, {period.actor}{why}"
         )
     for title, links in (
-        ("replaced by", found.replaced_by),
-        ("replaces", found.replaced),
-        ("stands on", found.grounds),
-        ("what stands on it", found.dependents),
+        ("replaced by", trace.replaced_by),
+        ("replaces", trace.replaced),
+        ("stands on", trace.grounds),
+        ("what stands on it", trace.dependents),
     ):
-        _add_links(root, title, links, found)
-    _add_edges(root, found)
+        _add_links(root, title, links, trace)
+    _add_edges(root, trace)
     shaken = (
         root.add("active, but on a ground that no longer holds")
-        if (found.stale_dependents)
+        if (trace.stale_dependents)
         else None
     )
-    for one in found.stale_dependents:
+    for stale_dependent in trace.stale_dependents:
         if shaken is not None:
-            shaken.add(_named(found, one), style="yellow")
+            shaken.add(_named(trace, stale_dependent), style="yellow")
     journal = root.add("journal")
-    for entry in found.journal:
-        told = ", ".join(f"{name} {each}" for name, each in entry.details.items() if each)
+    for entry in trace.journal:
+        message = ", ".join(f"{name} {detail}" for name, detail in entry.details.items() if detail)
         when = moment(entry.at)
-        journal.add(short(f"#{entry.seq} {when} {entry.action} by {entry.actor}: {told}", 160))
-    handed = found.handed_out
+        journal.add(short(f"#{entry.seq} {when} {entry.action} by {entry.actor}: {message}", 160))
+    handed = trace.handed_out
     last = f", last {moment(handed.last_at)}" if handed.count else ""
     root.add(f"handed out {counted(handed.count, 'time')}{last}")
-    if found.cut:
-        root.add(f"cut: {', '.join(found.cut_reasons)}", style="yellow")
+    if trace.cut:
+        root.add(f"cut: {', '.join(trace.cut_reasons)}", style="yellow")
     return root
 
 
-def _add_links(root: Branch, title: str, links: Iterable[Link], found: Trace) -> None:
+def _add_links(root: Branch, title: str, links: Iterable[Link], trace: Trace) -> None:
     """Add links below the memory from which they were reached."""
     branch: Branch | None = None
     by_id: dict[str, Branch] = {}
@@ -246,30 +252,30 @@ def _add_links(root: Branch, title: str, links: Iterable[Link], found: Trace) ->
         branch = branch or root.add(title)
         how = "derived" if link.edge_type is None else link.edge_type.value
         parent = by_id.get(link.via_id, branch)
-        stale = link.memory_id in found.stale_grounds and title == "stands on"
+        stale = link.memory_id in trace.stale_grounds and title == "stands on"
         by_id[link.memory_id] = parent.add(
-            f"{how}: {_named(found, link.memory_id)}", style="yellow" if stale else ""
+            f"{how}: {_named(trace, link.memory_id)}", style="yellow" if stale else ""
         )
 
 
-def _add_edges(root: Branch, found: Trace) -> None:
-    if found.open_contradictions:
+def _add_edges(root: Branch, trace: Trace) -> None:
+    if trace.open_contradictions:
         branch = root.add("contradicted, unresolved", style="red")
-        for edge in found.open_contradictions:
-            other = edge.to_id if edge.from_id == found.memory.memory_id else edge.from_id
-            side = branch.add(f"{edge.edge_id}: {_named(found, other)}")
-            sources = {each.source_id: each for each in found.sources}
-            memory = found.memory_by_id.get(other)
+        for edge in trace.open_contradictions:
+            other = edge.to_id if edge.from_id == trace.memory.memory_id else edge.from_id
+            side = branch.add(f"{edge.edge_id}: {_named(trace, other)}")
+            sources = {source.source_id: source for source in trace.sources}
+            memory = trace.memory_by_id.get(other)
             if memory is not None and memory.source_id in sources:
                 side.add(f"from {citation(sources[memory.source_id])}", style="dim")
-    for title, edges in (("edges out", found.edges_out), ("edges in", found.edges_in)):
+    for title, edges in (("edges out", trace.edges_out), ("edges in", trace.edges_in)):
         branch = root.add(title) if edges else root
         for edge in edges:
             branch.add(edge_line(edge))
 
 
-def _named(found: Trace, memory_id: str) -> str:
-    memory = found.memory_by_id.get(memory_id)
+def _named(trace: Trace, memory_id: str) -> str:
+    memory = trace.memory_by_id.get(memory_id)
     return memory_id if memory is None else memory_line(memory)
 
 

@@ -20,25 +20,25 @@ _OF_MEMORIES = ("learnt", "replaced", "retracted", "restored")
 _OF_PAIRS = ("contradicted", "resolved", "dismissed", "reopened")
 
 
-def _show_diff(screen: Screen, found: Diff, _: Mapping[str, Any]) -> None:
-    root = Branch(f"after {moment(found.since)} until {moment(found.until)}", style="bold")
+def _show_diff(screen: Screen, diff: Diff, _: Mapping[str, Any]) -> None:
+    root = Branch(f"after {moment(diff.since)} until {moment(diff.until)}", style="bold")
     for name in _OF_MEMORIES:
-        _add(root, found, name, map(_memory_line, getattr(found, name)))
+        _add(root, diff, name, map(_memory_line, getattr(diff, name)))
     for name in _OF_PAIRS:
-        _add(root, found, name, map(_pair_line, getattr(found, name)))
+        _add(root, diff, name, map(_pair_line, getattr(diff, name)))
     moved = (
-        f"{each.memory_id}  {each.before:.2f} to {each.after:.2f}: {short(each.text)}"
-        for each in found.confidence
+        f"{memory.memory_id}  {memory.before:.2f} to {memory.after:.2f}: {short(memory.text)}"
+        for memory in diff.confidence
     )
-    _add(root, found, "confidence", moved)
-    root.add(f"turns said ({found.counts['said']})", style="dim")
+    _add(root, diff, "confidence", moved)
+    root.add(f"turns said ({diff.counts['said']})", style="dim")
     screen.tree(root)
-    if found.cut:
+    if diff.cut:
         screen.line("there is more: --limit, or times that lie closer together")
 
 
-def _add(root: Branch, found: Diff, name: str, lines: Iterable[str]) -> None:
-    count = found.counts[name]
+def _add(root: Branch, diff: Diff, name: str, lines: Iterable[str]) -> None:
+    count = diff.counts[name]
     branch = root.add(f"{name} ({count})", style="cyan" if count else "dim")
     for line in lines:
         branch.add(line)
@@ -57,18 +57,18 @@ def _pair_line(event: PairEvent) -> str:
     return f"{moment(event.at)}  {event.edge_id}  {by}{for_whom}{why}: {sides}"
 
 
-def _show_history(screen: Screen, found: History, _: Mapping[str, Any]) -> None:
+def _show_history(screen: Screen, history: History, _: Mapping[str, Any]) -> None:
     screen.table(
         ("since", "until", "status", "by", "reason"),
         [
             (
-                moment(each.since),
-                moment(each.until),
-                each.status.value,
-                each.actor,
-                each.reason or "",
+                moment(period.since),
+                moment(period.until),
+                period.status.value,
+                period.actor,
+                period.reason or "",
             )
-            for each in found.periods
+            for period in history.periods
         ],
     )
     screen.line()
@@ -76,14 +76,14 @@ def _show_history(screen: Screen, found: History, _: Mapping[str, Any]) -> None:
         ("since", "until", "confidence", "importance", "decay", "valid until"),
         [
             (
-                moment(each.since),
-                moment(each.until),
-                f"{each.confidence:.2f}",
-                str(each.importance),
-                f"{each.decay_rate:g}",
-                moment(each.valid_until),
+                moment(value.since),
+                moment(value.until),
+                f"{value.confidence:.2f}",
+                str(value.importance),
+                f"{value.decay_rate:g}",
+                moment(value.valid_until),
             )
-            for each in found.values
+            for value in history.values
         ],
     )
 

@@ -61,16 +61,16 @@ def impact(
     """
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.graph.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
+        result = handle.graph.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
 
     def show(screen: Screen) -> None:
         if table:
-            _impact_tables(screen, found)
+            _impact_tables(screen, result)
         else:
-            screen.tree(_impact_tree(found))
+            screen.tree(_impact_tree(result))
         screen.line(given.reach, style="dim")
 
-    return CommandResult(as_json(found), show)
+    return CommandResult(as_json(result), show)
 
 
 def grounds(
@@ -92,67 +92,67 @@ def grounds(
     the run or the conversation that it comes from had been given before.
     """
     asked = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
-        found = handle.graph.grounds(**asked, max_nodes=max_nodes, lines=lines)
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
+        result = handle.graph.grounds(**asked, max_nodes=max_nodes, lines=lines)
 
     def show(screen: Screen) -> None:
         if table:
-            _grounds_tables(screen, found)
+            _grounds_tables(screen, result)
         else:
-            screen.tree(_grounds_tree(found))
-        screen.line(given.reach, style="dim")
+            screen.tree(_grounds_tree(result))
+        screen.line(call.reach, style="dim")
 
-    return CommandResult(as_json(found), show)
+    return CommandResult(as_json(result), show)
 
 
-def _impact_tree(found: Impact) -> Branch:
-    memories = found.memory_by_id
-    root = Branch(memory_line(memories[found.memory_id]), style="bold")
-    _add_links(root, "what rests on it", found.derived, memories)
-    own = found.own_hand_outs
-    _add_hand_outs(root.add(f"handed out {_times(found, own)}"), own)
-    further = found.further_hand_outs
+def _impact_tree(impact: Impact) -> Branch:
+    memories = impact.memory_by_id
+    root = Branch(memory_line(memories[impact.memory_id]), style="bold")
+    _add_links(root, "what rests on it", impact.derived, memories)
+    own = impact.own_hand_outs
+    _add_hand_outs(root.add(f"handed out {_times(impact, own)}"), own)
+    further = impact.further_hand_outs
     if further:
-        told = f"{WITHOUT_IT} {_times(found, further)}"
-        _add_hand_outs(root.add(told), further, names=True)
-    for title, reached in (("run", found.runs), ("conversation", found.conversations)):
+        message = f"{WITHOUT_IT} {_times(impact, further)}"
+        _add_hand_outs(root.add(message), further, names=True)
+    for title, reached in (("run", impact.runs), ("conversation", impact.conversations)):
         if reached:
-            owns = [_own_of(title, each, found) for each in reached]
+            owns = [_own_of(title, item, impact) for item in reached]
             some = "" if all(owns) else f", {sum(map(bool, owns))} given it itself"
             branch = root.add(f"{title}s: {len(reached)}{some}")
-            for each, times in zip(reached[:MOST_SHOWN], owns, strict=False):
-                _add_reached(branch, each, times, memories)
+            for value, times in zip(reached[:MOST_SHOWN], owns, strict=False):
+                _add_reached(branch, value, times, memories)
             _add_more(branch, len(reached))
-    _add_cut(root, found.cut_reasons)
+    _add_cut(root, impact.cut_reasons)
     return root
 
 
-def _grounds_tree(found: EvidenceReport) -> Branch:
-    memories = found.memory_by_id
-    lines = {each.memory_id: each for each in found.lines}
-    if found.memory_id is not None:
-        root = Branch(memory_line(memories[found.memory_id]), style="bold")
-        _add_source(root, found.memory_id, found, lines)
+def _grounds_tree(report: EvidenceReport) -> Branch:
+    memories = report.memory_by_id
+    lines = {line.memory_id: line for line in report.lines}
+    if report.memory_id is not None:
+        root = Branch(memory_line(memories[report.memory_id]), style="bold")
+        _add_source(root, report.memory_id, report, lines)
     else:
-        root = Branch(f"run {found.workflow_run_id}", style="bold")
-    if found.hand_outs:
-        handed = root.add(f"had been given: {counted(len(found.hand_outs), 'receipt')}")
-        _add_hand_outs(handed, found.hand_outs)
-    elif found.workflow_run_id is not None:
+        root = Branch(f"run {report.workflow_run_id}", style="bold")
+    if report.hand_outs:
+        handed = root.add(f"had been given: {counted(len(report.hand_outs), 'receipt')}")
+        _add_hand_outs(handed, report.hand_outs)
+    elif report.workflow_run_id is not None:
         root.add("nothing was handed out to it")
     places: dict[str, Branch] = {}
-    if found.memory_id is not None:
-        places[found.memory_id] = root.add("rests on") if found.links else root
-    elif found.given:
-        branch = root.add(f"{counted(len(found.given), 'memory', 'memories')} given")
-        for one in found.given:
-            places[one] = _add_ground(branch, "", one, found, lines)
-    for link in found.links:
+    if report.memory_id is not None:
+        places[report.memory_id] = root.add("rests on") if report.links else root
+    elif report.given:
+        branch = root.add(f"{counted(len(report.given), 'memory', 'memories')} given")
+        for item in report.given:
+            places[item] = _add_ground(branch, "", item, report, lines)
+    for link in report.links:
         places[link.memory_id] = _add_ground(
-            places.get(link.via_id, root), f"{_how(link)}: ", link.memory_id, found, lines
+            places.get(link.via_id, root), f"{_how(link)}: ", link.memory_id, report, lines
         )
-    _add_cut(root, found.cut_reasons)
+    _add_cut(root, report.cut_reasons)
     return root
 
 
@@ -160,32 +160,32 @@ def _add_ground(
     parent: Branch,
     how: str,
     memory_id: str,
-    found: EvidenceReport,
+    report: EvidenceReport,
     lines: Mapping[str, SourceLines],
 ) -> Branch:
-    gone = memory_id in found.refuted
-    style = "yellow" if gone else ""
-    branch = parent.add(f"{how}{memory_line(found.memory_by_id[memory_id])}", style=style)
-    _add_source(branch, memory_id, found, lines)
+    removed = memory_id in report.refuted
+    style = "yellow" if removed else ""
+    branch = parent.add(f"{how}{memory_line(report.memory_by_id[memory_id])}", style=style)
+    _add_source(branch, memory_id, report, lines)
     return branch
 
 
 def _add_source(
-    branch: Branch, memory_id: str, found: EvidenceReport, lines: Mapping[str, SourceLines]
+    branch: Branch, memory_id: str, report: EvidenceReport, lines: Mapping[str, SourceLines]
 ) -> None:
-    source = found.source_by_id[found.memory_by_id[memory_id].source_id]
-    told = lines.get(memory_id)
-    state = "" if told is None or told.state in ("kept", "none") else f" ({told.state})"
+    source = report.source_by_id[report.memory_by_id[memory_id].source_id]
+    message = lines.get(memory_id)
+    state = "" if message is None or message.state in ("kept", "none") else f" ({message.state})"
     place = branch.add(f"from {citation(source)}{state}", style="dim")
-    for line in () if told is None else told.lines:
+    for line in () if message is None else message.lines:
         place.add(_line_text(line))
-    for turn in () if told is None else told.turns:
+    for turn in () if message is None else message.turns:
         who = turn.speaker or "somebody"
         place.add(short(f"{who}, {moment(turn.at)}: {turn.text}", LINE_CHARS))
-    for each in found.supports:
-        if each.memory_id == memory_id:
-            again = citation(found.source_by_id[each.source_id])
-            branch.add(f"said again in {again}, {moment(each.added_at)}", style="dim")
+    for support in report.supports:
+        if support.memory_id == memory_id:
+            repeated = citation(report.source_by_id[support.source_id])
+            branch.add(f"said again in {repeated}, {moment(support.added_at)}", style="dim")
 
 
 def _line_text(line: SourceLine) -> str:
@@ -211,40 +211,41 @@ def _add_links(
         places[link.memory_id] = parent.add(line)
 
 
-def _times(found: Impact, hand_outs: Sequence[ReceiptMention]) -> str:
+def _times(impact: Impact, hand_outs: Sequence[ReceiptMention]) -> str:
     """Return how often, and for what purposes."""
-    more = " or more" if "max_receipts" in found.cut_reasons else ""
-    purposes = sorted(Counter(each.purpose for each in hand_outs).items())
-    told = ", ".join(f"{name} {count}" for name, count in purposes)
-    return f"{counted(len(hand_outs), 'time')}{more}" + (f": {told}" if told else "")
+    more = " or more" if "max_receipts" in impact.cut_reasons else ""
+    purposes = sorted(Counter(hand_out.purpose for hand_out in hand_outs).items())
+    message = ", ".join(f"{name} {count}" for name, count in purposes)
+    return f"{counted(len(hand_outs), 'time')}{more}" + (f": {message}" if message else "")
 
 
 def _add_hand_outs(
     branch: Branch, hand_outs: Sequence[ReceiptMention], *, names: bool = False
 ) -> None:
     """Add hand-outs; ``names``: with the memories that were handed out."""
-    for each in hand_outs[:MOST_SHOWN]:
-        which = f": {_few(each.memory_ids)}" if names else ""
-        branch.add(f"{each.receipt_id}  {each.purpose}, {moment(each.at)}{_for_whom(each)}{which}")
+    for hand_out in hand_outs[:MOST_SHOWN]:
+        which = f": {_few(hand_out.memory_ids)}" if names else ""
+        reader = _for_whom(hand_out)
+        branch.add(
+            f"{hand_out.receipt_id}  {hand_out.purpose}, {moment(hand_out.at)}{reader}{which}"
+        )
     _add_more(branch, len(hand_outs))
 
 
-def _add_reached(
-    branch: Branch, each: ReachedRun, own: int, memories: Mapping[str, Memory]
-) -> None:
-    times = counted(each.receipts, "time")
-    without = each.receipts - own
+def _add_reached(branch: Branch, run: ReachedRun, own: int, memories: Mapping[str, Memory]) -> None:
+    times = counted(run.receipts, "time")
+    without = run.receipts - own
     if without:
         times += f", {without} of them without it" if own else " without it"
-    place = branch.add(f"{each.name}: given {times}, {moment(each.first_at)} to {_last(each)}")
-    for one in each.left:
-        place.add(f"left afterwards: {memory_line(memories[one])}")
+    place = branch.add(f"{run.name}: given {times}, {moment(run.first_at)} to {_last(run)}")
+    for item in run.left:
+        place.add(f"left afterwards: {memory_line(memories[item])}")
 
 
-def _own_of(kind: str, each: ReachedRun, found: Impact) -> int:
+def _own_of(kind: str, run: ReachedRun, impact: Impact) -> int:
     """Return how often a run or a conversation was given the memory itself."""
     place = "workflow_run_id" if kind == "run" else "conversation_id"
-    return sum(getattr(one, place) == each.name for one in found.own_hand_outs)
+    return sum(getattr(hand_out, place) == run.name for hand_out in impact.own_hand_outs)
 
 
 def _add_more(branch: Branch, count: int) -> None:
@@ -257,48 +258,48 @@ def _add_cut(root: Branch, reasons: Sequence[str]) -> None:
         root.add(f"cut: {', '.join(reasons)}", style="yellow")
 
 
-def _impact_tables(screen: Screen, found: Impact) -> None:
-    memories = found.memory_by_id
-    screen.heading(memory_line(memories[found.memory_id]))
-    _links_table(screen, "what rests on it", found.derived, memories)
-    _hand_outs_table(screen, found.own_hand_outs)
-    _hand_outs_table(screen, found.further_hand_outs, WITHOUT_IT)
+def _impact_tables(screen: Screen, impact: Impact) -> None:
+    memories = impact.memory_by_id
+    screen.heading(memory_line(memories[impact.memory_id]))
+    _links_table(screen, "what rests on it", impact.derived, memories)
+    _hand_outs_table(screen, impact.own_hand_outs)
+    _hand_outs_table(screen, impact.further_hand_outs, WITHOUT_IT)
     rows = [
         (
             kind,
-            each.name,
-            str(each.receipts),
-            str(_own_of(kind, each, found)),
-            moment(each.first_at),
-            _last(each),
-            str(len(each.left)),
+            item.name,
+            str(item.receipts),
+            str(_own_of(kind, item, impact)),
+            moment(item.first_at),
+            _last(item),
+            str(len(item.left)),
         )
-        for kind, reached in (("run", found.runs), ("conversation", found.conversations))
-        for each in reached
+        for kind, reached in (("run", impact.runs), ("conversation", impact.conversations))
+        for item in reached
     ]
     _table(screen, "reached", REACHED_COLUMNS, rows)
-    _cut(screen, found.cut_reasons)
+    _cut(screen, impact.cut_reasons)
 
 
-def _grounds_tables(screen: Screen, found: EvidenceReport) -> None:
-    memories = found.memory_by_id
-    if found.memory_id is not None:
-        screen.heading(memory_line(memories[found.memory_id]))
-    _hand_outs_table(screen, found.hand_outs)
-    _links_table(screen, "what it rests on", found.links, memories)
-    sources = found.source_by_id
+def _grounds_tables(screen: Screen, report: EvidenceReport) -> None:
+    memories = report.memory_by_id
+    if report.memory_id is not None:
+        screen.heading(memory_line(memories[report.memory_id]))
+    _hand_outs_table(screen, report.hand_outs)
+    _links_table(screen, "what it rests on", report.links, memories)
+    sources = report.source_by_id
     rows = [
-        (each.memory_id, citation(sources[each.source_id]), short(summary_of(each)))
-        for each in found.memories
+        (memory.memory_id, citation(sources[memory.source_id]), short(summary_of(memory)))
+        for memory in report.memories
     ]
     _table(screen, "sources", ("id", "from", "summary"), rows)
     lines = [
-        (each.memory_id, each.state, str(line.number or ""), _indented(line.text))
-        for each in found.lines
-        for line in each.lines
+        (memory.memory_id, memory.state, str(line.number or ""), _indented(line.text))
+        for memory in report.lines
+        for line in memory.lines
     ]
     _table(screen, "lines", ("id", "file", "line", "text"), lines)
-    _cut(screen, found.cut_reasons)
+    _cut(screen, report.cut_reasons)
 
 
 def _links_table(
@@ -306,14 +307,14 @@ def _links_table(
 ) -> None:
     rows = [
         (
-            each.memory_id,
-            str(each.distance),
-            _how(each),
-            each.via_id,
-            status_of(memories[each.memory_id]),
-            short(summary_of(memories[each.memory_id])),
+            link.memory_id,
+            str(link.distance),
+            _how(link),
+            link.via_id,
+            status_of(memories[link.memory_id]),
+            short(summary_of(memories[link.memory_id])),
         )
-        for each in links
+        for link in links
     ]
     _table(screen, title, ("id", "steps", "how", "through", "status", "summary"), rows)
 
@@ -323,13 +324,13 @@ def _hand_outs_table(
 ) -> None:
     rows = [
         (
-            each.receipt_id,
-            moment(each.at),
-            each.purpose,
-            _for_whom(each).removeprefix(", "),
-            _few(each.memory_ids),
+            hand_out.receipt_id,
+            moment(hand_out.at),
+            hand_out.purpose,
+            _for_whom(hand_out).removeprefix(", "),
+            _few(hand_out.memory_ids),
         )
-        for each in hand_outs
+        for hand_out in hand_outs
     ]
     _table(screen, title, ("id", "when", "what for", "for whom", "memories"), rows)
 
@@ -348,12 +349,12 @@ def _cut(screen: Screen, reasons: Sequence[str]) -> None:
         screen.line(f"cut: {', '.join(reasons)}", style="yellow")
 
 
-def _for_whom(each: ReceiptMention) -> str:
+def _for_whom(mention: ReceiptMention) -> str:
     named = (
-        ("run", each.workflow_run_id),
-        ("step", each.step_id),
-        ("conversation", each.conversation_id),
-        ("bulletin", each.bulletin_id),
+        ("run", mention.workflow_run_id),
+        ("step", mention.step_id),
+        ("conversation", mention.conversation_id),
+        ("bulletin", mention.bulletin_id),
     )
     return "".join(f", {name} {value}" for name, value in named if value is not None)
 
@@ -366,8 +367,8 @@ def _few(memory_ids: Sequence[str]) -> str:
     return ", ".join(memory_ids[:3]) + (" …" if len(memory_ids) > 3 else "")
 
 
-def _last(each: ReachedRun) -> str:
-    return moment(each.last_at)
+def _last(run: ReachedRun) -> str:
+    return moment(run.last_at)
 
 
 COMMANDS = {

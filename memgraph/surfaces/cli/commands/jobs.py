@@ -65,7 +65,7 @@ def worker(
 
     def tell(name: str, run: JobRun) -> None:
         ran.append(run.state.value)
-        _tell_run(given, name, run)
+        _report_run(given, name, run)
 
     def complain(name: str, error: MemgraphError) -> None:
         failed.append(error)
@@ -85,7 +85,7 @@ def worker(
                 if not given.as_json:
                     note("working; Ctrl-C or SIGTERM ends it after the batch in hand")
                 working.run()
-    data = {"runs": len(ran), "failed": sum(each in ("failed", "abandoned") for each in ran)}
+    data = {"runs": len(ran), "failed": sum(item in ("failed", "abandoned") for item in ran)}
     line = f"{counted(data['runs'], 'run')}, {data['failed']} failed"
     refusal = failed[0] if failed else JobFailed(line) if data["failed"] else None
     return CommandResult(data, lambda screen: screen.line(line), refusal if once else None)
@@ -102,14 +102,14 @@ def jobs(
 
     def show(screen: Screen) -> None:
         columns = ("job", "schedule", "time zone", "next", "overdue since")
-        screen.table(columns, [_plan_row(each) for each in plans])
+        screen.table(columns, [_plan_row(plan) for plan in plans])
         screen.line()
         if runs:
-            screen.table(RUN_COLUMNS, [_run_row(each) for each in runs])
+            screen.table(RUN_COLUMNS, [_run_row(run) for run in runs])
         else:
             screen.line("nothing ran yet")
 
-    data = {"plans": [as_json(each) for each in plans], "runs": [as_json(each) for each in runs]}
+    data = {"plans": [as_json(plan) for plan in plans], "runs": [as_json(each) for each in runs]}
     return CommandResult(data, show)
 
 
@@ -151,7 +151,7 @@ def run(
 
 
 def _ran_remotely(
-    given: Invocation,
+    call: Invocation,
     job: JobOption,
     orchestrator: str,
     session_id: str | None,
@@ -160,7 +160,7 @@ def _ran_remotely(
     dry_run: bool,
 ) -> CommandResult:
     """Return the run of a server, which continues there if this command is interrupted."""
-    with given.orchestrator(orchestrator) as handle:
+    with call.orchestrator(orchestrator) as handle:
         if dry_run:
             if now is not None:
                 raise InvalidInput("on a server a dry run is of now", field="now")
@@ -170,20 +170,20 @@ def _ran_remotely(
         else:
             name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
             runs = [handle.jobs.run(name.value, session_id=session_id, now=now)]
-        return _ran(runs, given.after_writing(handle))
+        return _ran(runs, call.after_writing(handle))
 
 
 @contextmanager
 def _ended_by_signals(working: Worker) -> Iterator[None]:
     """Ask the worker to end at the first signal; end the process at the second."""
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    before = {item: signal.getsignal(item) for item in (signal.SIGTERM, signal.SIGINT)}
 
     def ask(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, before[signal.Signals(number)])
         working.stop()
 
-    for each in before:
-        signal.signal(each, ask)
+    for item in before:
+        signal.signal(item, ask)
     try:
         yield
     finally:
@@ -202,11 +202,11 @@ def _term_is_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def _service(given: Invocation, now: str | None) -> Iterator[MemoryService]:
+def _service(call: Invocation, now: str | None) -> Iterator[MemoryService]:
     """Yield the service, with its clock at a time if one is given."""
     from memgraph.clock import parse_time
 
-    with given.service() as service:
+    with call.service() as service:
         if now is None:
             yield service
             return
@@ -214,21 +214,21 @@ def _service(given: Invocation, now: str | None) -> Iterator[MemoryService]:
             yield then
 
 
-def _session(given: Invocation, job: JobOption) -> str | None:
-    if not given.session:
+def _session(call: Invocation, job: JobOption) -> str | None:
+    if not call.session:
         return None
-    if job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE) or len(given.session) > 1:
+    if job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE) or len(call.session) > 1:
         raise InvalidInput("--session names the one session of a consolidation", field="session")
-    return given.session[0]
+    return call.session[0]
 
 
-def _tell_run(given: Invocation, name: str, run: JobRun) -> None:
-    if given.as_json:
+def _report_run(call: Invocation, name: str, run: JobRun) -> None:
+    if call.as_json:
         data = {"orchestrator": name, **as_json(run)}
         write_json({"ok": not run.failed, "command": "worker", "data": data})
     else:
-        told = f"{moment(run.started_at)} {name} {run.job} {run.state} {_counts(run)}"
-        given.screen().line(" ".join([told.rstrip(), _error(run)]).rstrip())
+        message = f"{moment(run.started_at)} {name} {run.job} {run.state} {_counts(run)}"
+        call.screen().line(" ".join([message.rstrip(), _error(run)]).rstrip())
     flush()
 
 
@@ -237,9 +237,9 @@ def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandResult:
     last = runs[-1]
     if last.failed:
         refusal = JobFailed(f"{last.job} {last.state}: {_error(last)}", cause=last.error_code)
-    rows = [_run_row(each) for each in runs]
+    rows = [_run_row(run) for run in runs]
     return CommandResult(
-        {"runs": [as_json(each) for each in runs], "embedding": embedding},
+        {"runs": [as_json(run) for run in runs], "embedding": embedding},
         lambda screen: screen.table(RUN_COLUMNS, rows),
         refusal,
     )
@@ -249,26 +249,25 @@ def _rehearsed(reports: Sequence[SessionReport]) -> CommandResult:
     def show(screen: Screen) -> None:
         if not reports:
             screen.line("no session waits for its consolidation")
-        for each in reports:
-            screen.heading(
-                f"session {each.session_id}: {counted(each.turns, 'turn')}, by {each.extractor}"
-            )
+        for report in reports:
+            turns = counted(report.turns, "turn")
+            screen.heading(f"session {report.session_id}: {turns}, by {report.extractor}")
             rows = [
                 (fact.outcome, fact.type.value, short(fact.content), fact.memory_id or "")
-                for fact in each.facts
+                for fact in report.facts
             ]
             if rows:
                 screen.table(("outcome", "type", "content", "id"), rows)
-            for edge in each.edges:
+            for edge in report.edges:
                 screen.line(f"{short(edge.from_id)} {edge.edge_type} {short(edge.to_id)}")
-            if not each.facts:
+            if not report.facts:
                 screen.line("nothing to keep")
-            for item in each.rejected:
+            for item in report.rejected:
                 screen.line(f"rejected {item.code}: {item.where}")
-            if each.reason is not None:
-                screen.line(f"left pending: {each.reason}")
+            if report.reason is not None:
+                screen.line(f"left pending: {report.reason}")
 
-    return CommandResult({"sessions": [each.as_dict() for each in reports]}, show)
+    return CommandResult({"sessions": [report.as_dict() for report in reports]}, show)
 
 
 def _plan_row(plan: JobPlan) -> tuple[str, ...]:
@@ -300,7 +299,7 @@ def _counts(run: JobRun) -> str:
 
 
 def _error(run: JobRun) -> str:
-    return ": ".join(each for each in (run.error_code, run.reason) if each)
+    return ": ".join(item for item in (run.error_code, run.reason) if item)
 
 
 COMMANDS: dict[str, Any] = {

@@ -86,7 +86,7 @@ def create(
     with _place_for_secret(output) as keep:
         made = _keys(given).create(fields)
         keep(made.secret)
-    return _told(made, output, _not_there(given, made.key.orchestrators))
+    return _key_result(made, output, _not_there(given, made.key.orchestrators))
 
 
 def list_keys(context: typer.Context) -> CommandResult:
@@ -96,11 +96,11 @@ def list_keys(context: typer.Context) -> CommandResult:
 
     def show(screen: Screen) -> None:
         if keys:
-            screen.table(COLUMNS, [_row(each, now) for each in keys])
+            screen.table(COLUMNS, [_row(key, now) for key in keys])
         else:
             screen.line("there is no key; make one: memgraph key create")
 
-    return CommandResult({"keys": [_as_json(each, now) for each in keys]}, show)
+    return CommandResult({"keys": [_as_json(key, now) for key in keys]}, show)
 
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -117,10 +117,10 @@ def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
 
     The journals keep its id, but nothing records its grants any more.
     """
-    gone = _keys(invocation(context)).forget(key_id)
+    removed = _keys(invocation(context)).forget(key_id)
     return CommandResult(
-        _as_json(gone, SystemClock().now_ms()),
-        lambda screen: screen.line(f"forgot {gone.key_id} ({gone.name})"),
+        _as_json(removed, SystemClock().now_ms()),
+        lambda screen: screen.line(f"forgot {removed.key_id} ({removed.name})"),
     )
 
 
@@ -144,14 +144,14 @@ def rotate(
     with _place_for_secret(output) as keep:
         made = _keys(given).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
         keep(made.secret)
-    return _told(made, output)
+    return _key_result(made, output)
 
 
-def _keys(given: Invocation) -> KeyStore:
+def _keys(call: Invocation) -> KeyStore:
     from memgraph.config import load_settings
     from memgraph.service.access.keys import KeyStore
 
-    root = runtime_root(given.root)
+    root = runtime_root(call.root)
     return KeyStore(root, SystemClock(), url=load_settings(root).memory.storage.url)
 
 
@@ -192,13 +192,15 @@ def _put(handle: int, path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
-def _not_there(given: Invocation, names: Sequence[str]) -> list[str]:
-    there = {ANY, *orchestrator_names(runtime_root(given.root))}
-    return [each for each in names if each not in there]
+def _not_there(call: Invocation, names: Sequence[str]) -> list[str]:
+    there = {ANY, *orchestrator_names(runtime_root(call.root))}
+    return [name for name in names if name not in there]
 
 
-def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> CommandResult:
-    shown: dict[str, Any] = {"secret": made.secret} if output is None else {"path": str(output)}
+def _key_result(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> CommandResult:
+    shown_rows: dict[str, Any] = (
+        {"secret": made.secret} if output is None else {"path": str(output)}
+    )
 
     def show(screen: Screen) -> None:
         if output is None:
@@ -210,17 +212,17 @@ def _told(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> C
         for name in not_there:
             note(f"there is no orchestrator {name} yet; the key opens it once it is made")
 
-    return CommandResult(_as_json(made.key, made.key.created_at) | shown, show)
+    return CommandResult(_as_json(made.key, made.key.created_at) | shown_rows, show)
 
 
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
     """Return a key without its digest, and its state."""
-    told = key.model_dump(mode="json", exclude={"sha256"})
-    return told | {"permissions": sorted(key.permissions), "state": key.state(now)}
+    message = key.model_dump(mode="json", exclude={"sha256"})
+    return message | {"permissions": sorted(key.permissions), "state": key.state(now)}
 
 
 def _row(key: ApiKey, now: int) -> tuple[str, ...]:
-    narrowed = [f"{kind} {one}" for kind, one in _narrowed(key)]
+    narrowed = [f"{kind} {value}" for kind, value in _narrowed(key)]
     return (
         key.key_id,
         plain(key.name),
@@ -234,8 +236,8 @@ def _row(key: ApiKey, now: int) -> tuple[str, ...]:
 
 
 def _narrowed(key: ApiKey) -> Iterator[tuple[str, str]]:
-    yield from (("project", one) for one in key.project_ids)
-    yield from (("session", one) for one in key.session_ids)
+    yield from (("project", project_id) for project_id in key.project_ids)
+    yield from (("session", session_id) for session_id in key.session_ids)
     if key.agent_id is not None:
         yield "agent", key.agent_id
 

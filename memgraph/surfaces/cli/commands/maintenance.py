@@ -69,7 +69,10 @@ def verify(
     def show(screen: Screen) -> None:
         checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
         screen.block(f"checked {checked.replace('_', ' ')}")
-        rows = [(each.code.value, each.subject or "", each.message) for each in found.findings]
+        rows = [
+            (finding.code.value, finding.subject or "", finding.message)
+            for finding in found.findings
+        ]
         if rows:
             screen.table(("finding", "subject", "what"), rows)
         screen.line(found.summary)
@@ -83,10 +86,10 @@ def anchor(context: typer.Context, orchestrator: OrchestratorName) -> CommandRes
     Recorded in a ledger of your own it proves later that nothing before it was changed.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.maintenance.journal_state()
-    data = found.as_dict()
+        result = handle.maintenance.journal_state()
+    data = result.as_dict()
     return CommandResult(
-        data, lambda screen: screen.line(f"{orchestrator} {found.seq} {found.hash}")
+        data, lambda screen: screen.line(f"{orchestrator} {result.seq} {result.hash}")
     )
 
 
@@ -107,31 +110,31 @@ def repair(
     restore` with a backup, or `--accept` to continue without what is lost.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.maintenance.journal_state()
+        result = handle.maintenance.journal_state()
         if accept is not None:
             handle.maintenance.accept_journal(reason=accept)
-    line = _lost(found)
+    line = _lost(result)
     if accept is not None:
         line += "; taken over as it is"
-    broken = found.state is AnchorState.BEHIND and accept is None
+    broken = result.state is AnchorState.BEHIND and accept is None
     error = JournalBroken(f"{line}; run: memgraph repair {orchestrator} --accept REASON")
-    data = found.as_dict() | {"accepted": accept is not None}
+    data = result.as_dict() | {"accepted": accept is not None}
     return CommandResult(data, lambda screen: screen.line(line), error if broken else None)
 
 
-def _lost(found: JournalState) -> str:
-    ends = f"the journal of {found.orchestrator} ends at entry {found.seq:,}"
-    match found.state:
+def _lost(state: JournalState) -> str:
+    ends = f"the journal of {state.orchestrator} ends at entry {state.seq:,}"
+    match state.state:
         case AnchorState.AGREES:
             return f"{ends}, as its anchor remembers: nothing is lost"
         case AnchorState.MISSING:
             return f"{ends}; there is no anchor, and nobody can tell whether anything is lost"
         case AnchorState.DAMAGED:
             return f"{ends}; the anchor is damaged, and nobody can tell whether anything is lost"
-    if found.lost:
-        entries = "1 entry is" if found.lost == 1 else f"{found.lost:,} entries are"
-        return f"{ends}, the anchor remembers {found.anchored:,}: {entries} lost"
-    return f"{ends}, and entry {found.anchored:,} is not the one that the anchor remembers"
+    if state.lost:
+        entries = "1 entry is" if state.lost == 1 else f"{state.lost:,} entries are"
+        return f"{ends}, the anchor remembers {state.anchored:,}: {entries} lost"
+    return f"{ends}, and entry {state.anchored:,} is not the one that the anchor remembers"
 
 
 def backup(
@@ -210,8 +213,8 @@ def migrate_store(
     """
     from memgraph.operations.maintenance.move import move
 
-    given = invocation(context)
-    with given.service() as service:
+    call = invocation(context)
+    with call.service() as service:
         service.orchestrator(orchestrator)
         chosen = service.settings(orchestrator).memory
         done = move(
@@ -229,6 +232,8 @@ def migrate_store(
         screen.line(f"writers waited for {done.paused_ms / 1000:.1f} s")
         if done.left is not None:
             screen.line(f"what was there: {done.left}")
+        if done.left is not None and done.source:
+            screen.line("no erasure looks there: drop that schema when you need it no more")
 
     return CommandResult(done.as_dict(), show)
 
@@ -248,16 +253,16 @@ def db_upgrade(
 
     if (orchestrator is None) != everyone:
         raise typer.BadParameter("name an orchestrator, or --all")
-    given = invocation(context)
+    call = invocation(context)
     done: list[dict[str, Any]] = []
     failed: list[MemgraphError] = []
-    with given.service() as service:
+    with call.service() as service:
         names = service.orchestrators() if orchestrator is None else [orchestrator]
         with progress("upgrading", len(names)) as advance:
             for name in names:
                 service.orchestrator(name)
                 try:
-                    told = maintenance.upgrade(
+                    message = maintenance.upgrade(
                         service.paths(name),
                         service.clock,
                         key=read_key(service.settings(name).memory.audit.key_file, service.root),
@@ -267,12 +272,12 @@ def db_upgrade(
                     if not everyone:
                         raise
                     failed.append(error)
-                    told = {"orchestrator": name, "error": error.as_dict()}
-                done.append(told)
+                    message = {"orchestrator": name, "error": error.as_dict()}
+                done.append(message)
                 advance(1)
     rows = [
-        (each["orchestrator"], each.get("before", ""), each.get("after", ""), _error(each))
-        for each in done
+        (item["orchestrator"], item.get("before", ""), item.get("after", ""), _error(item))
+        for item in done
     ]
     refusal = None
     if failed:
@@ -280,10 +285,10 @@ def db_upgrade(
 
     def show(screen: Screen) -> None:
         screen.table(("orchestrator", "before", "after", "error"), rows)
-        for each in done:
-            if each.get("sealed_at"):
+        for item in done:
+            if item.get("sealed_at"):
                 screen.line(
-                    f"{each['orchestrator']}: journal entry {each['sealed_at']} seals the tables"
+                    f"{item['orchestrator']}: journal entry {item['sealed_at']} seals the tables"
                     " anew; what was written without digests before is taken as it stands"
                 )
 
@@ -292,15 +297,15 @@ def db_upgrade(
 
 def db_status(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Show the path of a database, its schema and its sizes."""
-    given = invocation(context)
-    with given.service() as service:
-        handle = given.handle(service, orchestrator)
-        found = handle.maintenance.stats()
+    call = invocation(context)
+    with call.service() as service:
+        handle = call.handle(service, orchestrator)
+        result = handle.maintenance.stats()
         data = {
             "orchestrator": orchestrator,
             "path": str(service.paths(orchestrator).database),
-            "schema": found["schema"],
-            "bytes": found["bytes"],
+            "schema": result["schema"],
+            "bytes": result["bytes"],
         }
     sizes = ", ".join(f"{name} {size}" for name, size in data["bytes"].items())
     rows = [("path", data["path"]), ("schema", data["schema"]), ("bytes", sizes)]
@@ -316,12 +321,12 @@ def rebuild(
     ] = None,
 ) -> CommandResult:
     """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
         with stages("rebuilding") as told:
             chosen = [part.value for part in parts or IndexPart]
             rows = handle.maintenance.rebuild(chosen, progress=told)
-        embedding = given.after_writing(handle)
+        embedding = call.after_writing(handle)
     line = ", ".join(f"{name} {count}" for name, count in rows.items())
     return CommandResult(
         {"rows": rows, "embedding": embedding}, lambda screen: screen.line(f"rebuilt: {line}")
@@ -331,20 +336,20 @@ def rebuild(
 def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Show how many memories are embedded, wait or failed, and with which model."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.maintenance.embeddings_status()
+        result = handle.maintenance.embeddings_status()
     rows = [
-        *((name, str(count)) for name, count in found.states.items()),
-        ("vectors of", _model(found.model, found.dimensions)),
-        ("provider", _model(found.provider_model, found.provider_dimensions)),
-        *((f"error {code}", str(count)) for code, count in found.errors.items()),
+        *((name, str(count)) for name, count in result.states.items()),
+        ("vectors of", _model(result.model, result.dimensions)),
+        ("provider", _model(result.provider_model, result.provider_dimensions)),
+        *((f"error {code}", str(count)) for code, count in result.errors.items()),
     ]
 
     def show(screen: Screen) -> None:
         screen.fields(rows)
-        if found.mismatch is not None:
+        if result.mismatch is not None:
             screen.line(f"the model changed; run: memgraph embeddings rebuild {orchestrator}")
 
-    return CommandResult(found.as_dict(), show)
+    return CommandResult(result.as_dict(), show)
 
 
 def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
@@ -388,8 +393,8 @@ def _drained(drained: EmbeddingRun, states: dict[str, int]) -> CommandResult:
         "states": states,
         "code": drained.error_code,
     }
-    told = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
-    return CommandResult(data, lambda screen: screen.line(told), _stopped(drained.error_code))
+    message = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
+    return CommandResult(data, lambda screen: screen.line(message), _stopped(drained.error_code))
 
 
 def _model(name: str | None, dimensions: int | None) -> str:
@@ -406,16 +411,16 @@ def _stopped(code: str | None) -> MemgraphError | None:
 
 
 def _found(report: VerifyReport, orchestrator: str) -> MemgraphError:
-    told = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
     if report.rebuildable:
-        return DatabaseCorrupt(f"{told}; run: memgraph rebuild {orchestrator}")
+        return DatabaseCorrupt(f"{message}; run: memgraph rebuild {orchestrator}")
     if all(code.startswith("journal.") for code in report.totals):
-        return JournalBroken(told)
-    return DatabaseCorrupt(f"{told}; restore a backup or ask who changed it")
+        return JournalBroken(message)
+    return DatabaseCorrupt(f"{message}; restore a backup or ask who changed it")
 
 
-def _error(told: dict[str, Any]) -> str:
-    error = told.get("error")
+def _error(details: dict[str, Any]) -> str:
+    error = details.get("error")
     return "" if error is None else f"{error['code']}: {error['message']}"
 
 

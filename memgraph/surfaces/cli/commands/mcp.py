@@ -75,26 +75,26 @@ def mcp(
 
 
 def _arguments(
-    given: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
+    call: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
 ) -> list[str]:
     """Return the arguments with which the client starts the server as it was called here."""
-    made = ["mcp", "--orchestrator", orchestrator, "--actor", given.actor or client.value]
-    root = given.root or os.environ.get("MEMGRAPH_ROOT")
+    made = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
+    root = call.root or os.environ.get("MEMGRAPH_ROOT")
     made += ["--root", str(Path(root).absolute())] if root else []
-    made += ["--clearance", given.clearance.value] if given.clearance else []
-    made += [part for each in given.project for part in ("--project", each)]
-    made += [part for each in given.session for part in ("--session", each)]
+    made += ["--clearance", call.clearance.value] if call.clearance else []
+    made += [part for item in call.project for part in ("--project", item)]
+    made += [part for item in call.session for part in ("--session", item)]
     return made + (["--scope", scope.value] if scope else [])
 
 
 def _installed(
-    given: Invocation, client: McpClient, change: ConfigChange, *, yes: bool
+    call: Invocation, client: McpClient, change: ConfigChange, *, yes: bool
 ) -> CommandResult:
     diff = change.diff
     if diff and not yes:
-        if given.as_json:
+        if call.as_json:
             raise typer.BadParameter("--json asks nothing: give --yes, or leave --json out")
-        given.screen().raw_lines(diff)
+        call.screen().raw_lines(diff)
         typer.confirm(f"Change {change.path}?", abort=True)
     backup = change.write() if diff else None
     data = {

@@ -44,23 +44,23 @@ def list_memories(
     as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
 ) -> CommandResult:
     """List memories, newest first, by page."""
-    wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
+    statuses_wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.memories.list(
+        results = handle.memories.list(
             types=types or (),
             kinds=kinds or (),
-            statuses=wanted,
+            statuses=statuses_wanted,
             tags=tags or (),
             session_id=session_id,
             before=before,
             limit=limit,
             as_of=as_of,
         )
-    following = found[-1].memory_id if len(found) == limit else None
+    following = results[-1].memory_id if len(results) == limit else None
 
     def show(screen: Screen) -> None:
-        if found:
-            screen.table(MEMORY_COLUMNS, memory_rows(found))
+        if results:
+            screen.table(MEMORY_COLUMNS, memory_rows(results))
         else:
             screen.line("no memory matches")
             screen.line(f'to store one: memgraph remember {orchestrator} "what to remember"')
@@ -68,7 +68,7 @@ def list_memories(
             screen.line(f"more: --before {following}")
 
     return CommandResult(
-        {"memories": [as_json(each) for each in found], "next_before": following}, show
+        {"memories": [as_json(item) for item in results], "next_before": following}, show
     )
 
 
@@ -80,15 +80,15 @@ def show_memories(
 ) -> CommandResult:
     """Show memories with all their fields. `memgraph trace` shows their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = [handle.get(each, as_of=as_of) for each in memory_ids]
+        results = [handle.get(memory_id, as_of=as_of) for memory_id in memory_ids]
 
     def show(screen: Screen) -> None:
-        for index, each in enumerate(found):
+        for index, item in enumerate(results):
             if index:
                 screen.line()
-            show_memory(screen, each)
+            show_memory(screen, item)
 
-    return CommandResult({"memories": [as_json(each) for each in found]}, show)
+    return CommandResult({"memories": [as_json(item) for item in results]}, show)
 
 
 def stats(
@@ -104,17 +104,17 @@ def stats(
     That counts hidden memories, too: on a server it requires the permission admin, --visible only
     read.
     """
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
-        found = handle.memories.counts() if visible else _stored(given, handle)
-    return CommandResult(found, lambda screen: screen.fields(list(_flat(found, ""))))
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
+        result = handle.memories.counts() if visible else _stored(call, handle)
+    return CommandResult(result, lambda screen: screen.fields(list(_flat(result, ""))))
 
 
-def _stored(given: Invocation, handle: Orchestrator) -> dict[str, Any]:
+def _stored(call: Invocation, handle: Orchestrator) -> dict[str, Any]:
     try:
         return handle.maintenance.stats()
     except AccessDenied as error:
-        if given.server_url is None:
+        if call.server_url is None:
             raise
         hint = f"{error.message}; --visible counts what the key sees"
         raise AccessDenied(hint, **error.details) from None
@@ -122,12 +122,12 @@ def _stored(given: Invocation, handle: Orchestrator) -> dict[str, Any]:
 
 def _flat(value: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
-    for name, each in value.items():
+    for name, item in value.items():
         path = f"{prefix}{name}"
-        if isinstance(each, dict):
-            rows.extend(_flat(each, f"{path}."))
+        if isinstance(item, dict):
+            rows.extend(_flat(item, f"{path}."))
         else:
-            rows.append((path, str(each)))
+            rows.append((path, str(item)))
     return rows
 
 

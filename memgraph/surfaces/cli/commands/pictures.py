@@ -63,8 +63,8 @@ def graph(
         seeds = list(memory_ids or ())
         if not seeds:
             newest = handle.memories.list(kinds=[MemoryKind.FACT], limit=NEWEST)
-            seeds = [each.memory_id for each in newest]
-        found = handle.graph.subgraph(
+            seeds = [memory.memory_id for memory in newest]
+        result = handle.graph.subgraph(
             seeds,
             hops=hops,
             max_nodes=min(max_nodes, MAX_DRAWN),
@@ -73,18 +73,18 @@ def graph(
         )
         # There are no counts for past times.
         stored = None if memory_ids or as_of else _stored(handle)
-    if memory_ids and not found.nodes:
-        told = ", ".join(found.missing)[:80]
-        raise NotFound(f"no memory {told!r}", memory_id=told)
-    write_whole(output, picture(found, form, title=f"Memories of {orchestrator}"))
-    edges = len(found.edges) + len(found.derivations)
-    data = {"path": str(output), "nodes": len(found.nodes), "edges": edges, "cut": found.cut}
-    told = f"{counted(len(found.nodes), 'memory', 'memories')} and {counted(edges, 'edge')}"
-    cut = f" (cut: {', '.join(found.cut_reasons)})" if found.cut else ""
-    left_out = max((stored or 0) - len(found.nodes), 0)
+    if memory_ids and not result.nodes:
+        message = ", ".join(result.missing)[:80]
+        raise NotFound(f"no memory {message!r}", memory_id=message)
+    write_whole(output, picture(result, form, title=f"Memories of {orchestrator}"))
+    edges = len(result.edges) + len(result.derivations)
+    data = {"path": str(output), "nodes": len(result.nodes), "edges": edges, "cut": result.cut}
+    message = f"{counted(len(result.nodes), 'memory', 'memories')} and {counted(edges, 'edge')}"
+    cut = f" (cut: {', '.join(result.cut_reasons)})" if result.cut else ""
+    left_out = max((stored or 0) - len(result.nodes), 0)
     more = f"; {left_out:,} more were left out: name IDs, or give --hops and --max-nodes"
-    told = f"drew {told} to {output}{cut}{more if left_out else ''}"
-    return _drawn({**data, "left_out": None if stored is None else left_out}, told)
+    message = f"drew {message} to {output}{cut}{more if left_out else ''}"
+    return _drawn({**data, "left_out": None if stored is None else left_out}, message)
 
 
 def _stored(handle: Any) -> int:
@@ -120,41 +120,41 @@ def timeline(
 def _bulletins(handle: Any, output: Path, form: str, limit: int) -> CommandResult:
     from memgraph.surfaces.pictures.timelines import DrawnBulletin, bulletin_picture
 
-    shown: Sequence[DrawnBulletin] = [
+    shown_items: Sequence[DrawnBulletin] = [
         DrawnBulletin(
-            at=each.created_at,
-            receipts=each.receipts,
-            memory_ids=frozenset(handle.receipts.bulletin(each.bulletin_id).memory_ids),
+            at=bulletin.created_at,
+            receipts=bulletin.receipts,
+            memory_ids=frozenset(handle.receipts.bulletin(bulletin.bulletin_id).memory_ids),
         )
-        for each in reversed(handle.receipts.bulletins(limit=limit).bulletins)
+        for bulletin in reversed(handle.receipts.bulletins(limit=limit).bulletins)
     ]
     title = f"Bulletins of {handle.name}"
-    write_whole(output, bulletin_picture(shown, form, title=title))
-    told = f"drew {counted(len(shown), 'bulletin')} to {output}"
-    return _drawn({"path": str(output), "bulletins": len(shown)}, told)
+    write_whole(output, bulletin_picture(shown_items, form, title=title))
+    message = f"drew {counted(len(shown_items), 'bulletin')} to {output}"
+    return _drawn({"path": str(output), "bulletins": len(shown_items)}, message)
 
 
 def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> CommandResult:
     from memgraph.surfaces.pictures.timelines import accesses_of, confidence_picture, held_of
 
-    found = handle.history.get(memory_id)
+    result = handle.history.get(memory_id)
     accesses = accesses_of(handle.graph.impact(memory_id, max_nodes=MOST_RECEIPTS))
-    title = short(f"{found.memory.type.value}: {summary_of(found.memory)}")
+    title = short(f"{result.memory.type.value}: {summary_of(result.memory)}")
     drawing = confidence_picture(
-        held_of(found, accesses),
-        found.periods,
+        held_of(result, accesses),
+        result.periods,
         form,
         title=title,
-        now_ms=found.at,
-        exponent=found.decay_exponent,
+        now_ms=result.at,
+        exponent=result.decay_exponent,
     )
     write_whole(output, drawing)
-    told = f"drew {counted(len(found.values), 'value')} of {memory_id} to {output}"
-    return _drawn({"path": str(output), "values": len(found.values)}, told)
+    message = f"drew {counted(len(result.values), 'value')} of {memory_id} to {output}"
+    return _drawn({"path": str(output), "values": len(result.values)}, message)
 
 
-def _drawn(data: dict[str, Any], told: str) -> CommandResult:
-    return CommandResult(data, lambda screen: screen.line(told))
+def _drawn(data: dict[str, Any], text: str) -> CommandResult:
+    return CommandResult(data, lambda screen: screen.line(text))
 
 
 COMMANDS = {

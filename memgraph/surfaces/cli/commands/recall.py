@@ -155,15 +155,15 @@ def _show_bundle(screen: Screen, bundle: Bundle, *, explain: bool) -> None:
         _show_item(screen, place, item)
     if bundle.edges:
         screen.heading("edges")
-        places = {one.memory.memory_id: f"{n}." for n, one in enumerate(bundle.items, start=1)}
+        places = {value.memory.memory_id: f"{n}." for n, value in enumerate(bundle.items, start=1)}
         for edge in bundle.edges:
             screen.block(edge_line(edge, places), indent=2)
     if explain:
         _show_explanation(screen, bundle)
-    for each in bundle.degraded:
-        note(f"degraded[{each.code}]: {each.text}")
+    for degradation in bundle.degraded:
+        note(f"degraded[{degradation.code}]: {degradation.text}")
     if bundle.cut:
-        note("; ".join(MORE[each] for each in bundle.cut_reasons))
+        note("; ".join(MORE[cut_reason] for cut_reason in bundle.cut_reasons))
 
 
 def _show_item(screen: Screen, place: int, item: RecallItem) -> None:

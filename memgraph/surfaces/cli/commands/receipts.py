@@ -87,7 +87,7 @@ def list_receipts(
     given = invocation(context)
     _open_task(given, task_id)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.receipts.list(
+        result = handle.receipts.list(
             task_id=task_id,
             workflow_run_id=run_id,
             conversation_id=conversation_id,
@@ -97,16 +97,16 @@ def list_receipts(
         )
 
     def show(screen: Screen) -> None:
-        if found.receipts:
-            screen.table(LIST_COLUMNS, [_row(each) for each in found.receipts])
+        if result.receipts:
+            screen.table(LIST_COLUMNS, [_row(receipt) for receipt in result.receipts])
         else:
             screen.line("no receipt")
-        if found.cut:
+        if result.cut:
             screen.line("there may be more: --limit, --before, or say for whom")
         screen.line(given.reach, style="dim")
 
     return CommandResult(
-        {"receipts": [_as_json(each) for each in found.receipts], "cut": found.cut}, show
+        {"receipts": [_as_json(receipt) for receipt in result.receipts], "cut": result.cut}, show
     )
 
 
@@ -126,8 +126,8 @@ def show_receipt(
     _open_task(given, task_id)
     try:
         with given.orchestrator(orchestrator) as handle:
-            found = handle.receipts.get(receipt_id)
-            begins = {} if given.as_json else _beginnings(handle, found)
+            result = handle.receipts.get(receipt_id)
+            begins = {} if given.as_json else _beginnings(handle, result)
     except NotFound as error:
         # The same whether there is one or not.
         hint = (
@@ -135,8 +135,8 @@ def show_receipt(
             " Internal with --clearance"
         )
         raise NotFound(hint, **error.details) from None
-    data = _as_json(found)
-    return CommandResult(data, lambda screen: _show(screen, found, data, begins))
+    data = _as_json(result)
+    return CommandResult(data, lambda screen: _show(screen, result, data, begins))
 
 
 def replay_receipt(
@@ -155,12 +155,14 @@ def replay_receipt(
     _open_task(given, task_id)
     with given.orchestrator(orchestrator) as handle:
         try:
-            found = handle.receipts.replay(receipt_id, query=query)
+            result = handle.receipts.replay(receipt_id, query=query)
         except InvalidInput as error:
             # The library names its argument; here it is an option.
-            told = error.message.replace("query=", "--query")
-            raise InvalidInput(told, **error.details) from None
-    return CommandResult(found.model_dump(mode="json"), lambda screen: _show_replay(screen, found))
+            message = error.message.replace("query=", "--query")
+            raise InvalidInput(message, **error.details) from None
+    return CommandResult(
+        result.model_dump(mode="json"), lambda screen: _show_replay(screen, result)
+    )
 
 
 def list_bulletins(
@@ -172,22 +174,27 @@ def list_bulletins(
     """List bulletins that were handed out, newest first, that cite only what you may see."""
     given = invocation(context)
     with given.orchestrator(orchestrator) as handle:
-        found = handle.receipts.bulletins(limit=limit, before=before)
+        result = handle.receipts.bulletins(limit=limit, before=before)
 
     def show(screen: Screen) -> None:
-        if found.bulletins:
+        if result.bulletins:
             rows = [
-                (each.bulletin_id, moment(each.created_at), str(each.receipts), each.sha256[:16])
-                for each in found.bulletins
+                (
+                    bulletin.bulletin_id,
+                    moment(bulletin.created_at),
+                    str(bulletin.receipts),
+                    bulletin.sha256[:16],
+                )
+                for bulletin in result.bulletins
             ]
             screen.table(("id", "first", "times", "sha256"), rows)
         else:
             screen.line("no bulletin was handed out")
-        if found.cut:
+        if result.cut:
             screen.line("there may be more: --limit, --before")
         screen.line(given.reach, style="dim")
 
-    return CommandResult(found.model_dump(mode="json"), show)
+    return CommandResult(result.model_dump(mode="json"), show)
 
 
 def show_bulletin(
@@ -198,19 +205,21 @@ def show_bulletin(
     ],
 ) -> CommandResult:
     """Print a bulletin as it was handed out."""
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
-        found = handle.receipts.bulletin(bulletin_id)
-    return CommandResult(found.model_dump(mode="json"), lambda screen: screen.raw_lines(found.body))
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
+        result = handle.receipts.bulletin(bulletin_id)
+    return CommandResult(
+        result.model_dump(mode="json"), lambda screen: screen.raw_lines(result.body)
+    )
 
 
-def _open_task(given: Invocation, task_id: str | None) -> None:
+def _open_task(call: Invocation, task_id: str | None) -> None:
     if task_id is not None:
-        given.session.append(task_id)
+        call.session.append(task_id)
 
 
 def _as_json(receipt: Receipt) -> dict[str, Any]:
-    items = [{"rank": rank, **asdict(each)} for rank, each in enumerate(receipt.items, start=1)]
+    items = [{"rank": rank, **asdict(value)} for rank, value in enumerate(receipt.items, start=1)]
     return {
         "receipt_id": receipt.receipt_id,
         "at": iso(receipt.at),
@@ -223,12 +232,12 @@ def _as_json(receipt: Receipt) -> dict[str, Any]:
 
 def _for_whom(receipt: Receipt) -> dict[str, Any]:
     """Return the conversation, run, step, task, project and agent, as far as known."""
-    said = {name: getattr(receipt, name, receipt.asked.get(name)) for name in FOR_WHOM}
-    return {FOR_WHOM[name]: one for name, one in said.items() if one is not None}
+    texts = {name: getattr(receipt, name, receipt.asked.get(name)) for name in FOR_WHOM}
+    return {FOR_WHOM[name]: value for name, value in texts.items() if value is not None}
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:
-    whom = [f"{shown} {one}" for shown, one in _for_whom(receipt).items()]
+    whom = [f"{shown} {value}" for shown, value in _for_whom(receipt).items()]
     return (
         receipt.receipt_id,
         moment(receipt.at),
@@ -241,34 +250,36 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
 
 def _beginnings(handle: Any, receipt: Receipt) -> dict[str, str]:
     """Return the beginnings of a receipt's first memories, by their ids."""
-    memories = [handle.get(each.memory_id) for each in receipt.items[:TEXTS_SHOWN]]
-    return {each.memory_id: short(summary_of(each)) or "[erased]" for each in memories}
+    memories = [handle.get(item.memory_id) for item in receipt.items[:TEXTS_SHOWN]]
+    return {memory.memory_id: short(summary_of(memory)) or "[erased]" for memory in memories}
 
 
 def _show(
     screen: Screen, receipt: Receipt, data: Mapping[str, Any], begins: Mapping[str, str]
 ) -> None:
-    asked = dict(receipt.asked)
-    asked.pop("purpose", None)
+    request = dict(receipt.asked)
+    request.pop("purpose", None)
     purpose = receipt.purpose or RECALL
     screen.heading(f"{receipt.receipt_id}  {purpose}, {moment(receipt.at)}")
-    bulletin = asked.pop("bulletin", {})
-    lists = {name: asked.pop(name) for name in [*asked] if _is_records(asked[name])}
-    named = _for_whom(receipt)
+    bulletin = request.pop("bulletin", {})
+    lists = {name: request.pop(name) for name in [*request] if _is_records(request[name])}
+    labels = _for_whom(receipt)
     # Of a recall the conversation is a filter, see ``said_of``.
     filtered = set() if purpose != RECALL else {"conversation_id"}
     others = {
-        name.replace("_", " "): one
-        for name, one in asked.items()
+        name.replace("_", " "): value
+        for name, value in request.items()
         if name not in FOR_WHOM or name in filtered
     }
-    told = {
+    details = {
         SHOWN.get(name, name): _IN_WORDS.get(name, _text)(getattr(receipt, name))
         for name in TOLD
-        if name not in asked and name not in FOR_WHOM and name != "purpose"
+        if name not in request and name not in FOR_WHOM and name != "purpose"
     }
-    said = {"query": receipt.query, **named, **others, **told}
-    screen.fields([(name, _text(one)) for name, one in said.items() if one not in (None, "")])
+    texts = {"query": receipt.query, **labels, **others, **details}
+    screen.fields(
+        [(name, _text(value)) for name, value in texts.items() if value not in (None, "")]
+    )
     screen.line()
     if data["items"]:
         screen.table(*_items_table(data["items"], begins))
@@ -283,32 +294,32 @@ def _show(
         ids = bulletin.get("memory_ids", ())
         many = counted(len(ids), "memory", "memories")
         screen.heading(f"bulletin {bulletin.get('change_seq', '')}: {many}")
-        for each in ids:
-            screen.line(f"  {each}")
+        for memory_id in ids:
+            screen.line(f"  {memory_id}")
 
 
-def _show_replay(screen: Screen, found: Replay) -> None:
+def _show_replay(screen: Screen, replay: Replay) -> None:
     from memgraph.model.receipts import WHY
 
-    said = "the same memories in the same order" if found.same else "another answer"
-    screen.heading(f"{found.receipt_id}, as of {moment(found.at)}: {said}")
-    if found.same_digest is not None:
-        screen.line("the same bytes" if found.same_digest else "other bytes")
-    if found.because:
-        screen.line(f"because of: {'; '.join(WHY[one] for one in found.because)}")
-    if not found.differences:
+    texts = "the same memories in the same order" if replay.same else "another answer"
+    screen.heading(f"{replay.receipt_id}, as of {moment(replay.at)}: {texts}")
+    if replay.same_digest is not None:
+        screen.line("the same bytes" if replay.same_digest else "other bytes")
+    if replay.because:
+        screen.line(f"because of: {'; '.join(WHY[item] for item in replay.because)}")
+    if not replay.differences:
         return
     rows = [
         (
-            each.memory_id,
-            "-" if each.rank is None else str(each.rank),
-            "-" if each.rank_now is None else str(each.rank_now),
-            "; ".join(f"{note.seq} {note.action} by {note.actor}" for note in each.because),
+            difference.memory_id,
+            "-" if difference.rank is None else str(difference.rank),
+            "-" if difference.rank_now is None else str(difference.rank_now),
+            "; ".join(f"{note.seq} {note.action} by {note.actor}" for note in difference.because),
         )
-        for each in found.differences
+        for difference in replay.differences
     ]
     screen.table(("memory", "rank then", "rank now", "journal since"), rows)
-    if found.cut:
+    if replay.cut:
         screen.line("not all entries of the journal since were looked at")
 
 
@@ -316,18 +327,18 @@ def _items_table(
     items: Sequence[Mapping[str, Any]], begins: Mapping[str, str]
 ) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     more = [name for name in _keys(items) if name not in _OF_ITEM]
-    more = [name for name in more if any(each.get(name) for each in items)]
+    more = [name for name in more if any(item.get(name) for item in items)]
     rows = [
         (
-            str(each["rank"]),
-            each["memory_id"],
-            begins.get(each["memory_id"], ""),
-            f"{each['score']:.5f}",
-            _pairs(each["legs"], "d"),
-            _pairs({name: one for name, one in each["modifiers"].items() if one != 1}, ".3f"),
-            *(_text(each.get(name)) for name in more),
+            str(item["rank"]),
+            item["memory_id"],
+            begins.get(item["memory_id"], ""),
+            f"{item['score']:.5f}",
+            _pairs(item["legs"], "d"),
+            _pairs({name: value for name, value in item["modifiers"].items() if value != 1}, ".3f"),
+            *(_text(item.get(name)) for name in more),
         )
-        for each in items
+        for item in items
     ]
     return (*ITEM_COLUMNS, *more), rows
 
@@ -336,50 +347,50 @@ def _records_table(
     records: Sequence[Mapping[str, Any]],
 ) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     names = _keys(records)
-    rows = [tuple(_text(each.get(name)) for name in names) for each in records]
+    rows = [tuple(_text(record.get(name)) for name in names) for record in records]
     return [name.replace("_", " ") for name in names], rows
 
 
 def _keys(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for each in records for name in each))
+    return list(dict.fromkeys(name for record in records for name in record))
 
 
-def _is_records(one: Any) -> bool:
-    return isinstance(one, list) and bool(one) and all(isinstance(each, dict) for each in one)
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
-def _pairs(given: Mapping[str, float], form: str) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {one:{form}}" for name, one in given.items())
+def _pairs(call: Mapping[str, float], form: str) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:{form}}" for name, value in call.items())
 
 
 def _seen(viewer: Mapping[str, Any] | None) -> str:
     """Return what the reader could see, in words."""
     if viewer is None:
         return ""
-    said = [f"up to {viewer['clearance']}"]
+    texts = [f"up to {viewer['clearance']}"]
     if len(viewer["scopes"]) < len(Scope):
-        said.append(f"{' and '.join(viewer['scopes'])} alone")
+        texts.append(f"{' and '.join(viewer['scopes'])} alone")
     for what, ids in (("project", viewer["project_ids"]), ("session", viewer["session_ids"])):
-        said += [f"{what} {one}" for one in ids]
+        texts += [f"{what} {memory_id}" for memory_id in ids]
     if viewer["agent_id"] is not None:
-        said.append(f"agent {viewer['agent_id']}" + ("" if viewer["shared"] else " alone"))
-    return ", ".join(said)
+        texts.append(f"agent {viewer['agent_id']}" + ("" if viewer["shared"] else " alone"))
+    return ", ".join(texts)
 
 
 def _left_out(counts: Mapping[str, int] | None) -> str:
     """Return how many memories were left out, by reason, in words."""
     if counts is None:
         return ""
-    told = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
-    return ", ".join(told) or "nothing"
+    lines = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
+    return ", ".join(lines) or "nothing"
 
 
-def _text(one: Any) -> str:
-    if one is None or isinstance(one, str):
-        return one or ""
-    if isinstance(one, list | tuple) and all(isinstance(each, str) for each in one):
-        return ", ".join(one)
-    return json.dumps(one, ensure_ascii=False)
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {"viewer": _seen, "left_out": _left_out}

@@ -52,7 +52,9 @@ def serve(
         "allowed_hosts": allow_host or None,
         "allow_without_key": allow_without_key or None,
     }
-    config = {f"memory.server.{key}": one for key, one in options.items() if one is not None}
+    config = {
+        f"memory.server.{key}": option for key, option in options.items() if option is not None
+    }
 
     def tell(serving: RunningServer) -> None:
         if serving.nobody is not None:

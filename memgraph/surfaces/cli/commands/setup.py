@@ -30,10 +30,10 @@ def init(
     """
     from memgraph.paths import OrchestratorPaths
 
-    given = invocation(context)
-    if given.server_url is not None:
-        return _made_remotely(given, orchestrator, exist_ok=exist_ok)
-    with given.service() as service:
+    call = invocation(context)
+    if call.server_url is not None:
+        return _made_remotely(call, orchestrator, exist_ok=exist_ok)
+    with call.service() as service:
         paths = OrchestratorPaths(service.root, orchestrator)
         created = not (exist_ok and paths.memory.exists())
         if created:
@@ -61,21 +61,23 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Com
 
     A damaged one is disabled and named; the others go on. Ends with 1 when one is disabled.
     """
-    found = _health(invocation(context), orchestrator)
-    disabled = [each for each in found if each["status"] != "ready"]
+    results = _health(invocation(context), orchestrator)
+    disabled = [item for item in results if item["status"] != "ready"]
 
     def show(screen: Screen) -> None:
         screen.table(
             ("orchestrator", "status", "what"),
-            [(each["orchestrator"], each["status"], _what(each)) for each in found],
+            [(item["orchestrator"], item["status"], _what(item)) for item in results],
         )
         from memgraph.service.readiness import REMEDIES
 
-        codes = {code for each in found for code in each.get("degraded", ())}
+        codes = {code for item in results for code in item.get("degraded", ())}
         for code in sorted(codes & REMEDIES.keys()):
             screen.line(f"{code}: {REMEDIES[code]}")
 
-    return CommandResult({"orchestrators": found}, show, _disabled(disabled) if disabled else None)
+    return CommandResult(
+        {"orchestrators": results}, show, _disabled(disabled) if disabled else None
+    )
 
 
 def show_config(
@@ -89,22 +91,24 @@ def show_config(
     from memgraph.config import describe
     from memgraph.config.loader import DEFAULT_ORIGIN
 
-    given = invocation(context)
-    with given.service() as service:
+    call = invocation(context)
+    with call.service() as service:
         if orchestrator is not None:
             service.orchestrator(orchestrator)
-        found = [
-            each
-            for each in describe(service.settings(orchestrator))
-            if not changed or each.origin != DEFAULT_ORIGIN
+        results = [
+            item
+            for item in describe(service.settings(orchestrator))
+            if not changed or item.origin != DEFAULT_ORIGIN
         ]
         root = str(service.root)
-    settings = [{"key": one.key, "value": _json(one.value), "origin": one.origin} for one in found]
+    settings = [
+        {"key": item.key, "value": _json(item.value), "origin": item.origin} for item in results
+    ]
 
     def show(screen: Screen) -> None:
-        for one in found:
-            origin = "" if one.origin == DEFAULT_ORIGIN else f"  ({one.origin})"
-            screen.line(f"{one.key} = {_shown(one.value)}{origin}")
+        for item in results:
+            origin = "" if item.origin == DEFAULT_ORIGIN else f"  ({item.origin})"
+            screen.line(f"{item.key} = {_shown(item.value)}{origin}")
 
     return CommandResult({"root": root, "orchestrator": orchestrator, "settings": settings}, show)
 
@@ -114,8 +118,8 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
 
     Ends with 1 when any are wrong, and names the key and the file or variable.
     """
-    given = invocation(context)
-    with given.service() as service:
+    call = invocation(context)
+    with call.service() as service:
         if orchestrator is not None:
             service.orchestrator(orchestrator)
         names = [None, *service.orchestrators()] if orchestrator is None else [orchestrator]
@@ -137,9 +141,9 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
     return CommandResult({"checked": checked, "problems": problems}, show, refusal)
 
 
-def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
+def _made_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
     created = True
-    with given.client() as client:
+    with call.client() as client:
         try:
             client.create(name)
         except OrchestratorExists:
@@ -148,22 +152,22 @@ def _made_remotely(given: Invocation, name: str, *, exist_ok: bool) -> CommandRe
             created = False
     # Its folders are on the server.
     data = {"orchestrator": name, "created": created, "memory": None, "ingest": None}
-    told = f"{'made' if created else 'there is already'} {name}"
-    return CommandResult(data, lambda screen: screen.line(told))
+    message = f"{'made' if created else 'there is already'} {name}"
+    return CommandResult(data, lambda screen: screen.line(message))
 
 
-def _health(given: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
-    if given.server_url is not None:
-        with given.client() as client:
+def _health(call: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
+    if call.server_url is not None:
+        with call.client() as client:
             names = client.orchestrators() if orchestrator is None else [orchestrator]
             return [client.health(name) for name in names]
-    found = []
-    with given.service() as service:
+    results = []
+    with call.service() as service:
         for name in service.orchestrators() if orchestrator is None else [orchestrator]:
             # A name that is none, or that nothing has, is an error and not a bad state.
             service.orchestrator(name)
-            found.append(service.health(name))
-    return found
+            results.append(service.health(name))
+    return results
 
 
 def _what(state: dict[str, Any]) -> str:

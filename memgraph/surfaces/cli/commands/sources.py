@@ -53,12 +53,12 @@ def named(text: str) -> tuple[SourceName, str]:
     """
     kind, colon, name = text.partition(":")
     if colon and kind in set(SourceName):
-        text, found = name, SourceName(kind)
+        text, result = name, SourceName(kind)
     else:
-        found = SourceName.PATH
+        result = SourceName.PATH
     if not text.strip():
         raise InvalidInput("name a source: conversation:ID, run:ID, content:SHA256 or a path")
-    return found, text
+    return result, text
 
 
 def list_sources(
@@ -76,7 +76,7 @@ def list_sources(
         if not page.items:
             screen.line("no memory names a source")
             return
-        screen.table(_COLUMNS, [_row(each) for each in page.items])
+        screen.table(_COLUMNS, [_row(item) for item in page.items])
         if page.next_after is not None:
             screen.line(f"more: --after {page.next_after}")
 
@@ -88,22 +88,22 @@ def show_source(
 ) -> CommandResult:
     """Show the memories of one source and its trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = handle.sources.get(*named(source))
-    return CommandResult(as_json(found), lambda screen: screen.table(_COLUMNS, [_row(found)]))
+        result = handle.sources.get(*named(source))
+    return CommandResult(as_json(result), lambda screen: screen.table(_COLUMNS, [_row(result)]))
 
 
 def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """List the trust assigned with `memgraph source trust`."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        told = handle.sources.trusted()
+        lines = handle.sources.trusted()
 
     def show(screen: Screen) -> None:
-        if told:
-            screen.table(_SAID, [_said(each) for each in told])
+        if lines:
+            screen.table(_SAID, [_said(item) for item in lines])
         else:
             screen.line("nothing was said of any source: memory.trust decides")
 
-    return CommandResult({"items": [as_json(each) for each in told]}, show)
+    return CommandResult({"items": [as_json(item) for item in lines]}, show)
 
 
 def trust(
@@ -126,15 +126,15 @@ def trust(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
-        told = handle.sources.trust(kind, name, tier, max_memories=max_memories, reason=reason)
-        known = _is_known(handle, kind, name)
+        message = handle.sources.trust(kind, name, tier, max_memories=max_memories, reason=reason)
+        existing = _is_known(handle, kind, name)
 
     def show(screen: Screen) -> None:
-        screen.table(_SAID, [_said(told)])
-        if not known:
+        screen.table(_SAID, [_said(message)])
+        if not existing:
             screen.line("no memory came from it yet, as far as you see: it holds for what will")
 
-    return CommandResult({**as_json(told), "known": known}, show)
+    return CommandResult({**as_json(message), "known": existing}, show)
 
 
 def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
@@ -153,16 +153,16 @@ def distrust(
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
         handle.sources.distrust(kind, name, reason=reason)
-    told = f"nothing is said of {kind.value} {name} any more"
-    return CommandResult({"kind": kind.value, "name": name}, lambda screen: screen.line(told))
+    message = f"nothing is said of {kind.value} {name} any more"
+    return CommandResult({"kind": kind.value, "name": name}, lambda screen: screen.line(message))
 
 
 def retracted(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
     """Retract a source through a handle, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
-    found: SourceRetraction = handle.sources.retract(reason=reason, dry_run=not really, **chosen)
-    return CommandResult(as_json(found), lambda screen: _show_retraction(screen, found))
+    result: SourceRetraction = handle.sources.retract(reason=reason, dry_run=not really, **chosen)
+    return CommandResult(as_json(result), lambda screen: _show_retraction(screen, result))
 
 
 def of_sender(
@@ -181,24 +181,25 @@ def of_sender(
         page = handle.sources.list(
             kind=SourceName.CONVERSATION, sender=sender, limit=500, after=after
         )
-        conversations += [each.name for each in page.items]
+        conversations += [item.name for item in page.items]
         if (after := page.next_after) is None:
             break
     if not conversations:
         raise NotFound(f"no conversation of {sender[:80]}", name=sender[:80])
     change = handle.sources.restore if restore else handle.sources.retract
-    found = [
-        change(conversation_id=each, reason=reason, dry_run=not really) for each in conversations
+    results = [
+        change(conversation_id=conversation, reason=reason, dry_run=not really)
+        for conversation in conversations
     ]
-    data = {"sender": sender, "dry_run": not really, "sources": [as_json(each) for each in found]}
+    data = {"sender": sender, "dry_run": not really, "sources": [as_json(item) for item in results]}
 
     def show(screen: Screen) -> None:
         verbs = ("come back", "back") if restore else ("go", "gone")
         verb = verbs[1] if really else f"would {verbs[0]}"
-        screen.line(f"{sender}: {len(found)} conversations")
-        numbers = (each.restored if restore else each.retracted for each in found)
-        kept = ("" if restore else str(each.kept) for each in found)
-        rows = zip(conversations, map(str, numbers), kept, strict=True)
+        screen.line(f"{sender}: {len(results)} conversations")
+        numbers = (item.restored if restore else item.retracted for item in results)
+        kept_part = ("" if restore else str(item.kept) for item in results)
+        rows = zip(conversations, map(str, numbers), kept_part, strict=True)
         screen.table(("conversation", verb, "stay"), list(rows))
         if not really:
             screen.line("nothing was changed: say --yes to do it")
@@ -210,88 +211,103 @@ def restored(handle: Any, source: str, *, reason: str, really: bool) -> CommandR
     """Restore what was retracted with a source, or preview it."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
-    found: SourceRestoration = handle.sources.restore(reason=reason, dry_run=not really, **chosen)
-    return CommandResult(as_json(found), lambda screen: _show_restoration(screen, found))
+    result: SourceRestoration = handle.sources.restore(reason=reason, dry_run=not really, **chosen)
+    return CommandResult(as_json(result), lambda screen: _show_restoration(screen, result))
 
 
-def _show_restoration(screen: Screen, found: SourceRestoration) -> None:
-    verb = "would be" if found.dry_run else "are"
-    screen.line(f"{verb} back: {found.restored}")
-    if found.restored_items:
+def _show_restoration(screen: Screen, restoration: SourceRestoration) -> None:
+    verb = "would be" if restoration.dry_run else "are"
+    screen.line(f"{verb} back: {restoration.restored}")
+    if restoration.restored_items:
         rows = [
-            (each.memory_id, each.status.value, short(each.summary))
-            for each in found.restored_items
+            (restored_item.memory_id, restored_item.status.value, short(restored_item.summary))
+            for restored_item in restoration.restored_items
         ]
         screen.table(("memory", "status", ""), rows[:SHOWN])
     for number, what, items in (
-        (found.replaced, "replaced by those again", found.replaced_items),
-        (found.counted, "said by the source as well again", found.counted_items),
+        (restoration.replaced, "replaced by those again", restoration.replaced_items),
+        (restoration.counted, "said by the source as well again", restoration.counted_items),
     ):
         if items:
             screen.heading(f"{verb} {what}: {number}")
-            told = [(each.memory_id, short(each.summary)) for each in items]
-            screen.table(("memory", ""), told[:SHOWN])
-    if found.left_open_items:
-        screen.heading(f"these contradictions stay open, decide them again: {found.left_open}")
-        _show_disputed(screen, found.left_open_items)
-    if found.dry_run:
+            lines = [(item.memory_id, short(item.summary)) for item in items]
+            screen.table(("memory", ""), lines[:SHOWN])
+    if restoration.left_open_items:
+        screen.heading(
+            f"these contradictions stay open, decide them again: {restoration.left_open}"
+        )
+        _show_disputed(screen, restoration.left_open_items)
+    if restoration.dry_run:
         screen.line("nothing was changed: say --yes to do it")
 
 
 def _show_disputed(screen: Screen, items: Sequence[DisputedPair]) -> None:
-    rows = [(each.edge_id, each.from_id, each.to_id) for each in items]
+    rows = [(item.edge_id, item.from_id, item.to_id) for item in items]
     screen.table(("edge", "of", "and"), rows[:SHOWN])
 
 
-def _show_retraction(screen: Screen, found: SourceRetraction) -> None:
-    verb = "would go" if found.dry_run else "were taken back"
+def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
+    verb = "would go" if retraction.dry_run else "were taken back"
     screen.line(
-        f"{found.retracted} memories {verb}: {found.given} from the source,"
-        f" {found.derived} derived from those alone"
+        f"{retraction.retracted} memories {verb}: {retraction.given} from the source,"
+        f" {retraction.derived} derived from those alone"
     )
-    if found.retracted_items:
+    if retraction.retracted_items:
         rows = [
-            (each.memory_id, each.because, short(each.summary)) for each in found.retracted_items
+            (retracted_item.memory_id, retracted_item.because, short(retracted_item.summary))
+            for retracted_item in retraction.retracted_items
         ]
         screen.table(("memory", "because", ""), rows[:SHOWN])
-    if found.kept_items:
-        screen.heading(f"{found.kept} stay: they are said elsewhere, or have other grounds")
-        kept = [(each.memory_id, each.because, short(each.summary)) for each in found.kept_items]
-        screen.table(("memory", "because", ""), kept[:SHOWN])
-    if found.weakened_items:
-        screen.heading(f"{found.weakened} stay, and the source counts no longer for them")
+    if retraction.kept_items:
+        screen.heading(f"{retraction.kept} stay: they are said elsewhere, or have other grounds")
+        kept_rows = [
+            (kept_item.memory_id, kept_item.because, short(kept_item.summary))
+            for kept_item in retraction.kept_items
+        ]
+        screen.table(("memory", "because", ""), kept_rows[:SHOWN])
+    if retraction.weakened_items:
+        screen.heading(f"{retraction.weakened} stay, and the source counts no longer for them")
         less = [
-            (each.memory_id, f"{each.confidence_before:.2f}", f"{each.confidence_after:.2f}")
-            for each in found.weakened_items
+            (
+                weakened_item.memory_id,
+                f"{weakened_item.confidence_before:.2f}",
+                f"{weakened_item.confidence_after:.2f}",
+            )
+            for weakened_item in retraction.weakened_items
         ]
         screen.table(("memory", "confidence", "then"), less[:SHOWN])
-    if found.reinstated_items:
-        again = "would have" if found.dry_run else "have"
-        told = f"{again} their place back, which nothing else replaces: {found.reinstated}"
-        screen.heading(told)
-        back = [(each.memory_id, short(each.summary)) for each in found.reinstated_items]
+    if retraction.reinstated_items:
+        repeated = "would have" if retraction.dry_run else "have"
+        message = (
+            f"{repeated} their place back, which nothing else replaces: {retraction.reinstated}"
+        )
+        screen.heading(message)
+        back = [
+            (reinstated_item.memory_id, short(reinstated_item.summary))
+            for reinstated_item in retraction.reinstated_items
+        ]
         screen.table(("memory", ""), back[:SHOWN])
-    if found.reopened_items:
-        verb = "would be" if found.dry_run else "are"
-        screen.heading(f"contradictions that {verb} open again: {found.reopened}")
-        _show_disputed(screen, found.reopened_items)
-    if found.dry_run and (found.retracted or found.weakened):
+    if retraction.reopened_items:
+        verb = "would be" if retraction.dry_run else "are"
+        screen.heading(f"contradictions that {verb} open again: {retraction.reopened}")
+        _show_disputed(screen, retraction.reopened_items)
+    if retraction.dry_run and (retraction.retracted or retraction.weakened):
         screen.line("nothing was changed: say --yes to do it")
 
 
-def _row(each: SourceInfo) -> tuple[str, ...]:
-    limit = "" if each.limit is None else str(each.limit)
-    tier = each.tier.value if each.told else f"({each.tier.value})"
-    if each.inherited:
+def _row(info: SourceInfo) -> tuple[str, ...]:
+    limit = "" if info.limit is None else str(info.limit)
+    tier = info.tier.value if info.told else f"({info.tier.value})"
+    if info.inherited:
         tier, limit = f"{tier} (inherited)", f"{limit} (inherited)" if limit else ""
-    counts = (str(each.memories), str(each.active), str(each.retracted))
-    return (each.kind.value, each.name, *counts, tier, limit, moment(each.last_at))
+    counts = (str(info.memories), str(info.active), str(info.retracted))
+    return (info.kind.value, info.name, *counts, tier, limit, moment(info.last_at))
 
 
-def _said(each: TrustedSource) -> tuple[str, ...]:
-    limit = "" if each.max_memories is None else str(each.max_memories)
-    who = (moment(each.set_at), each.actor, each.reason)
-    return (each.kind.value, each.name, each.tier.value, limit, *who)
+def _said(source: TrustedSource) -> tuple[str, ...]:
+    limit = "" if source.max_memories is None else str(source.max_memories)
+    who = (moment(source.set_at), source.actor, source.reason)
+    return (source.kind.value, source.name, source.tier.value, limit, *who)
 
 
 _COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")

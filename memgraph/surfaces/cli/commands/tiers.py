@@ -80,29 +80,29 @@ def tier(
     if task_id is not None:
         given.session.append(task_id)
     with given.orchestrator(orchestrator) as handle:
-        count, found = _held(given, handle, which, scope_id, limit)
-    items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in found]
+        count, results = _held(given, handle, which, scope_id, limit)
+    items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in results]
     data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
 
     def show(screen: Screen) -> None:
         screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
-        screen.table(ITEM_COLUMNS, [_row(*each) for each in found])
+        screen.table(ITEM_COLUMNS, [_row(*element) for element in results])
 
     return CommandResult(data, show)
 
 
 def _held(
-    given: Invocation, handle: Orchestrator, which: Tier, scope_id: str | None, limit: int
+    call: Invocation, handle: Orchestrator, which: Tier, scope_id: str | None, limit: int
 ) -> tuple[int, list[tuple[str, ContextItem]]]:
     """Return how many items there are, and the newest of them with their memories."""
-    if given.server_url is not None:
+    if call.server_url is not None:
         page = handle.contexts.tier(which, scope_id, limit=limit)
-        return page.count, [(each.memory_id, each) for each in page.items]
+        return page.count, [(item.memory_id, item) for item in page.items]
     from memgraph.operations.context.database_backend import DatabaseBackend
 
     backend = DatabaseBackend(handle, which, scope_id)
-    held = backend.query_held({}, limit=limit)
-    return backend.count(), [(each.memory_id, each.item) for each in held]
+    items_held = backend.query_held({}, limit=limit)
+    return backend.count(), [(memory.memory_id, memory.item) for memory in items_held]
 
 
 def _promoted(
@@ -134,11 +134,11 @@ def _promoted(
         raise NotFound(hint, **error.details) from None
 
 
-def _named(given: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Tier, str | None]:
+def _named(call: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Tier, str | None]:
     """Return the tier that the options name, and the id of its task or project."""
     from memgraph.model.context import Tier
 
-    named = [(Tier.PROJECT, each) for each in given.project]
+    named = [(Tier.PROJECT, item) for item in call.project]
     named += [] if task_id is None else [(Tier.TASK, task_id)]
     if len(named) + everywhere != 1:
         raise typer.BadParameter("name one tier: --task ID, --project ID or --global")
@@ -148,7 +148,7 @@ def _named(given: Invocation, task_id: str | None, *, everywhere: bool) -> tuple
 def _row(memory_id: str, item: ContextItem) -> tuple[str, ...]:
     name = "" if item.context_item_id == memory_id else item.context_item_id
     importance = "" if item.importance is None else f"{item.importance:g}"
-    text = next((each for each in item.payload.values() if isinstance(each, str)), "")
+    text = next((element for element in item.payload.values() if isinstance(element, str)), "")
     date = item.timestamp[:10]
     return (memory_id, name, item.kind, importance, date, short(text or str(item.payload)))
 

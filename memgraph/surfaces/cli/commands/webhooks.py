@@ -48,17 +48,17 @@ def failures(
 ) -> CommandResult:
     """List the events that were set aside after six attempts, newest first."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        found = _failures(handle, limit)
+        results = _failures(handle, limit)
 
     def show(screen: Screen) -> None:
-        if not found:
+        if not results:
             screen.line("nothing was set aside")
             return
-        rows = [(str(each.seq), each.topic, moment(each.at), each.error_code) for each in found]
+        rows = [(str(item.seq), item.topic, moment(item.at), item.error_code) for item in results]
         screen.table(("number", "topic", "at", "error"), rows)
         screen.line(f"send them again: memgraph webhook retry {orchestrator}")
 
-    return CommandResult({"failures": [each.model_dump(mode="json") for each in found]}, show)
+    return CommandResult({"failures": [item.model_dump(mode="json") for item in results]}, show)
 
 
 def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
@@ -72,13 +72,17 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResu
             raise InvalidContent(_missing(orchestrator))
         working = Worker(service, names=[orchestrator])
         try:
-            taken = working.retry(orchestrator, SUBSCRIBER)
+            count = working.retry(orchestrator, SUBSCRIBER)
         finally:
             working.close()
-        left = len(_failures(handle, MOST))
-    told = f"{taken} taken, {left} still set aside"
-    error = WebhookFailed(f"{left} events were not taken; the log says why") if left else None
-    return CommandResult({"retried": taken, "left": left}, lambda screen: screen.line(told), error)
+        remaining = len(_failures(handle, MOST))
+    message = f"{count} taken, {remaining} still set aside"
+    error = (
+        WebhookFailed(f"{remaining} events were not taken; the log says why") if remaining else None
+    )
+    return CommandResult(
+        {"retried": count, "left": remaining}, lambda screen: screen.line(message), error
+    )
 
 
 def _missing(orchestrator: str) -> str:
@@ -88,8 +92,8 @@ def _missing(orchestrator: str) -> str:
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
     from memgraph.service.webhook import SUBSCRIBER
 
-    found = handle.events.failures(limit=MOST)
-    return [each for each in found if each.subscriber == SUBSCRIBER][:limit]
+    results = handle.events.failures(limit=MOST)
+    return [item for item in results if item.subscriber == SUBSCRIBER][:limit]
 
 
 COMMANDS: dict[str, Any] = {

@@ -29,21 +29,21 @@ def explain(visit: Visit) -> Response:
     The answer is sent in a form: it may be long, and belongs into no address.
     """
     orc = visit.enter(Permission.AUDIT)
-    given = EMPTY | {name: text.strip() for name, text in visit.form.items()}
-    until = given.get("until", "")[:MAX_TIME_CHARS]
+    call = EMPTY | {name: text.strip() for name, text in visit.form.items()}
+    until = call.get("until", "")[:MAX_TIME_CHARS]
     try:
         explanation = orc.receipts.explain(
-            given.get("answer", ""),
-            conversation_id=given.get("conversation") or None,
+            call.get("answer", ""),
+            conversation_id=call.get("conversation") or None,
             until=moment_of(until, visit.console.now_ms(), ends=True) if until else None,
             limit=RECEIPTS,
         )
     except InvalidInput as error:
-        wrong = {"given": given, "explanation": None, "lines": {}, "wrong": error.message}
+        wrong = {"given": call, "explanation": None, "lines": {}, "wrong": error.message}
         return visit.show("why.html", status=422, **wrong)
-    best = [each.memory_ids[0] for each in explanation.sentences if each.memory_ids]
+    best = [sentence.memory_ids[0] for sentence in explanation.sentences if sentence.memory_ids]
     lines = lines_of(visit, *list(dict.fromkeys(best))[:READ])
-    return visit.show("why.html", given=given, explanation=explanation, lines=lines, wrong="")
+    return visit.show("why.html", given=call, explanation=explanation, lines=lines, wrong="")
 
 
 PAGES: Final = (

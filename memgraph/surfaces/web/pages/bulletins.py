@@ -28,15 +28,15 @@ class ComparedLine(NamedTuple):
 def differing(before: str, after: str) -> list[ComparedLine]:
     """Return the lines of two texts, in order, each with its change. Pure."""
     old, new = before.splitlines(), after.splitlines()
-    found: list[ComparedLine] = []
+    results: list[ComparedLine] = []
     # Without the heuristic for long texts, which ignores frequent lines.
     for tag, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
-            found += [ComparedLine("same", each) for each in old[i:j]]
+            results += [ComparedLine("same", item) for item in old[i:j]]
         else:
-            found += [ComparedLine("removed", each) for each in old[i:j]]
-            found += [ComparedLine("added", each) for each in new[m:n]]
-    return found
+            results += [ComparedLine("removed", item) for item in old[i:j]]
+            results += [ComparedLine("added", item) for item in new[m:n]]
+    return results
 
 
 def bulletin(visit: Visit) -> Response:
@@ -48,7 +48,7 @@ def bulletin(visit: Visit) -> Response:
     orc = visit.enter()
     issued = orc.bulletin(as_of=visit.as_of)
     history = _history(orc, visit.as_of) if visit.may(Permission.AUDIT) else None
-    headings = {each.value: each.heading for each in BulletinSection}
+    headings = {item.value: item.heading for item in BulletinSection}
     return visit.show("bulletin.html", issued=issued, history=history, headings=headings)
 
 
@@ -57,29 +57,29 @@ def _history(orc: Orchestrator, as_of: int | None) -> BulletinHistory:
     if as_of is None:
         return orc.receipts.bulletins(limit=HISTORY)
     page = orc.receipts.bulletins(limit=AT_ONCE)
-    found = _by(page, as_of)
-    while page.cut and page.bulletins and len(found) <= HISTORY:
+    result = _by(page, as_of)
+    while page.cut and page.bulletins and len(result) <= HISTORY:
         page = orc.receipts.bulletins(limit=AT_ONCE, before=page.bulletins[-1].bulletin_id)
-        found += _by(page, as_of)
-    cut = page.cut or len(found) > HISTORY
-    return BulletinHistory(bulletins=tuple(found[:HISTORY]), cut=cut)
+        result += _by(page, as_of)
+    cut = page.cut or len(result) > HISTORY
+    return BulletinHistory(bulletins=tuple(result[:HISTORY]), cut=cut)
 
 
 def _by(page: BulletinHistory, as_of: int) -> list[BulletinEntry]:
-    return [each for each in page.bulletins if each.created_at <= as_of]
+    return [bulletin for bulletin in page.bulletins if bulletin.created_at <= as_of]
 
 
 def stored(visit: Visit) -> Response:
     """Show a bulletin as it was handed out, and its difference from another one."""
     orc = visit.enter(Permission.AUDIT)
-    shown = orc.receipts.bulletin(visit.path("bulletin_id"))
+    shown_rows = orc.receipts.bulletin(visit.path("bulletin_id"))
     other = visit.query("against")
     against = orc.receipts.bulletin(other) if other else None
     return visit.show(
         "bulletin_issued.html",
-        shown=shown,
+        shown=shown_rows,
         against=against,
-        lines=[] if against is None else differing(against.body, shown.body),
+        lines=[] if against is None else differing(against.body, shown_rows.body),
     )
 
 

@@ -32,21 +32,21 @@ def diff(visit: Visit) -> Response:
     until, since = visit.moment("until", ends=True), visit.moment("since")
     end = now if until is None else until
     begin = end - DEFAULT_DAYS * MS_PER_DAY if since is None else since
-    found = orc.history.diff(begin, end, limit=visit.size(MOST))
+    result = orc.history.diff(begin, end, limit=visit.size(MOST))
     return visit.listing(
         "diff.html",
-        lambda: _rows(found),
+        lambda: _rows(result),
         following=None,
-        diff=found,
+        diff=result,
         since=iso(begin),
         until=iso(end),
         presets=PRESETS,
     )
 
 
-def _rows(found: Diff) -> list[dict[str, Any]]:
-    told = found.model_dump(mode="json", exclude={"counts", "since", "until", "cut"})
-    return [{"change": change, **event} for change, events in told.items() for event in events]
+def _rows(diff: Diff) -> list[dict[str, Any]]:
+    message = diff.model_dump(mode="json", exclude={"counts", "since", "until", "cut"})
+    return [{"change": change, **event} for change, events in message.items() for event in events]
 
 
 def stale(visit: Visit) -> Response:

@@ -93,29 +93,29 @@ def decide_many(visit: Visit) -> Response:
 def pack(visit: Visit) -> Response:
     """Return the case with its evidence as a ZIP file, signed where this root has a key."""
     orc = visit.enter(Permission.AUDIT)
-    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
+    result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     with visit.console.lengthy():
-        body = evidence_pack(visit, orc, found)
-    headers = {"Content-Disposition": f'attachment; filename="evidence-{_plain(found)}.zip"'}
+        body = evidence_pack(visit, orc, result)
+    headers = {"Content-Disposition": f'attachment; filename="evidence-{_plain(result)}.zip"'}
     return Response(body, media_type="application/zip", headers=headers)
 
 
-def _plain(found: Case) -> str:
+def _plain(case: Case) -> str:
     """Return the id of a case as a part of a file's name."""
-    kept = (
-        each for each in found.edge.edge_id if each.isascii() and (each.isalnum() or each in "_-")
+    kept_part = (
+        item for item in case.edge.edge_id if item.isascii() and (item.isalnum() or item in "_-")
     )
-    return "".join(kept)[:80]
+    return "".join(kept_part)[:80]
 
 
 def case(visit: Visit) -> Response:
     """Show both sides of a contradiction with their sources' lines, and the possible decisions."""
     orc = visit.enter()
-    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
+    result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     return visit.show(
         "case.html",
-        case=found,
-        lines=lines_of(visit, *(side.memory.memory_id for side in found.sides)),
+        case=result,
+        lines=lines_of(visit, *(side.memory.memory_id for side in result.sides)),
         may_write=visit.may(Permission.WRITE) and visit.as_of is None,
         may_audit=visit.may(Permission.AUDIT),
     )
@@ -124,11 +124,11 @@ def case(visit: Visit) -> Response:
 def export(visit: Visit) -> Response:
     """Return the case as a self-contained file without scripts."""
     orc = visit.enter()
-    found = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
-    lines = lines_of(visit, *(side.memory.memory_id for side in found.sides))
+    result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
+    lines = lines_of(visit, *(side.memory.memory_id for side in result.sides))
     root = visit.gate.service.root
-    text = case_document(found, orchestrator=orc.name, lines=lines, root=root)
-    headers = {"Content-Disposition": f'attachment; filename="case-{_plain(found)}.html"'}
+    text = case_document(result, orchestrator=orc.name, lines=lines, root=root)
+    headers = {"Content-Disposition": f'attachment; filename="case-{_plain(result)}.html"'}
     return Response(text, media_type="text/html", headers=headers)
 
 

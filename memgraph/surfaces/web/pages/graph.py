@@ -35,8 +35,8 @@ def explorer(visit: Visit) -> Response:
     visit.enter()
     return visit.show(
         "graph.html",
-        types=[each.value for each in MemoryType],
-        statuses=[each.value for each in MemoryStatus],
+        types=[item.value for item in MemoryType],
+        statuses=[MemoryStatu.value for MemoryStatu in MemoryStatus],
         edges=EDGES,
         marks_stale=visit.may(Permission.AUDIT),
         now_ms=visit.console.now_ms(),
@@ -53,19 +53,19 @@ def _data_address(visit: Visit) -> str:
 def data(visit: Visit) -> Response:
     """Return the neighbourhood of the named memories, else of disputed, stale or connected ones."""
     orc = visit.enter()
-    named = visit.request.query_params.getlist("seed")
-    if len(named) > MAX_SEEDS:
+    labels = visit.request.query_params.getlist("seed")
+    if len(labels) > MAX_SEEDS:
         raise InvalidInput(f"seed: {MAX_SEEDS} at most", field="seed")
     fallen = _fallen(visit, orc)
-    most = _bound(visit, "max_nodes", NODES)
-    found = orc.graph.subgraph(
-        named or _seeds(orc, fallen, visit.as_of, most),
+    limit = _bound(visit, "max_nodes", NODES)
+    result = orc.graph.subgraph(
+        labels or _seeds(orc, fallen, visit.as_of, limit),
         hops=_bound(visit, "hops", 1),
-        max_nodes=most,
+        max_nodes=limit,
         as_of=visit.as_of,
         retracted=True,
     )
-    return JSONResponse(drawing(found, staleness(fallen), as_of=visit.as_of))
+    return JSONResponse(drawing(result, staleness(fallen), as_of=visit.as_of))
 
 
 def between(visit: Visit) -> Response:
@@ -77,8 +77,8 @@ def between(visit: Visit) -> Response:
     ids = visit.required("ids").split()
     if len(ids) > MOST_NODES:
         raise InvalidInput(f"ids: {MOST_NODES:,} at most", field="ids")
-    found = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
-    drawn = drawing(found, staleness(_fallen(visit, orc)), as_of=visit.as_of)
+    result = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
+    drawn = drawing(result, staleness(_fallen(visit, orc)), as_of=visit.as_of)
     return JSONResponse({"edges": drawn["edges"]})
 
 
@@ -90,32 +90,38 @@ def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
 
 
 def _seeds(
-    orc: Orchestrator, fallen: Sequence[StaleMemory], as_of: int | None, most: int
+    orc: Orchestrator, fallen: Sequence[StaleMemory], as_of: int | None, limit: int
 ) -> list[str]:
     """Return the sides of open contradictions, paths to retracted evidence, then the memories
     with the most neighbours; where few are joined to any, the newest, too.
 
-    Superseded and retracted ones are included. More than ``most`` when there are more, so that the
+    Superseded and retracted ones are included. More than ``limit`` when there are more, so that the
     drawing is marked as cut.
     """
-    wanted = min(most, MOST_NODES) + 1
+    statuses_wanted = min(limit, MOST_NODES) + 1
     open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
-    sides = [one.memory_id for each in open_ones for one in (each.first, each.second)]
-    steps = [step for each in fallen[:STALE_FIRST] for step in each.premise.path]
-    ways = [one for step in steps for one in (step.memory_id, step.ground_id)]
-    chosen = dict.fromkeys((*sides, *ways, *orc.overview.connected(limit=wanted, as_of=as_of)))
-    room = min(SCATTERED - len(chosen), wanted)
+    sides = [
+        memory.memory_id
+        for contradiction in open_ones
+        for memory in (contradiction.first, contradiction.second)
+    ]
+    steps = [step for item in fallen[:STALE_FIRST] for step in item.premise.path]
+    ways = [item for step in steps for item in (step.memory_id, step.ground_id)]
+    chosen = dict.fromkeys(
+        (*sides, *ways, *orc.graph.connected(limit=statuses_wanted, as_of=as_of))
+    )
+    room = min(SCATTERED - len(chosen), statuses_wanted)
     if room > 0:
         newest = orc.memories.list(statuses=(), limit=room, as_of=as_of)
-        chosen.update(dict.fromkeys(each.memory_id for each in newest))
+        chosen.update(dict.fromkeys(memory.memory_id for memory in newest))
     return list(chosen)
 
 
 def _bound(visit: Visit, name: str, default: int) -> int:
-    given = visit.query(name)
-    if given and not (given.isascii() and given.isdecimal() and len(given) <= 6):
+    call = visit.query(name)
+    if call and not (call.isascii() and call.isdecimal() and len(call) <= 6):
         raise InvalidInput(f"{name} is a whole number", field=name)
-    return int(given or default)
+    return int(call or default)
 
 
 PAGES: Final = (

@@ -41,8 +41,8 @@ def measure(visit: Visit) -> Response:
         return _page(visit, orc.audit.measure(examples=EXAMPLES))
 
 
-def _page(visit: Visit, found: StoreHealth | None) -> Response:
-    return visit.show("health.html", found=found, means=MEANS)
+def _page(visit: Visit, health: StoreHealth | None) -> Response:
+    return visit.show("health.html", found=health, means=MEANS)
 
 
 PAGES: Final = (

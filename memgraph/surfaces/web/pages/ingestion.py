@@ -38,17 +38,19 @@ def files(visit: Visit) -> Response:
 def file(visit: Visit) -> Response:
     """Show the record of one file; the page's script refreshes one that waits."""
     orc = visit.enter()
-    found = orc.ingestion.get(visit.path("sha256"))
-    manifest: dict[str, Any] = found.manifest or {}
+    result = orc.ingestion.get(visit.path("sha256"))
+    manifest: dict[str, Any] = result.manifest or {}
     items = (manifest.get("items") or {}).get("memories") or []
-    shown = items[:ITEMS_SHOWN]
-    rest = {name: each for name, each in manifest.items() if name != "items"}
+    shown_items = items[:ITEMS_SHOWN]
+    rest = {name: value for name, value in manifest.items() if name != "items"}
     return visit.show(
         "ingest_file.html",
-        found=found,
+        found=result,
         manifest=rest,
-        items=shown,
-        memories=_memories(orc, [each["memory_id"] for each in shown if each.get("memory_id")]),
+        items=shown_items,
+        memories=_memories(
+            orc, [item["memory_id"] for item in shown_items if item.get("memory_id")]
+        ),
         hidden=max(len(items) - ITEMS_SHOWN, 0),
     )
 
@@ -57,15 +59,15 @@ def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
     """Return the memories that exist and may be seen, by id, in one read."""
     if not ids:
         return {}
-    found = orc.graph.subgraph(ids, max_nodes=len(ids), retracted=True)
-    return {each.memory_id: each for each in found.nodes}
+    result = orc.graph.subgraph(ids, max_nodes=len(ids), retracted=True)
+    return {node.memory_id: node for node in result.nodes}
 
 
 def state(visit: Visit) -> Response:
     """Return the status of a file, for the script that watches it."""
     orc = visit.enter()
-    found = orc.ingestion.get(visit.path("sha256"))
-    return JSONResponse({"status": found.status})
+    result = orc.ingestion.get(visit.path("sha256"))
+    return JSONResponse({"status": result.status})
 
 
 PAGES: Final = (
@@ -86,14 +88,14 @@ async def upload(visit: Visit) -> Response:
     uploaded = await taken(visit.request, arriving, settings.memory.server.request_timeout_s)
     if uploaded.known is None:
         service.intake.wake(visit.orchestrator)
-    return JSONResponse(_told(visit, uploaded), 202)
+    return JSONResponse(_upload_row(visit, uploaded), 202)
 
 
 def _draft(visit: Visit) -> UploadDraft:
     return draft(visit.enter(Permission.WRITE), visit.path("name"))
 
 
-def _told(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
+def _upload_row(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
     return {
         "known": uploaded.known,
         "page": visit.link("ingest", uploaded.sha256),

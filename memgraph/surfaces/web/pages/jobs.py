@@ -27,7 +27,7 @@ def jobs(visit: Visit) -> Response:
         "jobs.html",
         health=health,
         plans=plans,
-        runs=[(each, below(each.reason, service.root)) for each in runs],
+        runs=[(run, below(run.reason, service.root)) for run in runs],
         is_admin=visit.may(Permission.ADMIN),
     )
 

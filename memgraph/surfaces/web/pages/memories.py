@@ -13,10 +13,11 @@ from memgraph.clock import iso
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
-from memgraph.surfaces.web.requests import CONSOLE, MAX_QUERY_CHARS, ConsolePage, Visit
+from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
 FOUND: Final = 50
@@ -61,7 +62,7 @@ def listing(visit: Visit) -> Response:
         following = visit.here(before=memories[-1].memory_id) if more else None
     facets = {}
     if not question and not visit.format:
-        counts = orc.overview.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
+        counts = orc.memories.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
         chosen = {name: visit.query(name) for name in ("type", "kind")} | {"status": status}
         facets = _facets(counts, chosen)
     sources = sources_of(visit, orc, memories)
@@ -77,9 +78,9 @@ def listing(visit: Visit) -> Response:
         filters=FILTERS,
         facets=facets,
         counted=COUNTED,
-        types=[each.value for each in MemoryType],
-        kinds=[each.value for each in MemoryKind],
-        statuses=[each.value for each in MemoryStatus],
+        types=[item.value for item in MemoryType],
+        kinds=[item.value for item in MemoryKind],
+        statuses=[MemoryStatu.value for MemoryStatu in MemoryStatus],
         may_write=visit.may(Permission.WRITE) and visit.as_of is None,
     )
 
@@ -117,8 +118,8 @@ def _facets(
     for *values, count in counts:
         row = dict(zip(FACETS, map(str, values), strict=True))
         for name in FACETS:
-            others = (each for each in FACETS if each != name)
-            if all(chosen[each] in ("", ANY, row[each]) for each in others):
+            others = (item for item in FACETS if item != name)
+            if all(chosen[other] in ("", ANY, row[other]) for other in others):
                 facets[name][row[name]] += int(count)
     return {name: dict(counter.most_common()) for name, counter in facets.items()}
 
@@ -161,24 +162,25 @@ def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
     """Do the same to each of the chosen rows, and tell what was not done, and why."""
     if not visit.chosen or visit.form.get("sure") != "yes":
         raise InvalidInput("choose rows, and check that you mean all of them", field="sure")
-    problems = []
+    problems, refusals = [], []
     for chosen in dict.fromkeys(visit.chosen):
         try:
             decide(chosen)
         except (Conflict, InvalidInput, NotFound, AccessDenied) as error:
-            error.journalled = True
+            refusals.append(error)
             problems.append(f"{chosen[:40]}: {error.message}")
+    visit.gate.miss(visit.principal, visit.orchestrator, *refusals)
     done = len(set(visit.chosen)) - len(problems)
-    told = f"{done} done." + (
+    message = f"{done} done." + (
         f" {len(problems)} not: {'; '.join(problems[:5])}" if problems else ""
     )
-    return visit.go(back, told)
+    return visit.go(back, message)
 
 
 def compare(visit: Visit) -> Response:
     """Show two memories side by side, with the words that differ."""
     orc = visit.enter()
-    chosen = [each for each in visit.request.query_params.getlist("chosen") if each][:2]
+    chosen = [item for item in visit.request.query_params.getlist("chosen") if item][:2]
     traces = [orc.trace(memory_id, as_of=visit.as_of) for memory_id in chosen]
     texts = [trace.memory.content.split() for trace in traces]
     return visit.show(
@@ -210,7 +212,7 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    held = [(each.since, each.confidence) for each in orc.history.get(memory_id).values]
+    items_held = [(value.since, value.confidence) for value in orc.history.get(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
@@ -221,7 +223,9 @@ def memory(visit: Visit) -> Response:
         memory=trace.memory,
         lines=lines_of(visit, memory_id),
         periods=ribbon(trace.status_history, now),
-        confidence=step_chart([each for each in held if each[0] <= now] or held[:1], now),
+        confidence=step_chart(
+            [item for item in items_held if item[0] <= now] or items_held[:1], now
+        ),
         impact=impact,
     )
 

@@ -43,8 +43,8 @@ def seal(visit: Visit) -> Response:
     """Check the journal, from where it was checked last, and return that in one line."""
     orc = visit.enter(Permission.AUDIT)
     with visit.console.lengthy():
-        found = sealed(visit, orc)
-    return JSONResponse({"text": found.text, "ok": not found.problem})
+        result = sealed(visit, orc)
+    return JSONResponse({"text": result.text, "ok": not result.problem})
 
 
 def choose(visit: Visit) -> Response:
@@ -64,8 +64,8 @@ def choose(visit: Visit) -> Response:
 
 def _names(text: str) -> tuple[str, ...] | None:
     """Return names separated by commas or lines; None: none was given, so nothing is narrowed."""
-    found = tuple(each.strip() for each in _SEPARATOR.split(text) if each.strip())
-    return found or None
+    result = tuple(item.strip() for item in _SEPARATOR.split(text) if item.strip())
+    return result or None
 
 
 PAGES: Final = (

@@ -32,35 +32,35 @@ def answer(visit: Visit) -> Response:
     The question is sent in a form, so that it is in no address and in no history.
     """
     orc = visit.enter()
-    given = {name: text.strip() for name, text in visit.form.items() if text.strip()}
+    fields = {name: text.strip() for name, text in visit.form.items() if text.strip()}
     try:
-        return _page(visit, given, _recalled(orc, given))
+        return _page(visit, fields, _recalled(orc, fields))
     except InvalidInput as error:
-        return _page(visit, given, None, wrong=error.message)
+        return _page(visit, fields, None, wrong=error.message)
 
 
-def _recalled(orc: Orchestrator, given: dict[str, str]) -> Bundle:
+def _recalled(orc: Orchestrator, call: dict[str, str]) -> Bundle:
     asked: dict[str, Any] = {
-        "query": given.get("query", ""),
-        "top_n": _number(given, "top_n", TOP_N),
-        "types": _one(given, "type"),
-        "kinds": _one(given, "kind"),
-        "as_of": given.get("as_of"),
-        "include_superseded": "include_superseded" in given,
+        "query": call.get("query", ""),
+        "top_n": _number(call, "top_n", TOP_N),
+        "types": _one(call, "type"),
+        "kinds": _one(call, "kind"),
+        "as_of": call.get("as_of"),
+        "include_superseded": "include_superseded" in call,
     }
-    if "token_budget" in given:
-        asked["token_budget"] = _number(given, "token_budget", 0)
+    if "token_budget" in call:
+        asked["token_budget"] = _number(call, "token_budget", 0)
     if asked["top_n"] > MOST:
         raise InvalidInput(f"top_n: {MOST} at most here", field="top_n")
     return orc.recall(validated(RecallRequest, asked))
 
 
-def _one(given: dict[str, str], name: str) -> tuple[str, ...]:
-    return (given[name],) if name in given else ()
+def _one(call: dict[str, str], name: str) -> tuple[str, ...]:
+    return (call[name],) if name in call else ()
 
 
-def _number(given: dict[str, str], name: str, default: int) -> int:
-    text = given.get(name)
+def _number(call: dict[str, str], name: str, default: int) -> int:
+    text = call.get(name)
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) <= 9):
@@ -69,17 +69,17 @@ def _number(given: dict[str, str], name: str, default: int) -> int:
 
 
 def _page(
-    visit: Visit, given: dict[str, str], bundle: Bundle | None, *, wrong: str = ""
+    visit: Visit, call: dict[str, str], bundle: Bundle | None, *, wrong: str = ""
 ) -> Response:
     return visit.show(
         "recall.html",
         status=422 if wrong else 200,
-        given=given,
+        given=call,
         bundle=bundle,
         scored=[] if bundle is None else scored(bundle.items),
         wrong=wrong,
-        types=[each.value for each in MemoryType],
-        kinds=[each.value for each in MemoryKind],
+        types=[item.value for item in MemoryType],
+        kinds=[item.value for item in MemoryKind],
         top_n=TOP_N,
         may_audit=visit.may(Permission.AUDIT),
     )

@@ -23,29 +23,29 @@ def listing(visit: Visit) -> Response:
     orc = visit.enter(Permission.AUDIT)
     asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
     size = visit.size(PER_PAGE)
-    found = orc.receipts.list(limit=size, before=visit.query("before") or None, **asked)
-    more = found.cut and found.receipts
+    result = orc.receipts.list(limit=size, before=visit.query("before") or None, **asked)
+    more = result.cut and result.receipts
     return visit.listing(
         "receipts.html",
-        lambda: [_row(each) for each in found.receipts],
-        following=visit.here(before=found.receipts[-1].receipt_id) if more else None,
-        found=found.receipts,
+        lambda: [_row(receipt) for receipt in result.receipts],
+        following=visit.here(before=result.receipts[-1].receipt_id) if more else None,
+        found=result.receipts,
         filters=FILTERS,
         filtered=bool(asked),
     )
 
 
-def _row(found: Receipt) -> dict[str, Any]:
+def _row(receipt: Receipt) -> dict[str, Any]:
     return {
-        "receipt_id": found.receipt_id,
-        "at": iso(found.at),
-        "purpose": found.purpose or "recall",
-        "query": found.query,
-        "query_sha256": found.query_sha256,
-        "actor": found.actor,
-        "conversation_id": found.conversation_id,
-        "workflow_run_id": found.workflow_run_id,
-        "memories": [item.memory_id for item in found.items],
+        "receipt_id": receipt.receipt_id,
+        "at": iso(receipt.at),
+        "purpose": receipt.purpose or "recall",
+        "query": receipt.query,
+        "query_sha256": receipt.query_sha256,
+        "actor": receipt.actor,
+        "conversation_id": receipt.conversation_id,
+        "workflow_run_id": receipt.workflow_run_id,
+        "memories": [item.memory_id for item in receipt.items],
     }
 
 
@@ -65,16 +65,16 @@ def replay(visit: Visit) -> Response:
 
 
 def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = None) -> Response:
-    found = orc.receipts.get(visit.path("receipt_id"))
+    result = orc.receipts.get(visit.path("receipt_id"))
     return visit.show(
-        "receipt.html", receipt=found, memories=_memories(orc, found), replay=replayed, why=WHY
+        "receipt.html", receipt=result, memories=_memories(orc, result), replay=replayed, why=WHY
     )
 
 
-def _memories(orc: Orchestrator, found: Receipt) -> dict[str, Memory]:
+def _memories(orc: Orchestrator, receipt: Receipt) -> dict[str, Memory]:
     """Return the memories that still exist, by id."""
     there = {}
-    for item in found.items:
+    for item in receipt.items:
         try:
             there[item.memory_id] = orc.get(item.memory_id)
         except NotFound as error:

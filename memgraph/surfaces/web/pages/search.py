@@ -35,33 +35,33 @@ def search(visit: Visit) -> Response:
         if text.startswith(prefix) and len(text) == len(prefix) + ULID_CHARS:
             return RedirectResponse(visit.link(place, text), 303)
     names = ("pages", "memories", "contradictions", "entities", "sessions", "sources", "receipts")
-    found = dict.fromkeys(names, ()) | (_parts(visit, orc, text) if text else {})
-    return visit.show("search.html", text=text, parts_found=found, any_found=any(found.values()))
+    result = dict.fromkeys(names, ()) | (_parts(visit, orc, text) if text else {})
+    return visit.show("search.html", text=text, parts_found=result, any_found=any(result.values()))
 
 
 def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
     sought = text.casefold()
     parts: dict[str, Any] = {
-        "pages": [each for each in visit.sections if sought in each.title.casefold()],
+        "pages": [section for section in visit.sections if sought in section.title.casefold()],
         "memories": memories.search(visit, orc, text, SHOWN),
         "contradictions": orc.contradictions.list(text=text, limit=SHOWN, as_of=visit.as_of).items,
         "entities": orc.entities.list(prefix=text, limit=SHOWN),
         "sessions": [
-            each
-            for each in orc.sessions.list(limit=LOOKED_AT)
-            if sought in each.session_id.casefold()
+            session
+            for session in orc.sessions.list(limit=LOOKED_AT)
+            if sought in session.session_id.casefold()
         ][:SHOWN],
     }
     if visit.may(Permission.AUDIT):
         page = orc.sources.list(kind="path", limit=SOURCES)
-        parts["sources"] = [each for each in page.items if sought in each.name.casefold()][:SHOWN]
+        parts["sources"] = [item for item in page.items if sought in item.name.casefold()][:SHOWN]
         receipts = orc.receipts.list(limit=LOOKED_AT).receipts
         parts["receipts"] = [
-            each
-            for each in receipts
+            receipt
+            for receipt in receipts
             if any(
                 sought in (name or "").casefold()
-                for name in (each.query, each.conversation_id, each.workflow_run_id)
+                for name in (receipt.query, receipt.conversation_id, receipt.workflow_run_id)
             )
         ][:SHOWN]
     return parts

@@ -31,7 +31,7 @@ def routes(console: Console) -> list[Route]:
 
     async def sign_in(request: Request) -> Response:
         fields = await request.form(max_files=0)
-        given = {name: each for name, each in fields.items() if isinstance(each, str)}
+        given = {name: field for name, field in fields.items() if isinstance(field, str)}
         return await run_sync(_signed_in, console, request, given)
 
     async def sign_out(request: Request) -> Response:
@@ -42,11 +42,11 @@ def routes(console: Console) -> list[Route]:
         return cookies.drop(request, RedirectResponse(f"{PLACE}/login", 303))
 
     async def asset(request: Request) -> Response:
-        found = console.assets.find(request.path_params["name"])
-        if found is None or request.path_params["version"] != console.assets.version:
+        result = console.assets.find(request.path_params["name"])
+        if result is None or request.path_params["version"] != console.assets.version:
             return Response(status_code=404)
         forever = {"Cache-Control": "public, max-age=31536000, immutable"}
-        return Response(found[0], media_type=found[1], headers=forever)
+        return Response(result[0], media_type=result[1], headers=forever)
 
     return [
         Route("/login", form, methods=["GET"]),
@@ -73,16 +73,16 @@ def _form(
     return page
 
 
-def _signed_in(console: Console, request: Request, given: dict[str, str]) -> Response:
-    console.require_token(request, cookies.of(request, cookies.FORM), given.get(FIELD))
-    target = given.get("next", "")
+def _signed_in(console: Console, request: Request, call: dict[str, str]) -> Response:
+    console.require_token(request, cookies.of(request, cookies.FORM), call.get(FIELD))
+    target = call.get("next", "")
     now = console.now_ms()
     address = request.client.host if request.client else ""
     wait_s = console.sign_ins.take(address, now)
     if wait_s > 0:
         raise RateLimited("too many attempts to sign in; wait a minute", retry_after_s=wait_s)
     try:
-        principal = console.gate.authenticate(given.get("key", "").strip()[:MAX_SECRET_CHARS])
+        principal = console.gate.authenticate(call.get("key", "").strip()[:MAX_SECRET_CHARS])
     except Unauthenticated:
         return _form(console, request, target, wrong="This is no valid key.", status=401)
     # Whatever id the browser came with: one that others may know lets nobody in.

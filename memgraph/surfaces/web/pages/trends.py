@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final
 
@@ -31,9 +32,13 @@ def data(visit: Visit) -> Response:
     """Return the series of each chart, or with ``format`` the table of all of them."""
     orc = visit.enter()
     since, until = visit.moment("since"), visit.moment("until", ends=True)
-    activity = orc.overview.activity(since=since, until=until, steps=STEPS)
+    activity = orc.memories.activity(since=since, until=until, steps=STEPS)
     times = activity["times"]
-    series = _charts(activity["series"])
+    earlier = {}
+    if since:
+        # What was there at the beginning.
+        earlier = orc.memories.activity(since=0, until=since - 1, steps=1)["series"]
+    series = _charts(activity["series"], {name: sum(steps) for name, steps in earlier.items()})
     flat = {name: values for chart in series.values() for name, values in chart.items()}
     if visit.format:
         rows = [
@@ -44,15 +49,22 @@ def data(visit: Visit) -> Response:
     return JSONResponse({"times": [at / 1_000 for at in times], "charts": series})
 
 
-def _charts(counts: dict[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
-    stored = list(accumulate(counts["stored"]))
-    ended = list(accumulate(map(sum, zip(counts["superseded"], counts["retracted"], strict=True))))
-    raised, decided = accumulate(counts["contradicted"]), accumulate(counts["resolved"])
-    still_open = [one - other for one, other in zip(raised, decided, strict=True)]
+def _charts(
+    counts: Mapping[str, list[int]], earlier: Mapping[str, int]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the series of each chart; ``earlier`` counts what happened before them."""
+
+    def so_far(name: str) -> list[int]:
+        return list(accumulate(counts[name], initial=earlier.get(name, 0)))[1:]
+
+    stored = so_far("stored")
+    ended = list(map(sum, zip(so_far("superseded"), so_far("retracted"), strict=True)))
+    raised, decided = so_far("contradicted"), so_far("resolved")
+    still_open = [value - other for value, other in zip(raised, decided, strict=True)]
     return {
         "growth": {
             "stored": stored,
-            "hold": [one - other for one, other in zip(stored, ended, strict=True)],
+            "hold": [value - other for value, other in zip(stored, ended, strict=True)],
         },
         "contradictions": {
             "open": still_open,
@@ -62,7 +74,7 @@ def _charts(counts: dict[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
         "use": {"handed out": counts["handed_out"]} if "handed_out" in counts else {},
         "health": {
             "replaced or taken back": _per_hundred(ended, stored),
-            "in an open contradiction": _per_hundred([2 * each for each in still_open], stored),
+            "in an open contradiction": _per_hundred([2 * item for item in still_open], stored),
         },
     }
 

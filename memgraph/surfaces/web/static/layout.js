@@ -156,6 +156,7 @@ const memgraphLayout = (() => {
   const GAP = 16; // between two boxes
   const EDGE = 30; // from the middle of a memory to the edge of its box
   const SIDE = 44; // the same to the side: names are wider than high
+  const [LABEL, LINES] = [79, 56]; // of few memories: half the width of a wrapped name, its height
   const SHAPE = 1.4; // how much wider a box is than high
   const WIDTH = 170 + 2 * 16; // at least: its name has to fit
   const NAME = 34; // above a box, for its name
@@ -163,7 +164,7 @@ const memgraphLayout = (() => {
 
   // Positions by id, as of `place`, for a first drawing. `groups`: the box of an id, if it has one;
   // `aspect`: how much wider the frame is than high.
-  function boxes(ids, pairs, groups, aspect) {
+  function boxes(ids, pairs, groups, aspect, roomy = ids.length <= FEW) {
     const own = clusters(ids, pairs, groups);
     const of = new Map(own.flatMap((cluster, at) => cluster.ids.map((id) => [id, at])));
     const inside = own.map(() => []);
@@ -177,7 +178,7 @@ const memgraphLayout = (() => {
         links[other].push(one);
       }
     }
-    const drawn = own.map((cluster, at) => box(cluster, inside[at]));
+    const drawn = own.map((cluster, at) => box(cluster, inside[at], roomy));
     pack(drawn, links, aspect);
     const found = new Map();
     for (const { places, x, y, left, top } of drawn) {
@@ -219,12 +220,12 @@ const memgraphLayout = (() => {
     return [...found.values()];
   }
 
-  function box({ ids, boxed }, pairs) {
+  function box({ ids, boxed }, pairs, roomy) {
     // In a box, what is not joined stands side by side.
-    const places = boxed ? boxes(ids, pairs, new Map(), SHAPE) : place(ids, pairs);
+    const places = boxed ? boxes(ids, pairs, new Map(), SHAPE, roomy) : place(ids, pairs);
     const [xs, ys] = [[...places.values()].map(({ x }) => x), [...places.values()].map(({ y }) => y)];
-    const [margin, beside] = [GAP / 2 + EDGE, GAP / 2 + (boxed ? EDGE : SIDE)];
-    const [right, bottom] = [Math.max(...xs) + beside, Math.max(...ys) + margin];
+    const [margin, beside] = [GAP / 2 + EDGE, GAP / 2 + (roomy ? LABEL : boxed ? EDGE : SIDE)];
+    const [right, bottom] = [Math.max(...xs) + beside, Math.max(...ys) + margin + (roomy ? LINES : 0)];
     const narrow = boxed ? Math.max(WIDTH - (right - Math.min(...xs) + beside), 0) / 2 : 0;
     const top = Math.min(...ys) - margin - (boxed ? NAME : 0);
     const left = Math.min(...xs) - beside - narrow;
