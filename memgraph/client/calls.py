@@ -63,12 +63,12 @@ class Call(Generic[T]):
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
         """Return the parameters as they are sent."""
-        found: list[tuple[str, str]] = []
+        results: list[tuple[str, str]] = []
         for name, value in self.params.items():
             many = isinstance(value, Collection) and not isinstance(value, str)
             given = value if many else (value,)
-            found.extend((name, _written(each)) for each in given if each is not None)
-        return tuple(found)
+            results.extend((name, _written(item)) for item in given if item is not None)
+        return tuple(results)
 
 
 def segment(text: str, *, field: str = "id") -> str:

@@ -183,13 +183,13 @@ class AsyncClient(ServerMethods[Awaited]):
 
 
 def _health(answer: bytes) -> dict[str, Any]:
-    told = value_of(Health)(answer)
-    kept = {"degraded"} if told.status == "ready" else {"code", "message", "details"}
-    return told.model_dump(mode="json", include={"orchestrator", "status", *kept})
+    health = value_of(Health)(answer)
+    kept = {"degraded"} if health.status == "ready" else {"code", "message", "details"}
+    return health.model_dump(mode="json", include={"orchestrator", "status", *kept})
 
 
-def _named(told: OrchestratorList) -> list[str]:
-    return [each.name for each in told.items]
+def _named(details: OrchestratorList) -> list[str]:
+    return [item.name for item in details.items]
 
 
 _NAMES: Read[list[str]] = part_of(OrchestratorList, _named)

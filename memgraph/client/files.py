@@ -121,10 +121,10 @@ def backed_up(file: BufferedRandom, name: str, path: Path) -> BackupFile:
 def _kind(line: bytes) -> str:
     """Return the kind of record in a line."""
     try:
-        found = json.loads(line)
+        result = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    kind = found.get("record") if isinstance(found, dict) else None
+        result = None
+    kind = result.get("record") if isinstance(result, dict) else None
     if not isinstance(kind, str):
         raise RemoteAnswerInvalid("the response is not an export")
     return kind

@@ -165,16 +165,16 @@ def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
         bound = declared.signature.bind(target, *args, **kwargs)
         bound.apply_defaults()
         given = {
-            name: (each, _sent(each, bound.arguments[name]))
-            for name, each in declared.parameters.items()
+            name: (parameter, _sent(parameter, bound.arguments[name]))
+            for name, parameter in declared.parameters.items()
         }
         parts = {
-            each.sent: segment(value, field=each.sent)
-            for each, value in given.values()
-            if each.sent in declared.in_path
+            item.sent: segment(value, field=item.sent)
+            for item, value in given.values()
+            if item.sent in declared.in_path
         }
         rest = {
-            each.sent: value for each, value in given.values() if each.sent not in declared.in_path
+            item.sent: value for item, value in given.values() if item.sent not in declared.in_path
         }
         fields: Mapping[str, Any] | Value = rest
         if declared.rest is not None and isinstance(declared.body, type):
@@ -237,9 +237,9 @@ def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidInput: one of them cannot be sent.
     """
-    given = {name: each for name, each in fields.items() if each is not None}
+    given = {name: field for name, field in fields.items() if field is not None}
     try:
-        found: dict[str, Any] = to_jsonable_python(given)
+        result: dict[str, Any] = to_jsonable_python(given)
     except (PydanticSerializationError, ValueError, RecursionError):
         raise InvalidInput("a field is not plain JSON") from None
-    return found
+    return result

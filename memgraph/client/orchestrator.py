@@ -162,7 +162,7 @@ def _verify(server: RemoteTarget, progress: object = None) -> Call[VerifyReport]
 
 
 def _run_job(server: RemoteTarget, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
-    given = {name: each for name, each in fields.items() if each is not None}
+    given = {name: field for name, field in fields.items() if field is not None}
     path = f"/jobs/{segment(str(job), field='job')}/run"
     return replace(server.look(path, given, read), repeat=RetryRule.NEVER, slow=True)
 
@@ -408,10 +408,10 @@ def _time(time: Moment | None) -> str | None:
     return None if time is None else iso(parse_time(time))
 
 
-def _stored(told: OrchestratorStatus) -> dict[str, Any]:
-    if told.stats is None:
-        raise error_of(told.health)
-    return told.stats
+def _stored(status: OrchestratorStatus) -> dict[str, Any]:
+    if status.stats is None:
+        raise error_of(status.health)
+    return status.stats
 
 
 def _runs(answer: bytes) -> Sequence[JobRun]:
@@ -431,17 +431,19 @@ def _sessions(answer: bytes) -> Sequence[SessionReport]:
 
 def _verified(answer: bytes) -> VerifyReport:
     """Return the library's own report. A finding that this version does not know is refused."""
-    told = value_of(AuditReport)(answer)
+    report = value_of(AuditReport)(answer)
     try:
         findings = [
-            AuditDefect(FindingCode(each.code), each.message, each.subject, each.details)
-            for each in told.findings
+            AuditDefect(
+                FindingCode(finding.code), finding.message, finding.subject, finding.details
+            )
+            for finding in report.findings
         ]
     except ValueError:
         raise RemoteAnswerInvalid(
             "the server reported a finding that this client does not know"
         ) from None
-    return VerifyReport(findings, Counter(told.totals), told.checked, told.last_at)
+    return VerifyReport(findings, Counter(report.totals), report.checked, report.last_at)
 
 
 # Many items at a time: checked here, sent in batches, one outcome for each.
@@ -453,7 +455,7 @@ def _store_all(
     """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
     outcomes: list[Outcome] = []
     for batch in batches(_checked(kind, each) for each in items):
-        sent = [each for each in batch if not isinstance(each, Outcome)]
+        sent = [item for item in batch if not isinstance(item, Outcome)]
         stored: Sequence[Outcome] = ()
         if sent:
             stored = yield from server.ask(server.write(path, {"items": sent}, _OUTCOMES))
@@ -462,7 +464,7 @@ def _store_all(
                 "the server reported a different number of items than it received"
             )
         waiting = iter(stored)
-        outcomes += [each if isinstance(each, Outcome) else next(waiting) for each in batch]
+        outcomes += [item if isinstance(item, Outcome) else next(waiting) for item in batch]
     return outcomes
 
 
@@ -472,12 +474,12 @@ def batches(
     """Yield batches in order, each of at most `MAX_BATCH` items and about `MAX_BYTES`."""
     batch: list[dict[str, Any] | Outcome] = []
     size = 0
-    for each in items:
-        cost = 0 if isinstance(each, Outcome) else _size(each)
+    for item in items:
+        cost = 0 if isinstance(item, Outcome) else _size(item)
         if batch and (len(batch) == MAX_BATCH or size + cost > MAX_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(each)
+        batch.append(item)
         size += cost
     if batch:
         yield batch

@@ -97,7 +97,7 @@ def server_of(
 
 
 def _is_word(key: str) -> bool:
-    return isinstance(key, str) and key != "" and all("!" <= each <= "~" for each in key)
+    return isinstance(key, str) and key != "" and all("!" <= item <= "~" for item in key)
 
 
 _ADDRESS = "the address of a server reads https://host or http://127.0.0.1:8420, without a password"

@@ -168,7 +168,7 @@ class Agents(WritingHandle[F], group="agents"):
         kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
             said = self._repeated(opened, content, session_id)
-            others = [each for each in said.memories if each.memory_id != memory_id]
+            others = [memory for memory in said.memories if memory.memory_id != memory_id]
             fields = {
                 **{name: getattr(old, name) for name in kept},
                 "key": "new",
@@ -264,9 +264,9 @@ class Agents(WritingHandle[F], group="agents"):
             bundle = answer(opened, self.viewer, request)
             if answers is not None:
                 bundle = answers_of(bundle, query, answers)
-            told = bundle.model_copy(update={"items": tuple(shown(bundle))})
-            behind = behind_of(self.viewer, request, told)
-            receipt = Receipt.of(request, told)
+            shown_bundle = bundle.model_copy(update={"items": tuple(shown(bundle))})
+            behind = behind_of(self.viewer, request, shown_bundle)
+            receipt = Receipt.of(request, shown_bundle)
             if answers is not None:
                 receipt = replace(receipt, asked={**receipt.asked, ANSWERS: answers})
             self._keep_receipt(opened, receipt, behind)
@@ -278,10 +278,8 @@ class Agents(WritingHandle[F], group="agents"):
             runs = jobs.latest(snapshot, _RUNS_LOOKED_AT)
             since = opened.clock.now_ms() - pause_ms
         return any(
-            each.job is JobName.CONSOLIDATION
-            and each.trigger != "event"
-            and each.started_at > since
-            for each in runs
+            run.job is JobName.CONSOLIDATION and run.trigger != "event" and run.started_at > since
+            for run in runs
         )
 
     def note_handed_out(self, texts: Sequence[str]) -> None:
@@ -344,9 +342,9 @@ class Agents(WritingHandle[F], group="agents"):
 def _known(content: str, said: RepeatedMemories) -> ProposalOutcome | None:
     """Return the memory that states the text; None: some of it is new."""
     form = normal_form(content)
-    for each in said.memories:
-        if each.kind != MemoryKind.EPISODE and normal_form(each.content) == form:
-            return ProposalOutcome("duplicate", each.memory_id)
+    for memory in said.memories:
+        if memory.kind != MemoryKind.EPISODE and normal_form(memory.content) == form:
+            return ProposalOutcome("duplicate", memory.memory_id)
     return ProposalOutcome("known", said.memories[0].memory_id) if said.whole else None
 
 

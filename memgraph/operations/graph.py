@@ -13,7 +13,17 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import StalePage, Subgraph
 from memgraph.model.influence import EvidenceReport, Impact
-from memgraph.model.operation import After, AsOf, F, Limit, MemoryId, Time, WireFormat, operation
+from memgraph.model.operation import (
+    After,
+    AsOf,
+    F,
+    Limit,
+    MemoryId,
+    Time,
+    WireFormat,
+    local,
+    operation,
+)
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 
@@ -128,16 +138,16 @@ class Graph(Handle[F], group="graph"):
             if workflow_run_id is not None and memory_id is None:
                 if not is_id(workflow_run_id):
                     raise InvalidInput("the id of a run must be text", field="workflow_run_id")
-                found = grounds_of_run(
+                result = grounds_of_run(
                     opened.database, workflow_run_id, max_nodes=max_nodes, viewer=self.viewer
                 )
             elif memory_id is not None and workflow_run_id is None:
-                found = grounds_of_memory(
+                result = grounds_of_memory(
                     opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer
                 )
             else:
                 raise InvalidInput("name either a memory or a run", field="memory_id")
-            return with_lines(opened, self._view, found, limit=lines)
+            return with_lines(opened, self._view, result, limit=lines)
 
     @operation(Permission.AUDIT, "GET", "/stale", tag="cases")
     def stale(self, *, limit: Limit = 50, after: After = None, as_of: AsOf = None) -> StalePage:
@@ -174,7 +184,7 @@ def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:
     if isinstance(given, str):
         given = [given]
     try:
-        return [EdgeType(each) for each in given]
+        return [EdgeType(item) for item in given]
     except ValueError as error:
         known = ", ".join(EdgeType)
         raise InvalidInput(f"an edge type is one of {known}", field="edge_types") from error

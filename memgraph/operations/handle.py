@@ -42,7 +42,9 @@ class RefusalNote(NamedTuple):
         asked = error.asked
         if isinstance(error, NotFound):
             field = "id"
-            asked = next((str(error.details[one]) for one in ASKED if one in error.details), None)
+            asked = next(
+                (str(error.details[item]) for item in ASKED if item in error.details), None
+            )
         return cls(error, Denial(field, asked, error.code))
 
 
@@ -115,7 +117,7 @@ class Handle(Methods[F]):
         """Return the full ids for short ones of a prompt, in order; other texts unchanged."""
         from memgraph.store import memories
 
-        if not any(memories.is_short(one) for one in given):
+        if not any(memories.is_short(item) for item in given):
             return list(given)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return memories.full_ids(snapshot, given, self._view)
@@ -148,14 +150,14 @@ class Handle(Methods[F]):
         """Journal the refused items of a batch; nothing is raised for them."""
         from memgraph.service.denials import record_denial
 
-        refused = [each for each in errors if isinstance(each, AccessDenied | NotFound)]
+        refused = [error for error in errors if isinstance(error, AccessDenied | NotFound)]
         if self._recorder is not None:
-            self._recorder([RefusalNote.of(each) for each in refused])
+            self._recorder([RefusalNote.of(item) for item in refused])
             return
         with self._service.opened(self.name) as opened:
-            for each in refused:
-                if isinstance(each, AccessDenied):
-                    denial = RefusalNote.of(each).denial
+            for item in refused:
+                if isinstance(item, AccessDenied):
+                    denial = RefusalNote.of(item).denial
                     record_denial(
                         opened, actor=self.actor, field=denial.field, requested=denial.asked
                     )

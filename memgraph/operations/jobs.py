@@ -55,7 +55,7 @@ class Jobs(Handle[F], group="jobs"):
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInput(f"limit must be from 1 to {MAX_RUNS}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return [as_seen(snapshot, self._view, each) for each in jobs.latest(snapshot, limit)]
+            return [as_seen(snapshot, self._view, item) for item in jobs.latest(snapshot, limit)]
 
     @operation(
         Permission.ADMIN,
@@ -192,10 +192,10 @@ class LocalJobs(Jobs[F]):
                         stop=stop,
                     )
                 )
-            told = [self._as_seen(opened, each) for each in reports]
+            lines = [self._as_seen(opened, report) for report in reports]
             if not dry_run:
                 self._embed_soon(opened)
-        return told
+        return lines
 
     @contextmanager
     def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
@@ -226,7 +226,7 @@ class LocalJobs(Jobs[F]):
         """Return the report without what depends on invisible turns."""
         from memgraph.store import memories
 
-        turns = {one for fact in report.facts for one in fact.evidence}
+        turns = {item for fact in report.facts for item in fact.evidence}
         with opened.database.read() as snapshot:
             seen = memories.existing_ids(snapshot, sorted(turns), self._view)
         facts = [fact for fact in report.facts if seen.issuperset(fact.evidence)]

@@ -107,10 +107,10 @@ class Sources(Handle[F], group="sources"):
         named = self._named(kind, name)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             trust = trust_rows.with_assigned(snapshot, _defaults(opened))
-            found = sources.info_of(snapshot, trust, named, self._view)
-        if found is None:
+            result = sources.info_of(snapshot, trust, named, self._view)
+        if result is None:
             raise sources.no_source(named)
-        return found
+        return result
 
     @operation(
         Permission.AUDIT, "GET", "/memories/{memory_id}/lines", tag="auditing", id="source_lines"
@@ -147,9 +147,9 @@ class Sources(Handle[F], group="sources"):
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [
-                each
-                for each in sources.trusted(snapshot)
-                if self._may_tell_of(snapshot, NamedSource(each.kind, each.name), each)
+                item
+                for item in sources.trusted(snapshot)
+                if self._may_tell_of(snapshot, NamedSource(item.kind, item.name), item)
             ]
 
     @operation(
@@ -192,17 +192,17 @@ class Sources(Handle[F], group="sources"):
         because = self._because(reason)
         with self._write() as (_, transaction):
             said = {"tier": tier, "max_memories": max_memories}
-            told = {"kind": named.kind, "name": named.name, "reason": because, **said}
+            details = {"kind": named.kind, "name": named.name, "reason": because, **said}
             who = {"set_at": transaction.at, "actor": self.actor}
-            given = validated(TrustedSource, told | who)
+            given = validated(TrustedSource, details | who)
             before = sources.told_of(transaction, named)
             if not self._may_tell_of(transaction, named, before):
                 raise sources.no_source(named)
             trusted = AssignedTrust(given.tier, given.max_memories)
             row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
             trust_rows.assign(transaction, row)
-            told = given.model_dump(mode="json", exclude={"set_at", "actor"})
-            transaction.record([NewEntry("trust", None, told)])
+            details = given.model_dump(mode="json", exclude={"set_at", "actor"})
+            transaction.record([NewEntry("trust", None, details)])
         return sources.trusted_from_row(row)
 
     @operation(
@@ -231,8 +231,8 @@ class Sources(Handle[F], group="sources"):
             if told_of is None or not self._may_tell_of(transaction, named, told_of):
                 raise NotFound("no trust is assigned to this source", name=named.name[:80])
             trust_rows.unassign(transaction, named)
-            told = {"kind": named.kind.value, "name": named.name, "reason": because}
-            transaction.record([NewEntry("distrust", None, told)])
+            details = {"kind": named.kind.value, "name": named.name, "reason": because}
+            transaction.record([NewEntry("distrust", None, details)])
 
     @operation(
         Permission.ADMIN,
@@ -273,12 +273,12 @@ class Sources(Handle[F], group="sources"):
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                found = source_retracting.plan(snapshot, named, self._view)
-                return source_retracting.report(snapshot, named, found, dry_run=True)
+                result = source_retracting.plan(snapshot, named, self._view)
+                return source_retracting.report(snapshot, named, result, dry_run=True)
         with self._write() as (_, transaction):
-            found = source_retracting.plan(transaction, named, self._view)
-            told = source_retracting.report(transaction, named, found, dry_run=False)
-            source_retracting.retract(transaction, named, found, reason=because)
+            result = source_retracting.plan(transaction, named, self._view)
+            told = source_retracting.report(transaction, named, result, dry_run=False)
+            source_retracting.retract(transaction, named, result, reason=because)
         return told
 
     @operation(
@@ -319,12 +319,12 @@ class Sources(Handle[F], group="sources"):
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                found = source_restoring.plan(snapshot, named, self._view)
-                return source_restoring.report(snapshot, named, found, dry_run=True)
+                result = source_restoring.plan(snapshot, named, self._view)
+                return source_restoring.report(snapshot, named, result, dry_run=True)
         with self._write() as (_, transaction):
-            found = source_restoring.plan(transaction, named, self._view)
-            told = source_restoring.report(transaction, named, found, dry_run=False)
-            source_restoring.restore(transaction, named, found, reason=because, view=self._view)
+            result = source_restoring.plan(transaction, named, self._view)
+            told = source_restoring.report(transaction, named, result, dry_run=False)
+            source_restoring.restore(transaction, named, result, reason=because, view=self._view)
         return told
 
     def _one_of(
@@ -346,10 +346,10 @@ class Sources(Handle[F], group="sources"):
         return self._named(*chosen[0])
 
     def _may_tell_of(
-        self, snapshot: Snapshot, named: NamedSource, told: TrustedSource | None
+        self, snapshot: Snapshot, named: NamedSource, details: TrustedSource | None
     ) -> bool:
         """Return True when this handle may see and change the trust of a source."""
-        if not self.viewer.confined or (told is not None and told.actor == self.actor):
+        if not self.viewer.confined or (details is not None and details.actor == self.actor):
             return True
         from memgraph.store import sources
 

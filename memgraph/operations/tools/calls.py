@@ -59,9 +59,9 @@ def recall(
         kinds=() if kind is None else (kind,),
         tags=() if tag is None else (tag,),
     )
-    told = _told(bundle)
-    _note_cut(handle, [each.memory for each in bundle.items[: len(told["memories"])]])
-    return told
+    answer = _told(bundle)
+    _note_cut(handle, [item.memory for item in bundle.items[: len(answer["memories"])]])
+    return answer
 
 
 def remember(
@@ -87,9 +87,9 @@ def remember(
         scope=scope,
         scope_id=scope_id,
     )
-    found = {} if done.found is None else done.found.model_dump(include=_FOUND)
-    found = {name: value for name, value in found.items() if value}
-    return {"outcome": done.outcome, "memory_id": done.memory_id, **found}
+    result = {} if done.found is None else done.found.model_dump(include=_FOUND)
+    result = {name: value for name, value in result.items() if value}
+    return {"outcome": done.outcome, "memory_id": done.memory_id, **result}
 
 
 def correct(
@@ -144,20 +144,22 @@ def context(handle: Orchestrator, message: str, limit: int | None = None) -> dic
 
 def entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
     """Return an entity's profile, memories that name it, and entities named beside it."""
-    found = handle.entities.get(name)
+    result = handle.entities.get(name)
     head = {
-        "entity_id": found.entity_id,
-        "name": cut(found.canonical_name),
-        "type": found.type.value,
-        "also_called": _names(found.aliases[:10]),
-        "mentions": found.mention_count,
-        "first_seen": iso(found.first_seen),
-        "last_seen": iso(found.last_seen),
-        "named_beside": _names([each.canonical_name for each in found.related[:10]]),
-        "could_also_mean": _names([each.canonical_name for each in found.candidates[:5]]),
+        "entity_id": result.entity_id,
+        "name": cut(result.canonical_name),
+        "type": result.type.value,
+        "also_called": _names(result.aliases[:10]),
+        "mentions": result.mention_count,
+        "first_seen": iso(result.first_seen),
+        "last_seen": iso(result.last_seen),
+        "named_beside": _names([item.canonical_name for item in result.related[:10]]),
+        "could_also_mean": _names(
+            [candidate.canonical_name for candidate in result.candidates[:5]]
+        ),
     }
-    told = fitting(head, "memories", [remembered(each) for each in found.memories])
-    handle.agents.note_handed_out([each["text"] for each in told["memories"]])
+    told = fitting(head, "memories", [remembered(memory) for memory in result.memories])
+    handle.agents.note_handed_out([item["text"] for item in told["memories"]])
     return told
 
 
@@ -173,29 +175,29 @@ def consolidate(handle: Orchestrator) -> dict[str, Any]:
     return {
         "runs": [
             {
-                "job": each.job.value,
-                "state": each.state.value,
-                "counts": {name: count for name, count in each.counts.items() if count},
-                "error": each.error_code,
+                "job": run.job.value,
+                "state": run.state.value,
+                "counts": {name: count for name, count in run.counts.items() if count},
+                "error": run.error_code,
             }
-            for each in runs
+            for run in runs
         ]
     }
 
 
 def _told(bundle: Bundle) -> dict[str, Any]:
-    return fitting({"more": bundle.cut}, "memories", [_recalled(each) for each in bundle.items])
+    return fitting({"more": bundle.cut}, "memories", [_recalled(item) for item in bundle.items])
 
 
 def _recalled(item: RecallItem) -> dict[str, Any]:
-    told = remembered(item.memory)
-    told["confidence"] = round(item.effective_confidence, 2)
-    told["source"] = cut(short_citation(item.memory, item.source))
+    answer = remembered(item.memory)
+    answer["confidence"] = round(item.effective_confidence, 2)
+    answer["source"] = cut(short_citation(item.memory, item.source))
     if item.contradicted_by:
-        told["contradicted_by"] = list(item.contradicted_by[:5])
+        answer["contradicted_by"] = list(item.contradicted_by[:5])
     if item.mark:
-        told["mark"] = item.mark
-    return told
+        answer["mark"] = item.mark
+    return answer
 
 
 def remembered(memory: Memory) -> dict[str, Any]:
@@ -226,31 +228,31 @@ def cut(text: str) -> str:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    return within(MAX_LIST_CHARS, [cut(each) for each in names])
+    return within(MAX_LIST_CHARS, [cut(name) for name in names])
 
 
 def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
     """Add cut lines to the receipt of a recall, which holds whole texts."""
-    shortened = [_text(each) for each in memories if len(each.content) > MAX_TEXT_CHARS]
+    shortened = [_text(memory) for memory in memories if len(memory.content) > MAX_TEXT_CHARS]
     if shortened:
         handle.agents.note_handed_out(shortened)
 
 
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the first items that fit a prompt, and the number of the others."""
-    kept = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
-    return {name: kept, **head, "left_out": len(items) - len(kept)}
+    stored = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
+    return {name: stored, **head, "left_out": len(items) - len(stored)}
 
 
 def within(room: int, items: Sequence[Item]) -> list[Item]:
     """Return the first items whose JSON has at most ``room`` characters in all; at least one."""
     kept: list[Item] = []
-    for each in items:
-        room -= len(json.dumps(each, ensure_ascii=False)) + 2
+    for item in items:
+        room -= len(json.dumps(item, ensure_ascii=False)) + 2
         # A page without any would be the last one.
         if room < 0 and kept:
             break
-        kept.append(each)
+        kept.append(item)
     return kept
 
 
@@ -275,66 +277,66 @@ def contradictions(
 ) -> dict[str, Any]:
     """Contradictions with both sides, the newest first; ``next_after`` asks for the next page."""
     page = handle.contradictions.list(resolved=resolved, limit=limit, after=after)
-    items = [_contradiction(each) for each in page.items]
-    told = fitting({"next_after": page.next_after}, "contradictions", items)
-    if told["left_out"]:
+    items = [_contradiction(item) for item in page.items]
+    answer = fitting({"next_after": page.next_after}, "contradictions", items)
+    if answer["left_out"]:
         # The next page begins with the first that had no room.
-        last = page.items[len(told["contradictions"]) - 1]
-        told["next_after"] = place_after(last, "resolved" if resolved else "open")
-    _note(handle, [side for each in told["contradictions"] for side in each["sides"]])
-    return told
+        last = page.items[len(answer["contradictions"]) - 1]
+        answer["next_after"] = place_after(last, "resolved" if resolved else "open")
+    _note(handle, [side for item in answer["contradictions"] for side in item["sides"]])
+    return answer
 
 
 def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
     """Return a memory's sources, what became of it, and what it depends on."""
-    found = handle.trace(memory_id)
+    result = handle.trace(memory_id)
     head = {
-        "memory": _sourced(found.memory, found.source) | {"status": found.memory.status.value},
-        "independent_sources": found.independent_sources,
+        "memory": _sourced(result.memory, result.source) | {"status": result.memory.status.value},
+        "independent_sources": result.independent_sources,
         "also_said_in": within(
             MAX_LIST_CHARS,
-            [_place(found.memory, each.source) for each in found.supports[:MAX_LINKS]],
+            [_place(result.memory, support.source) for support in result.supports[:MAX_LINKS]],
         ),
         "history": [
-            {"status": each.status.value, "since": iso(each.since)}
-            for each in found.status_history[-MAX_HISTORY:]
+            {"status": item.status.value, "since": iso(item.since)}
+            for item in result.status_history[-MAX_HISTORY:]
         ],
-        "contradicted_by": _opponents(found),
-        "stale_grounds": list(found.stale_grounds[:MAX_LINKS]),
-        "cut": found.cut,
+        "contradicted_by": _opponents(result),
+        "stale_grounds": list(result.stale_grounds[:MAX_LINKS]),
+        "cut": result.cut,
     }
-    told = fitting(head, "linked", _linked(found))
+    told = fitting(head, "linked", _linked(result))
     _note(handle, [told["memory"], *told["linked"]])
     return told
 
 
-def _contradiction(found: Contradiction) -> dict[str, Any]:
+def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
     sides = sorted(
-        zip((found.first, found.second), found.sources, strict=True),
+        zip((contradiction.first, contradiction.second), contradiction.sources, strict=True),
         key=lambda side: (said_at(side[0]), side[0].memory_id),
         reverse=True,
     )
     return {
-        "edge_id": found.edge.edge_id,
-        "since": iso(found.since),
-        "resolved": found.resolved,
-        "moot": found.moot,
+        "edge_id": contradiction.edge.edge_id,
+        "since": iso(contradiction.since),
+        "resolved": contradiction.resolved,
+        "moot": contradiction.moot,
         "sides": [_sourced(memory, source) for memory, source in sides],
     }
 
 
-def _linked(found: Trace) -> list[dict[str, Any]]:
+def _linked(trace: Trace) -> list[dict[str, Any]]:
     """Return each memory that a trace reaches, once, with its relation to the traced one."""
     by_role: dict[str, tuple[Link, ...]] = {
-        "replaced_by": found.replaced_by,
-        "replaced": found.replaced,
-        "ground": found.grounds,
-        "dependent": found.dependents,
+        "replaced_by": trace.replaced_by,
+        "replaced": trace.replaced,
+        "ground": trace.grounds,
+        "dependent": trace.dependents,
     }
     told: dict[str, dict[str, Any]] = {}
     for role, links in by_role.items():
         for link in links:
-            memory = found.memory_by_id[link.memory_id]
+            memory = trace.memory_by_id[link.memory_id]
             told.setdefault(
                 link.memory_id,
                 {"role": role, "distance": link.distance, **remembered(memory)},
@@ -342,9 +344,15 @@ def _linked(found: Trace) -> list[dict[str, Any]]:
     return list(told.values())
 
 
-def _opponents(found: Trace) -> list[str]:
-    ends = [end for each in found.open_contradictions for end in (each.from_id, each.to_id)]
-    return [each for each in dict.fromkeys(ends) if each != found.memory.memory_id][:MAX_LINKS]
+def _opponents(trace: Trace) -> list[str]:
+    ends = [
+        end
+        for open_contradiction in trace.open_contradictions
+        for end in (open_contradiction.from_id, open_contradiction.to_id)
+    ]
+    return [fromkey for fromkey in dict.fromkeys(ends) if fromkey != trace.memory.memory_id][
+        :MAX_LINKS
+    ]
 
 
 def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:
@@ -355,5 +363,5 @@ def _place(memory: Memory, source: StoredSource) -> str:
     return cut(short_citation(memory, source))
 
 
-def _note(handle: Orchestrator, told: list[dict[str, Any]]) -> None:
-    handle.agents.note_handed_out([each["text"] for each in told])
+def _note(handle: Orchestrator, details: list[dict[str, Any]]) -> None:
+    handle.agents.note_handed_out([item["text"] for item in details])

@@ -51,26 +51,26 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
         AccessDenied: the viewer does not see that place.
     """
     narrow = [
-        (each, one)
-        for each in (Scope.PROJECT, Scope.SESSION)
-        if each in viewer.scopes
-        for one in sorted(viewer.scope_ids(each))
+        (item, scope_id_)
+        for item in (Scope.PROJECT, Scope.SESSION)
+        if item in viewer.scopes
+        for scope_id_ in sorted(viewer.scope_ids(item))
     ]
     if scope is None:
         if len(narrow) > 1:
             raise InvalidInput("several scopes are open: the host has to choose one", field="scope")
-        found, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
-        return FactPlace(found, scope_id, viewer.agent_id)
+        result, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
+        return FactPlace(result, scope_id, viewer.agent_id)
     try:
-        found = Scope(scope)
+        result = Scope(scope)
     except ValueError:
         raise InvalidInput(f"a scope is one of {', '.join(Scope)}", field="scope") from None
-    if (found is Scope.GLOBAL) != (scope_id is None):
+    if (result is Scope.GLOBAL) != (scope_id is None):
         raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
-    seen = found in viewer.scopes if scope_id is None else (found, scope_id) in narrow
+    seen = result in viewer.scopes if scope_id is None else (result, scope_id) in narrow
     if not seen:
         raise AccessDenied("this scope is not open to the handle", field="scope")
-    return FactPlace(found, scope_id, viewer.agent_id)
+    return FactPlace(result, scope_id, viewer.agent_id)
 
 
 def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None:
@@ -79,18 +79,18 @@ def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None
     Raises:
         AccessDenied: some of it belongs to another project, session or agent.
     """
-    for each in repeated:
-        elsewhere = each.scope != Scope.GLOBAL and (each.scope, each.scope_id) != place[:2]
-        if elsewhere or each.agent_id not in (None, place.agent_id):
+    for memory in repeated:
+        elsewhere = memory.scope != Scope.GLOBAL and (memory.scope, memory.scope_id) != place[:2]
+        if elsewhere or memory.agent_id not in (None, place.agent_id):
             raise AccessDenied(
                 "it repeats a memory with fewer readers: state only what is new",
-                memory_id=each.memory_id,
+                memory_id=memory.memory_id,
             )
 
 
 def sensitivity_of(least: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
     """Return the highest of ``least`` and the sensitivities of the repeated texts."""
-    levels = [least, *(Sensitivity(each.sensitivity) for each in repeated)]
+    levels = [least, *(Sensitivity(item.sensitivity) for item in repeated)]
     return max(levels, key=lambda each: each.level)
 
 
@@ -149,7 +149,7 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
     standing = _standing(snapshot, memory)
     by_a_model = standing[:2] == (CapturedBy.EXTRACTOR, SourceType.MANUAL)
     speakers = echoes.speakers(snapshot, memory_id)
-    if by_a_model or (speakers and all(is_agent(each) for each in speakers)):
+    if by_a_model or (speakers and all(is_agent(speaker) for speaker in speakers)):
         raise AccessDenied(
             "only a model or an agent stated it; a person must confirm it", memory_id=memory_id
         )

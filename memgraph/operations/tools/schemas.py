@@ -277,11 +277,11 @@ def parsed(kind: type[ArgumentsT], given: str | Mapping[str, Any] | None) -> Arg
         # As JSON even if it was parsed before: then an array is a tuple, and nothing else is.
         return kind.model_validate_json(text)
     except ValidationError as error:
-        told = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {without_kind(each['msg'])}"
-            for each in error.errors(include_url=False, include_input=False, include_context=False)
+        message = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {without_kind(item['msg'])}"
+            for item in error.errors(include_url=False, include_input=False, include_context=False)
         )
-        raise InvalidInput(told) from None
+        raise InvalidInput(message) from None
 
 
 def _as_text(given: str | Mapping[str, Any] | None) -> str:
@@ -304,11 +304,11 @@ def schema_of(kind: type[BaseModel]) -> dict[str, Any]:
 def _plain(schema: Any) -> Any:
     """Return the schema without the titles that pydantic adds."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        name: {key: _plain(each) for key, each in value.items()}
+        name: {key: _plain(item) for key, item in value.items()}
         if name == "properties"
         else _plain(value)
         for name, value in schema.items()

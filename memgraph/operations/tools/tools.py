@@ -159,7 +159,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
 
 def tools() -> Mapping[str, Tool]:
     """Return the tools by name: those above, then the operations that declare to be one."""
-    declared = [each for each in operations_of(Operations).values() if each.tool]
+    declared = [item for item in operations_of(Operations).values() if item.tool]
     return {**TOOLS, **{operation.id: _derived(operation) for operation in declared}}
 
 
@@ -308,7 +308,7 @@ def answer_calls(
                 ensure_ascii=False,
             ),
         }
-        for call_id, name, arguments in [_read_call(each) for each in calls or ()]
+        for call_id, name, arguments in [_read_call(item) for item in calls or ()]
     ]
 
 

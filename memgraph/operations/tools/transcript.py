@@ -112,7 +112,7 @@ class Transcript(Handle):
         if not entries:
             return
         with self._service.opened(self.name) as opened:
-            given = [one for each in entries for one in self._episodes(opened, each)]
+            given = [episode for entry in entries for episode in self._episodes(opened, entry)]
             self._store(opened, given)
             self._embed_soon(opened)
 
@@ -125,7 +125,7 @@ class Transcript(Handle):
         if limit is not None and limit < 0:
             raise InvalidInput("limit: 0 or more, or none", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return [held.entry for held in self._newest(snapshot, limit)][::-1]
+            return [item.entry for item in self._newest(snapshot, limit)][::-1]
 
     def pop(self, *, reason: str = "popped") -> ConversationEntry | None:
         """Retract the last entry and return it; None: there is none.
@@ -133,9 +133,9 @@ class Transcript(Handle):
         Facts extracted from it become stale.
         """
         with self._write() as (_, transaction):
-            for held in self._newest(transaction, 1):
-                self._retract(transaction, held.parts, reason)
-                return held.entry
+            for item in self._newest(transaction, 1):
+                self._retract(transaction, item.parts, reason)
+                return item.entry
         return None
 
     def clear(self, *, reason: str = CLEARED) -> int:
@@ -144,9 +144,9 @@ class Transcript(Handle):
         The reason ``cleared`` refutes nothing: facts extracted from them stay.
         """
         with self._write() as (_, transaction):
-            found = [*self._parts(transaction)]
-            self._retract(transaction, found, reason)
-        return len(found)
+            results = [*self._parts(transaction)]
+            self._retract(transaction, results, reason)
+        return len(results)
 
     def _episodes(
         self, opened: OpenOrchestrator, entry: ConversationEntry
@@ -183,7 +183,7 @@ class Transcript(Handle):
         return validated(kind, {**self._fields, **fields, "source": source})
 
     def _store(self, opened: OpenOrchestrator, given: Sequence[EpisodeInput]) -> None:
-        prepared = [opened.writer.prepare(each) for each in given]
+        prepared = [opened.writer.prepare(item) for item in given]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
             if written.errors:
@@ -193,32 +193,32 @@ class Transcript(Handle):
     def _retract(
         self, transaction: JournalledTransaction, parts: Sequence[Memory], reason: str
     ) -> None:
-        active = [one.memory_id for one in parts if one.status is MemoryStatus.ACTIVE]
+        active = [part.memory_id for part in parts if part.status is MemoryStatus.ACTIVE]
         if active:
             retract_all(transaction, active, reason)
-        for one in parts:
-            if one.status is MemoryStatus.SUPERSEDED:
+        for part in parts:
+            if part.status is MemoryStatus.SUPERSEDED:
                 transaction.record(
-                    changes.retract(transaction, one.memory_id, reason=reason, view=self._view)
+                    changes.retract(transaction, part.memory_id, reason=reason, view=self._view)
                 )
 
     def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
         """Yield complete entries, last one first."""
-        found: list[Memory] = []
+        results: list[Memory] = []
         left = limit
         if left == 0:
             return
         for part in self._parts(snapshot, _PAGE if limit is None else limit):
-            if found and found[-1].item_id != part.item_id:
-                found.clear()
-            found.append(part)
+            if results and results[-1].item_id != part.item_id:
+                results.clear()
+            results.append(part)
             place, count = part_place(part.attributes) or (0, 0)
             if place > 0:
                 continue
-            if len(found) == count:
-                yield _held(found[::-1])
+            if len(results) == count:
+                yield _held(results[::-1])
                 left = None if left is None else left - 1
-            found = []
+            results = []
             if left == 0:
                 return
 
@@ -232,12 +232,12 @@ class Transcript(Handle):
                 kinds=(MemoryKind.EPISODE,), session_id=self.session_id, before=before
             )
             page = memories.select(snapshot, view, chosen, limit=size)
-            for one in page:
+            for item in page:
                 # Others may be seen, too: those of another project or agent stay out of this one.
-                here = (one.scope, one.scope_id, one.agent_id) == self._place
-                named = (one.item_id or "").startswith(ENTRY_PREFIX)
-                if here and named and part_place(one.attributes) is not None:
-                    yield one
+                here = (item.scope, item.scope_id, item.agent_id) == self._place
+                named = (item.item_id or "").startswith(ENTRY_PREFIX)
+                if here and named and part_place(item.attributes) is not None:
+                    yield item
             if len(page) < size:
                 return
             before, size = page[-1].memory_id, _PAGE
@@ -250,7 +250,7 @@ class Transcript(Handle):
 
 def _held(parts: Sequence[Memory]) -> StoredEntry:
     try:
-        entry = entry_of([(one.content, one.attributes) for one in parts])
+        entry = entry_of([(part.content, part.attributes) for part in parts])
     except (ValueError, TypeError) as error:
         first = parts[0].memory_id
         raise DatabaseCorrupt("an entry of a session cannot be read", id=first) from error

@@ -84,7 +84,7 @@ def read_file(file: Path, transaction: Transaction) -> None:
     """Fill the new schema of a transaction from a file of the same revision."""
     target = transaction.driver
     with sqlite.translated_errors(), closing(_opened(file)) as source:
-        tables = {each.name: each for each in _tables(source)}
+        tables = {item.name: item for item in _tables(source)}
         # Those that others refer to come first.
         for name in (each.name for each in schema.tables()):
             table = tables[name]
@@ -156,7 +156,7 @@ def _tables(file: Any) -> list[_Table]:
             "SELECT name, type, pk FROM pragma_table_info(?)", (name,)
         ).fetchall()
         keys = [kind for _, kind, place in columns if place]
-        is_numbered = [each.upper() for each in keys] == ["INTEGER"]
+        is_numbered = [key.upper() for key in keys] == ["INTEGER"]
         listed = tuple(column for column, *_ in columns)
         tables.append(_Table(name, listed, not (has_no_number or is_numbered)))
     return tables

@@ -72,7 +72,7 @@ class _Types(PGTypeCompiler):
 
 class _Compiler(PGCompiler_psycopg):
     def _listed(self, clauses: Any, options: Any) -> list[str]:
-        return [self.process(each, **options) for each in clauses]
+        return [self.process(clause, **options) for clause in clauses]
 
     def _on_conflict_target(self, clause: Any, **options: Any) -> Any:
         # The statements use SQLite's class: it names no constraint.
@@ -123,10 +123,10 @@ class _Compiler(PGCompiler_psycopg):
     def visit_json_object_func(self, function: Any, **options: Any) -> str:
         # A parameter alone has no type.
         given = (
-            f"CAST({self.process(each, **options)} AS text)"
-            if isinstance(each, sa.BindParameter) and isinstance(each.type, sa.types.NullType)
-            else self.process(each, **options)
-            for each in function.clauses
+            f"CAST({self.process(clause, **options)} AS text)"
+            if isinstance(clause, sa.BindParameter) and isinstance(clause.type, sa.types.NullType)
+            else self.process(clause, **options)
+            for clause in function.clauses
         )
         return f"jsonb_build_object({', '.join(given)})"
 
@@ -148,7 +148,7 @@ class _Compiler(PGCompiler_psycopg):
 
     def visit_json_remove_func(self, function: Any, **options: Any) -> str:
         document, *paths = function.clauses
-        gone = "".join(f" - '{each.value.removeprefix('$.')}'" for each in paths)
+        gone = "".join(f" - '{path.value.removeprefix('$.')}'" for path in paths)
         return f"CAST(CAST({self.process(document, **options)} AS jsonb){gone} AS text)"
 
     def visit_json_set_func(self, function: Any, **options: Any) -> str:
@@ -187,7 +187,7 @@ class _Compiler(PGCompiler_psycopg):
             _is_caseless(binary.left) or _is_caseless(binary.right)
         ):
             sign = "=" if binary.operator is operators.eq else "<>"
-            left, right = (self._folded(each, options) for each in (binary.left, binary.right))
+            left, right = (self._folded(item, options) for item in (binary.left, binary.right))
             return f"{left} {sign} {right}"
         if binary.operator is operators.in_op and _is_of_list(binary.right):
             # An array is looked up in an index, however many rows a list may have.
@@ -295,9 +295,9 @@ def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
     if not isinstance(getattr(join, "element", None), JsonEach) or not tables:
         return select
     places = [
-        RowPlace("place", sa.Integer, _selectable=each)
-        for each in tables
-        if isinstance(getattr(each, "element", each), sa.Table)
+        RowPlace("place", sa.Integer, _selectable=table)
+        for table in tables
+        if isinstance(getattr(table, "element", table), sa.Table)
     ]
     return select.order_by(join.c.key, *places)
 
@@ -308,7 +308,7 @@ def _is_caseless(column: Any) -> bool:
 
 
 def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
-    return [compiler.process(each, **options) for each in construct.clauses]
+    return [compiler.process(clause, **options) for clause in construct.clauses]
 
 
 @compiles(JsonEach, "postgresql")
@@ -388,16 +388,16 @@ def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
     column, key = construct.clauses
     document = f"CAST({compiler.process(column, **options)} AS jsonb)"
     steps = key.value.split(".")
-    found = f"({document} #>> '{{{','.join(steps)}}}')"
+    result = f"({document} #>> '{{{','.join(steps)}}}')"
     if isinstance(construct.type, sa.Boolean):
-        return f"CAST({found} AS BOOLEAN)"
+        return f"CAST({result} AS BOOLEAN)"
     if isinstance(construct.type, sa.Float):
-        return f"CAST({found} AS DOUBLE PRECISION)"
+        return f"CAST({result} AS DOUBLE PRECISION)"
     if isinstance(construct.type, sa.Integer):
-        return f"CAST({found} AS BIGINT)"
+        return f"CAST({result} AS BIGINT)"
     if isinstance(construct.type, sa.Numeric):
-        return f"CAST({found} AS NUMERIC)"
-    return f'{found} COLLATE "C"'
+        return f"CAST({result} AS NUMERIC)"
+    return f'{result} COLLATE "C"'
 
 
 @compiles(JsonElement, "postgresql")
@@ -438,7 +438,7 @@ def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
 
 @compiles(LastNumber, "postgresql")
 def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:  # noqa: ARG001
-    table, key = (each.value for each in construct.clauses)
+    table, key = (clause.value for clause in construct.clauses)
     held = f"(SELECT max({key}) FROM {table})"
     removed = f"(SELECT n.number FROM last_numbers AS n WHERE n.name = '{table}')"
     return f"greatest({held}, {removed})"
@@ -446,7 +446,7 @@ def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:  
 
 @compiles(PhraseMatches, "postgresql")
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
-    [match] = (compiler.process(each, **options) for each in construct.clauses)
+    [match] = (compiler.process(clause, **options) for clause in construct.clauses)
     query = f"CAST({match} AS tsquery)"
     return (
         f"(SELECT w.pk, -ts_rank(w.words, {query}) AS rank FROM memory_words AS w"
@@ -456,7 +456,7 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
 
 @compiles(ChangedSince, "postgresql")
 def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:
-    [time] = (compiler.process(each, **options) for each in construct.clauses)
+    [time] = (compiler.process(clause, **options) for clause in construct.clauses)
     changes = (
         f"SELECT m.memory_id FROM {table} AS h JOIN memories AS m ON m.memory_id = h.memory_id"
         f" WHERE h.{column} > {time} AND m.created_at <= {time}"

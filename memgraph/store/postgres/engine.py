@@ -120,16 +120,16 @@ class PostgresEngine:
 @cache
 def _references() -> tuple[tuple[str, str, CompiledStatement], ...]:
     """Return what finds rows that refer to nothing, with their table and the other."""
-    found = []
+    results = []
     for table in schema.tables():
-        for each in table.foreign_keys:
-            child, to = table.alias("c"), each.column.table.alias("p")
-            its = to.c[each.column.name] == child.c[each.parent.name]
+        for foreign_key in table.foreign_keys:
+            child, to = table.alias("c"), foreign_key.column.table.alias("p")
+            its = to.c[foreign_key.column.name] == child.c[foreign_key.parent.name]
             stray = sa.select(sa.literal(1)).select_from(child)
-            stray = stray.where(child.c[each.parent.name].is_not(None))
+            stray = stray.where(child.c[foreign_key.parent.name].is_not(None))
             stray = stray.where(~sa.exists().where(its).correlate(child))
-            found.append((table.name, each.column.table.name, CompiledStatement(stray)))
-    return tuple(found)
+            results.append((table.name, foreign_key.column.table.name, CompiledStatement(stray)))
+    return tuple(results)
 
 
 ENGINE: Final[Engine] = PostgresEngine()

@@ -58,12 +58,12 @@ def vector(content: str, source_role: str | None, tags: str, search_terms: str |
             held.setdefault(stem(word), []).append(f"{min(at, MOST_POSITION)}{mark}")
         # No phrase reaches from one column into the next.
         at += _GAP
-    return " ".join(f"{_lexeme(each)}:{','.join(places)}" for each, places in held.items())
+    return " ".join(f"{_lexeme(key)}:{','.join(places)}" for key, places in held.items())
 
 
 def expression(match: str) -> str:
     """Return what the server is asked instead of an expression of ``text_index.matching``."""
-    tokens = [found for found in _TOKEN.finditer(match) if found.group().strip()]
+    tokens = [item for item in _TOKEN.finditer(match) if item.group().strip()]
     if not tokens:
         return ""
     return _either(tokens, "".join(COLUMNS.values()))
@@ -93,12 +93,12 @@ def _one(tokens: list[re.Match[str]], marks: str) -> str:
         columns = (several or single).split()
         return _one(tokens, "".join(COLUMNS[name] for name in columns))
     if opens is not None:
-        found = _either(tokens, marks)
+        result = _either(tokens, marks)
         tokens.pop(0)
-        return found
+        return result
     stems = [stem(word) for word in words(phrase.replace('""', '"'))]
     # Nothing is no word: it is in no text.
-    return f"({' <-> '.join(f'{_lexeme(each)}:{marks}' for each in stems or [''])})"
+    return f"({' <-> '.join(f'{_lexeme(item)}:{marks}' for item in stems or [''])})"
 
 
 def _lexeme(text: str) -> str:
@@ -121,8 +121,8 @@ def follow(transaction: Transaction) -> None:
 def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
     """Return in how many memories each stem stands; one that stands in none is left out."""
     listed = sorted(stems)
-    found = snapshot.driver.execute(_FREQUENCIES, (listed, [_lexeme(each) for each in listed]))
-    return {str(each): int(count) for each, count in found if count}
+    results = snapshot.driver.execute(_FREQUENCIES, (listed, [_lexeme(item) for item in listed]))
+    return {str(each): int(count) for each, count in results if count}
 
 
 def rebuild(transaction: Transaction) -> None:

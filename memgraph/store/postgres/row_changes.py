@@ -41,7 +41,7 @@ def columns_of(table: str) -> tuple[str, ...]:
     from memgraph.model.tables import metadata
 
     added = _ADDED.get(table, ())
-    names = (each.name for each in metadata.tables[table].columns)
+    names = (column.name for column in metadata.tables[table].columns)
     return (*(name for name in names if name not in added), *added)
 
 
@@ -54,22 +54,22 @@ def watched() -> tuple[DigestedColumns, ...]:
 def triggers() -> dict[str, str]:
     """Return the bodies of the functions that note changes, by the names of their triggers."""
     return {
-        f"watch_{each.name}_{event}": _body(each, event) for each in watched() for event in _EVENTS
+        f"watch_{item.name}_{event}": _body(item, event) for item in watched() for event in _EVENTS
     }
 
 
 def statements() -> list[str]:
     """Return the DDL of the triggers and their functions."""
     made = []
-    for each in watched():
+    for item in watched():
         for event in _EVENTS:
-            name = f"watch_{each.name}_{event}"
+            name = f"watch_{item.name}_{event}"
             seen = {"went": "OLD TABLE AS went", "came": "NEW TABLE AS came"}
             referencing = " ".join(seen[rows] for rows, _ in _EVENTS[event])
             made += [
                 f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS"
-                f" $body${_body(each, event)}$body$",
-                f"CREATE TRIGGER {name} AFTER {event.upper()} ON {each.table}"
+                f" $body${_body(item, event)}$body$",
+                f"CREATE TRIGGER {name} AFTER {event.upper()} ON {item.table}"
                 f" REFERENCING {referencing} FOR EACH STATEMENT EXECUTE FUNCTION {name}()",
             ]
     return made
@@ -94,7 +94,7 @@ def _body(each: DigestedColumns, event: str) -> str:
 def _floats(name: str) -> frozenset[int]:
     from memgraph.model.tables import metadata
 
-    [each] = [found for found in watched() if found.name == name]
+    [each] = [item for item in watched() if item.name == name]
     columns = metadata.tables[each.table].c
     return frozenset(
         at for at, column in enumerate(each.columns) if isinstance(columns[column].type, sa.Float)

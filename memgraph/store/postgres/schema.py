@@ -29,7 +29,7 @@ _WORDS: Final = (
 
 
 def _differs(names: str) -> str:
-    return " OR ".join(f"OLD.{each} IS DISTINCT FROM NEW.{each}" for each in names.split())
+    return " OR ".join(f"OLD.{item} IS DISTINCT FROM NEW.{item}" for item in names.split())
 
 
 _STAMPS: Final = "'enriched_at' - 'enriched_names'"
@@ -98,7 +98,7 @@ def statements(head: str) -> Iterator[str]:
     """Yield the DDL of a schema that is at a revision; names are those of the search path."""
     for table in tables():
         yield _table(table)
-        yield from (_index(each) for each in sorted(table.indexes, key=lambda one: str(one.name)))
+        yield from (_index(index) for index in sorted(table.indexes, key=lambda one: str(one.name)))
         yield from _without_statistics(table)
     yield from _WORDS
     yield f"INSERT INTO alembic_version VALUES ('{head}')"
@@ -130,21 +130,21 @@ def _trigger(name: str, table: str, event: str, body: str) -> Iterator[str]:
 @cache
 def _numbers() -> dict[str, tuple[str, str]]:
     """Return the triggers that keep the last number of tables that never give one twice."""
-    found = {}
+    results = {}
     for table in tables():
         if _is_counted_for_ever(table):
             [key] = table.primary_key
-            found[f"{table.name}_number"] = (
+            results[f"{table.name}_number"] = (
                 table.name,
                 f"BEGIN INSERT INTO last_numbers VALUES ('{table.name}', OLD.{key.name})"
                 " ON CONFLICT (name) DO UPDATE SET"
                 " number = greatest(last_numbers.number, excluded.number); RETURN NULL; END",
             )
-    return found
+    return results
 
 
 def _table(table: sa.Table) -> str:
-    parts = [_column(table, each) for each in _in_order(table)]
+    parts = [_column(table, item) for item in _in_order(table)]
     if has_place(table):
         parts.append(f"{PLACE} BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE")
     compiler = DIALECT.ddl_compiler(DIALECT, None)  # type: ignore[arg-type]
@@ -154,10 +154,10 @@ def _table(table: sa.Table) -> str:
             parts.append(text)
     # What the server cannot read, such as an escaped NUL, would make every statement fail on it.
     parts += [
-        f"CONSTRAINT ck_{table.name}_{each.name}_json"
-        f' CHECK ("{each.name}" IS NULL OR CAST("{each.name}" AS jsonb) IS NOT NULL)'
-        for each in table.columns
-        if each.info.get(JSON)
+        f"CONSTRAINT ck_{table.name}_{column.name}_json"
+        f' CHECK ("{column.name}" IS NULL OR CAST("{column.name}" AS jsonb) IS NOT NULL)'
+        for column in table.columns
+        if column.info.get(JSON)
     ]
     return f"CREATE TABLE {table.name} ({', '.join(parts)})"
 
@@ -197,7 +197,7 @@ def type_of(column: sa.Column[Any]) -> str:
 
 
 def _index(index: sa.Index) -> str:
-    columns = ", ".join(f'"{each.name}"' for each in index.columns)
+    columns = ", ".join(f'"{column.name}"' for column in index.columns)
     unique = "UNIQUE " if index.unique else ""
     where = index.dialect_options["sqlite"]["where"]
     text = "" if where is None else f" WHERE {_condition(str(where))}"
@@ -223,21 +223,21 @@ def _condition(text: str) -> str:
 
 def expected() -> dict[str, str]:
     """Return what ``described`` says of a new schema."""
-    found = {}
+    results = {}
     for table in tables():
-        columns = [f"{each.name} {type_of(each)}" for each in _in_order(table)]
+        columns = [f"{item.name} {type_of(item)}" for item in _in_order(table)]
         if has_place(table):
             columns.append(f"{PLACE} bigint")
-        found[f"table {table.name}"] = ", ".join(columns)
-        found |= {f"index {each.name}": table.name for each in table.indexes}
-    found |= {
+        results[f"table {table.name}"] = ", ".join(columns)
+        results |= {f"index {index.name}": table.name for index in table.indexes}
+    results |= {
         "table memory_words": "pk bigint, words tsvector",
         "table memory_words_due": "pk bigint",
         "table last_numbers": "name text, number bigint",
         "index ix_memory_words_words": "memory_words",
     }
     bodies = {name: body for name, (_, body) in (_BODIES | _numbers()).items()}
-    return found | {
+    return results | {
         f"trigger {name}": body for name, body in (bodies | row_changes.triggers()).items()
     }
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 @prepared
 def _between() -> sa.Select[Any]:
     e = tables.embeddings
-    found = sa.select(e.c.memory_pk, e.c.visibility, e.c.vector).where(is_searched(e))
-    return found.where(e.c.memory_pk.between(value("first"), value("last"))).order_by(e.c.memory_pk)
+    result = sa.select(e.c.memory_pk, e.c.visibility, e.c.vector).where(is_searched(e))
+    return result.where(e.c.memory_pk.between(value("first"), value("last"))).order_by(
+        e.c.memory_pk
+    )
 
 
 class PostgresVectorIndex(RowVectorIndex):
@@ -33,12 +35,12 @@ class PostgresVectorIndex(RowVectorIndex):
 
         from memgraph.store.vector_cache import VectorRows
 
-        found = _between().rows(self._snapshot, self._searched, first=first, last=last)
-        codes = np.frombuffer(b"".join(row[2] for row in found), np.int8)
+        results = _between().rows(self._snapshot, self._searched, first=first, last=last)
+        codes = np.frombuffer(b"".join(row[2] for row in results), np.int8)
         return VectorRows(
-            np.array([row[0] for row in found], np.int64),
-            np.array([row[1] for row in found], np.int64),
-            codes.reshape(len(found), self.dimensions),
+            np.array([row[0] for row in results], np.int64),
+            np.array([row[1] for row in results], np.int64),
+            codes.reshape(len(results), self.dimensions),
         )
 
     def _nearest_of_rows(
@@ -65,8 +67,8 @@ class PostgresVectorIndex(RowVectorIndex):
                 scores = np.concatenate([scores, np.vecdot(_units(rows.codes[seen]), query)])
                 order = np.lexsort((keys, -scores))[:limit]
                 keys, scores = keys[order], scores[order]
-        found: list[int] = keys.tolist()
-        return found
+        result: list[int] = keys.tolist()
+        return result
 
 
 def _units(codes: NDArray[np.int8]) -> NDArray[np.float32]:

@@ -76,8 +76,8 @@ def _slots(item: Mapping[str, Any]) -> list[tuple[Any, str]]:
     if isinstance(content, str):
         return [(item, "content")]
     parts = content if isinstance(content, list) else []
-    found = ((part, _TEXT_OF.get(str(part.get("type")))) for part in parts if _is_object(part))
-    return [(part, key) for part, key in found if key and isinstance(part.get(key), str)]
+    results = ((part, _TEXT_OF.get(str(part.get("type")))) for part in parts if _is_object(part))
+    return [(part, key) for part, key in results if key and isinstance(part.get(key), str)]
 
 
 def _is_object(value: Any) -> bool:

@@ -263,9 +263,9 @@ def _text(content: Any) -> str:
         return content
     if not isinstance(content, Sequence):
         return ""
-    found: list[str] = []
+    results: list[str] = []
     for part in content:
         get = part.get if isinstance(part, Mapping) else partial(getattr, part)
         if get("type", None) in _TEXTS:
-            found.append(str(get("text", "")))
-    return "\n".join(found)
+            results.append(str(get("text", "")))
+    return "\n".join(results)

@@ -108,8 +108,8 @@ class MemgraphStore(BaseStore):
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
-            [found] = self._items.items([(op.namespace, op.key)], refresh=op.refresh_ttl)
-            return None if found is None else _item(found)
+            [result] = self._items.items([(op.namespace, op.key)], refresh=op.refresh_ttl)
+            return None if result is None else _item(result)
         if isinstance(op, SearchOp):
             found_items = self._items.search(
                 op.namespace_prefix,
@@ -119,7 +119,7 @@ class MemgraphStore(BaseStore):
                 offset=op.offset,
                 refresh=op.refresh_ttl,
             )
-            return [_search_item(each) for each in found_items]
+            return [_search_item(found_item) for found_item in found_items]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
         if isinstance(op, PutOp):
@@ -130,14 +130,14 @@ class MemgraphStore(BaseStore):
         if op.limit < 0 or op.offset < 0:
             raise InvalidInput("limit and offset must be 0 or more", field="limit")
         conditions = op.match_conditions or ()
-        found: Iterable[Namespace] = (
-            each
-            for each in self._items.namespaces(_common_prefix(conditions))
-            if all(_fits(condition, each) for condition in conditions)
+        results: Iterable[Namespace] = (
+            namespace
+            for namespace in self._items.namespaces(_common_prefix(conditions))
+            if all(_fits(condition, namespace) for condition in conditions)
         )
         if op.max_depth is not None:
-            found = sorted({each[: op.max_depth] for each in found})
-        return list(found)[op.offset : op.offset + op.limit]
+            results = sorted({item[: op.max_depth] for item in results})
+        return list(results)[op.offset : op.offset + op.limit]
 
     def _put(self, op: PutOp) -> ItemPut:
         return ItemPut(op.namespace, op.key, op.value, self._texts(op), _ms(op.ttl))
@@ -162,14 +162,14 @@ def _ms(minutes: float | None) -> int | None:
 
 def _common_prefix(conditions: Sequence[MatchCondition]) -> Namespace:
     """Return the longest path without a wildcard with which all matches begin."""
-    found: Namespace = ()
+    result: Namespace = ()
     for condition in conditions:
         if condition.match_type == "prefix":
             plain = condition.path
             if "*" in plain:
                 plain = plain[: plain.index("*")]
-            found = max(found, plain, key=len)
-    return found
+            result = max(result, plain, key=len)
+    return result
 
 
 def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
@@ -183,24 +183,24 @@ def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
     return all(wanted in ("*", label) for wanted, label in zip(condition.path, part, strict=True))
 
 
-def _item(found: StoredItem) -> Item:
+def _item(item: StoredItem) -> Item:
     return Item(
-        value=found.value,
-        key=found.key,
-        namespace=found.namespace,
-        created_at=_time(found.created_at),
-        updated_at=_time(found.updated_at),
+        value=item.value,
+        key=item.key,
+        namespace=item.namespace,
+        created_at=_time(item.created_at),
+        updated_at=_time(item.updated_at),
     )
 
 
-def _search_item(found: StoredItem) -> SearchItem:
+def _search_item(item: StoredItem) -> SearchItem:
     return SearchItem(
-        namespace=found.namespace,
-        key=found.key,
-        value=found.value,
-        created_at=_time(found.created_at),
-        updated_at=_time(found.updated_at),
-        score=found.score,
+        namespace=item.namespace,
+        key=item.key,
+        value=item.value,
+        created_at=_time(item.created_at),
+        updated_at=_time(item.updated_at),
+        score=item.score,
     )
 
 

@@ -135,7 +135,7 @@ def memory_tools(
         name: str = described["name"]
 
         async def invoke(_context: ToolContext[Any], arguments: str) -> str:
-            told = await _to_its_end(
+            response = await _to_its_end(
                 lambda: call_tool(
                     orchestrator,
                     name,
@@ -148,7 +148,7 @@ def memory_tools(
                     scope_id=scope_id,
                 )
             )
-            return json.dumps(told, ensure_ascii=False)
+            return json.dumps(response, ensure_ascii=False)
 
         return FunctionTool(
             name=name,
@@ -158,7 +158,7 @@ def memory_tools(
         )
 
     offered = tools_for(orchestrator, read_only=read_only, only=only, maintenance=maintenance)
-    return [tool(each["function"]) for each in offered]
+    return [tool(item["function"]) for item in offered]
 
 
 def memory_instructions(
@@ -194,7 +194,7 @@ def memory_instructions(
 
 def _last_words(items: Collection[Any]) -> str:
     """Return the user's last message."""
-    said = (text_of(each) for each in reversed([*items]) if each.get("role") == "user")
+    said = (text_of(item) for item in reversed([*items]) if item.get("role") == "user")
     return next((text for text in said if text.strip()), "")[:MAX_PROMPT_CHARS]
 
 
@@ -219,11 +219,11 @@ async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Res
 def _strict(schema: Any) -> Any:
     """Return a schema without keywords that strict ones may not have; the SDK does the rest."""
     if isinstance(schema, list):
-        return [_strict(each) for each in schema]
+        return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: _strict(each) for name, each in value.items()}
+        key: {name: _strict(item) for name, item in value.items()}
         if key == "properties"
         else _strict(value)
         for key, value in schema.items()

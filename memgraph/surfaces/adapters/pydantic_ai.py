@@ -61,7 +61,7 @@ class MemoryToolset(AbstractToolset[Any]):
         self._session_id = session_id
         self._place = place
         self._chosen = chosen
-        self._offered = [each["function"] for each in tools_for(orchestrator, **chosen)]
+        self._offered = [item["function"] for item in tools_for(orchestrator, **chosen)]
 
     @property
     def id(self) -> str:
@@ -69,17 +69,17 @@ class MemoryToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         return {
-            each["name"]: ToolsetTool(
+            item["name"]: ToolsetTool(
                 toolset=self,
                 tool_def=ToolDefinition(
-                    name=each["name"],
-                    description=each["description"],
-                    parameters_json_schema=each["parameters"],
+                    name=item["name"],
+                    description=item["description"],
+                    parameters_json_schema=item["parameters"],
                 ),
                 max_retries=ctx.max_retries,
                 args_validator=_OBJECT,
             )
-            for each in self._offered
+            for item in self._offered
         }
 
     async def call_tool(
@@ -161,20 +161,20 @@ def memory_instructions(
         conversation = session_id or context.conversation_id
         asked = (context.run_id, conversation, _text(context.prompt or ""))
         # Callers may name their runs alike, or not at all: the prompt tells them apart.
-        found = blocks.get(asked)
-        if found is None:
-            found = ask(asked)
+        result = blocks.get(asked)
+        if result is None:
+            result = ask(asked)
             while len(blocks) >= MAX_RUNS:
                 # Another thread may have taken the oldest one.
                 blocks.pop(next(iter(blocks), asked), None)
             if context.run_id is not None:
-                blocks[asked] = found
-        return found
+                blocks[asked] = result
+        return result
 
     def ask(asked: _Asked) -> str:
         _, conversation, prompt = asked
         try:
-            found = orchestrator.context(
+            result = orchestrator.context(
                 prompt,
                 limit=limit,
                 format=format,
@@ -184,7 +184,7 @@ def memory_instructions(
         except MemgraphError as error:
             warnings.warn(f"nothing was recalled ({error.code})", RuntimeWarning, stacklevel=2)
             return ""
-        return found.text
+        return result.text
 
     return block
 
@@ -206,7 +206,7 @@ def save_messages(
     Raises:
         InvalidInput: a message is of no conversation, and none was named; nothing was stored.
     """
-    turns = [each for message in messages for each in _turns(message, session_id)]
+    turns = [turn for message in messages for turn in _turns(message, session_id)]
     return orchestrator.save_episodes(turns)
 
 
@@ -235,4 +235,4 @@ def _text(content: str | Sequence[UserContent]) -> str:
     """Return the text in a prompt."""
     if isinstance(content, str):
         return content
-    return "\n".join(each for each in content if isinstance(each, str))
+    return "\n".join(item for item in content if isinstance(item, str))

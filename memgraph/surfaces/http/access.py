@@ -106,7 +106,7 @@ def _narrowing(request: Request) -> Narrowing | None:
 
 def _names(given: QueryParams, name: str) -> list[str] | None:
     """Return the names in a parameter; an empty one narrows to nothing."""
-    return [each for each in given.getlist(name) if each] if name in given else None
+    return [item for item in given.getlist(name) if item] if name in given else None
 
 
 Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]

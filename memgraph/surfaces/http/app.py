@@ -136,13 +136,13 @@ def _heads() -> tuple[APIRoute, ...]:
 
     The route is the same, and the server omits the body of its answer.
     """
-    found = []
+    results = []
     for route in (each for router in ROUTERS for each in router.routes):
         if isinstance(route, APIRoute) and route.methods == {"GET"} and route.response_model:
             head = copy(route)
             head.methods, head.include_in_schema = {"HEAD"}, False
-            found.append(head)
-    return tuple(found)
+            results.append(head)
+    return tuple(results)
 
 
 @cache

@@ -39,8 +39,8 @@ PERMISSION: Final = "x-permission"
 
 
 def _query(name: str, schema: Mapping[str, Any], description: str) -> dict[str, Any]:
-    told = {"name": name, "in": "query", "required": False, "description": description}
-    return {**told, "schema": schema}
+    details = {"name": name, "in": "query", "required": False, "description": description}
+    return {**details, "schema": schema}
 
 
 _NAME: Final = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS}
@@ -110,9 +110,9 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
 
 def permission_of(dependant: Dependant) -> Permission | None:
     """Return the permission that a route's handle requires; None: any key, or none."""
-    found = getattr(dependant.call, "permission", None)
-    inner = (permission_of(each) for each in dependant.dependencies)
-    return next((each for each in (found, *inner) if each is not None), None)
+    result = getattr(dependant.call, "permission", None)
+    inner = (permission_of(dependency) for dependency in dependant.dependencies)
+    return next((item for item in (result, *inner) if item is not None), None)
 
 
 def _complete(operation: dict[str, Any], method: str, permission: Permission | None) -> None:
@@ -123,8 +123,8 @@ def _complete(operation: dict[str, Any], method: str, permission: Permission | N
     if method == "post" and permission in (Permission.WRITE, Permission.ADMIN):
         operation["parameters"].append(_ONCE)
     further = () if method == "get" else WHEN_WRITING
-    told: Mapping[str, Any] = operation["responses"]
-    own = {k: v for k, v in told.items() if not (k == "422" and _is_fastapis(v))}
+    message: Mapping[str, Any] = operation["responses"]
+    own = {k: v for k, v in message.items() if not (k == "422" and _is_fastapis(v))}
     operation["responses"] = {**problem_answers(*sorted((*ALWAYS, *further))), **own}
 
 

@@ -74,7 +74,7 @@ class Envelope:
                 headers = [*_relative(scope, message.get("headers", ())), told_id]
                 # What is mounted and shows pages says by itself what they may load.
                 there = {name for name, _ in headers}
-                headers += [each for each in (*SECURITY, NO_STORE) if each[0] not in there]
+                headers += [item for item in (*SECURITY, NO_STORE) if item[0] not in there]
                 message["headers"] = headers
             elif status >= 400 and code is None:
                 code = scope.get(CODE) or _code_of(message.get("body", b""))
@@ -129,20 +129,20 @@ def _relative(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     client's.
     """
     own = f"{scope.get('scheme', 'http')}://{header(scope, b'host')}".encode("latin-1")
-    told = []
+    lines = []
     for name, value in headers:
         path = value.removeprefix(own) if name == b"location" else value
         # Two slashes would begin the address of another host.
         own_path = path.startswith(b"/") and not path.startswith(b"//")
-        told.append((name, path if own_path else value))
-    return told
+        lines.append((name, path if own_path else value))
+    return lines
 
 
 def _code_of(body: bytes) -> str | None:
     """Return the code of the error in an answer: of a problem, or of an error over MCP."""
     try:
-        told = json.loads(body)
-        code = told["code"] if "code" in told else told["error"]["data"]["code"]
+        document = json.loads(body)
+        code = document["code"] if "code" in document else document["error"]["data"]["code"]
     except (ValueError, KeyError, TypeError):
         # Mounted applications may answer in their own way.
         return None
@@ -182,5 +182,5 @@ def done() -> Response:
 
 def _names(asked: str, tag: str) -> bool:
     return asked.strip() == "*" or tag in [
-        each.strip().removeprefix("W/") for each in asked.split(",")
+        item.strip().removeprefix("W/") for item in asked.split(",")
     ]

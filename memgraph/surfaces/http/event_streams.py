@@ -95,12 +95,12 @@ class EventStreamResponse(StreamingResponse):
                 continue
             looked, due = now, now - beaten >= HEARTBEAT_S
             try:
-                found = await run_sync(self._look, lookout, due, limiter=self._streams.limiter)
+                results = await run_sync(self._look, lookout, due, limiter=self._streams.limiter)
             except MemgraphError:
                 # A client that reconnects gets the error.
                 return
-            for each in found:
-                yield _message(each)
+            for item in results:
+                yield _message(item)
             if due:
                 beaten = now
                 yield _beat(lookout)

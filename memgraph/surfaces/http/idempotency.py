@@ -79,9 +79,9 @@ class KeyedRequest:
         while (other := self._going.get(place)) is not None:
             await other.wait()
         self._going[place], self._place = self._done, place
-        found = await self.find()
-        if found is not None:
-            raise AlreadyAnswered(found)
+        result = await self.find()
+        if result is not None:
+            raise AlreadyAnswered(result)
         claim_for_this_request(claim)
 
     async def find(self) -> CachedAnswer | None:
@@ -90,14 +90,14 @@ class KeyedRequest:
             return None
         waited_ms = 0.0
         while True:
-            found = await run_sync(_find, self._asker, self.claim)
-            if found is None or isinstance(found, CachedAnswer):
-                return found
-            age_ms = max(self._asker.service.clock.now_ms() - found.created_at, waited_ms)
+            result = await run_sync(_find, self._asker, self.claim)
+            if result is None or isinstance(result, CachedAnswer):
+                return result
+            age_ms = max(self._asker.service.clock.now_ms() - result.created_at, waited_ms)
             if age_ms >= _PATIENCE_MS:
                 raise AnswerLost(
                     "this was processed before, but its answer was lost; check what it wrote",
-                    memory_ids=list(found.memory_ids),
+                    memory_ids=list(result.memory_ids),
                 )
             await anyio.sleep(_LOOK_EVERY_S)
             waited_ms += _LOOK_EVERY_S * 1_000
@@ -135,21 +135,21 @@ class IdempotentRequests:
             await self._app(scope, receive, send)
             return
         turn = scope[TURN] = KeyedRequest(self._going, key)
-        told: list[Message] = []
+        lines: list[Message] = []
 
         async def hold(message: Message) -> None:
-            told.append(message)
+            lines.append(message)
 
         try:
             await self._app(scope, receive, hold)
-            status = told[0]["status"] if told else 500
-            await turn.keep(status, b"".join(each.get("body", b"") for each in told[1:]))
+            status = lines[0]["status"] if lines else 500
+            await turn.keep(status, b"".join(item.get("body", b"") for item in lines[1:]))
         except MemgraphError as error:
             # The write is done, and answered: a retry gets AnswerLost.
             _log_lost(scope, error)
         finally:
             turn.end()
-        for message in told:
+        for message in lines:
             await send(message)
 
 
@@ -182,17 +182,17 @@ async def on_taken(request: Request, error: Exception) -> Response:
         raise error
     turn: KeyedRequest = request.scope[TURN]
     try:
-        kept = await turn.find()
+        stored = await turn.find()
     except RequestRefused as refused:
         return problem(refused)
-    if kept is None:
+    if stored is None:
         return problem(AnswerLost("another request with this key was first", memory_ids=[]))
-    return _replayed(kept)
+    return _replayed(stored)
 
 
-def _replayed(kept: CachedAnswer) -> Response:
-    media_type = PROBLEM if kept.status >= 400 else "application/json"
-    answer = Response(kept.text, kept.status, media_type=media_type if kept.text else None)
+def _replayed(stored: CachedAnswer) -> Response:
+    media_type = PROBLEM if stored.status >= 400 else "application/json"
+    answer = Response(stored.text, stored.status, media_type=media_type if stored.text else None)
     answer.headers[REPLAYED] = "true"
     return answer
 

@@ -330,8 +330,8 @@ def _too_large(limit: int) -> RequestTooLarge:
 
 
 def _require_size(scope: Scope, limit: int) -> None:
-    told = header(scope, b"content-length")
-    if told is not None and told.isdigit() and int(told) > limit:
+    length = header(scope, b"content-length")
+    if length is not None and length.isdigit() and int(length) > limit:
         raise _too_large(limit)
 
 
@@ -354,9 +354,9 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> None:
 
 def _size(scope: Scope) -> float:
     """Return the declared size of the body, bytes; infinite for chunks."""
-    told = header(scope, b"content-length")
-    if told is not None and told.isdigit():
-        return int(told)
+    length = header(scope, b"content-length")
+    if length is not None and length.isdigit():
+        return int(length)
     return 0 if header(scope, b"transfer-encoding") is None else math.inf
 
 

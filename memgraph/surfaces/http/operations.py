@@ -50,7 +50,7 @@ def _add_route(router: APIRouter, declared: Operation) -> None:
 def _endpoint(declared: Operation) -> Callable[..., Response]:
     """Return the function of a route; FastAPI reads its signature."""
     body = _body(declared)
-    names = {each.sent: name for name, each in declared.parameters.items()}
+    names = {parameter.sent: name for name, parameter in declared.parameters.items()}
     adapter = _adapter(declared)
     entered: Callable[..., Any] = entering(declared.permission)
     if declared.whole is not None:
@@ -93,15 +93,23 @@ def _arguments(declared: Operation, names: Mapping[str, str], body: Value | None
 
 
 def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[inspect.Parameter]:
-    addressed = [each for each in declared.parameters.values() if each.sent in declared.in_path]
-    found = [_parameter(each.sent, Annotated[each.type, Path()]) for each in addressed]
-    rest = [each for each in declared.parameters.values() if each.sent not in declared.in_path]
+    addressed = [
+        parameter
+        for parameter in declared.parameters.values()
+        if parameter.sent in declared.in_path
+    ]
+    results = [_parameter(item.sent, Annotated[item.type, Path()]) for item in addressed]
+    rest = [
+        parameter
+        for parameter in declared.parameters.values()
+        if parameter.sent not in declared.in_path
+    ]
     if body is None:
-        return [*found, *(_query(each) for each in rest)]
+        return [*results, *(_query(item) for item in rest)]
     shown = Body(openapi_examples=examples.of(declared.id))
-    if not (declared.rest or any(each.required for each in rest)):
+    if not (declared.rest or any(item.required for item in rest)):
         shown = Body(default_factory=body, openapi_examples=examples.of(declared.id))
-    return [*found, _parameter("body", Annotated[body, shown])]
+    return [*results, _parameter("body", Annotated[body, shown])]
 
 
 def _query(each: Parameter) -> inspect.Parameter:
@@ -133,11 +141,15 @@ def _body(declared: Operation) -> type[Value] | None:
         return None
     if isinstance(declared.body, type):
         return _MADE.setdefault(declared.body.__name__, declared.body)
-    rest = [each for each in declared.parameters.values() if each.sent not in declared.in_path]
+    rest = [
+        parameter
+        for parameter in declared.parameters.values()
+        if parameter.sent not in declared.in_path
+    ]
     if not rest:
         return None
     fields: Mapping[str, Any] = {
-        each.sent: (each.type, ... if each.required else each.default) for each in rest
+        item.sent: (item.type, ... if item.required else item.default) for item in rest
     }
     name = declared.body or "".join(part.capitalize() for part in declared.id.split("_"))
     # Two operations may share a body; a name means one model.

@@ -105,7 +105,7 @@ async def on_invalid(request: Request, error: Exception) -> Response:
     """Handle requests that do not match their route; their content is not repeated."""
     if not isinstance(error, RequestValidationError):
         raise error
-    return problem(invalid([_wrong(request, each) for each in error.errors()[:MOST_PROBLEMS]]))
+    return problem(invalid([_wrong(request, item) for item in error.errors()[:MOST_PROBLEMS]]))
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -127,11 +127,11 @@ async def on_bug(_request: Request, _error: Exception) -> Response:
 
 def _methods(request: Request) -> list[str]:
     """Return the methods of an address; the framework knows only those of its first route."""
-    found: set[str] = set()
+    result: set[str] = set()
     for route in request.app.router.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= getattr(route, "methods", None) or set()
-    return sorted(found)
+            result |= getattr(route, "methods", None) or set()
+    return sorted(result)
 
 
 def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:

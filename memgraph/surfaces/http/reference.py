@@ -91,10 +91,10 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator
     permission = operation.get(PERMISSION)
     if permission is not None:
         yield f"Takes: {'any key' if permission == 'any' else f'the permission `{permission}`'}.\n"
-    parameters = [each for each in operation.get("parameters", ()) if each["name"] not in _COMMON]
+    parameters = [item for item in operation.get("parameters", ()) if item["name"] not in _COMMON]
     if parameters:
         yield "| parameter | in | type | |\n|---|---|---|---|"
-        yield from (_parameter(each) for each in parameters)
+        yield from (_parameter(parameter) for parameter in parameters)
         yield ""
     yield from _body(operation.get("requestBody", {}))
     yield f"Answers: {', '.join(_answers(operation['responses']))}.\n"
@@ -106,8 +106,10 @@ def _described(text: str) -> str:
 
 def _parameter(given: Mapping[str, Any]) -> str:
     needed = "" if given.get("required") else _default(given["schema"])
-    told = "; ".join(each for each in (given.get("description", "").rstrip("."), needed) if each)
-    return f"| `{given['name']}` | {given['in']} | {_type(given['schema'])} | {told} |"
+    description = "; ".join(
+        item for item in (given.get("description", "").rstrip("."), needed) if item
+    )
+    return f"| `{given['name']}` | {given['in']} | {_type(given['schema'])} | {description} |"
 
 
 def _default(schema: Mapping[str, Any]) -> str:
@@ -126,9 +128,9 @@ def _body(wanted: Mapping[str, Any]) -> Iterator[str]:
 
 def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {name}\n"
-    told = schema.get("description", "").partition("\n\n")[0]
-    if told:
-        yield _described(told) + "\n"
+    description = schema.get("description", "").partition("\n\n")[0]
+    if description:
+        yield _described(description) + "\n"
     if "enum" in schema:
         yield _type(schema) + "\n"
         return
@@ -156,10 +158,10 @@ def _type(schema: Mapping[str, Any]) -> str:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "enum" in schema or "const" in schema:
-        return " or ".join(f"`{each}`" for each in schema.get("enum", [schema.get("const")]))
+        return " or ".join(f"`{item}`" for item in schema.get("enum", [schema.get("const")]))
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " or ".join(dict.fromkeys(_type(each) for each in schema[several]))
+            return " or ".join(dict.fromkeys(_type(item) for item in schema[several]))
     if schema.get("type") == "array":
         most = schema.get("maxItems")
         bound = "" if most is None else f", {most:,} at most"
@@ -175,7 +177,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 def _bounds(schema: Mapping[str, Any]) -> str:
     if "maxLength" in schema:
         return f" of {schema.get('minLength', 0):,} to {schema['maxLength']:,} characters"
-    low, high = (schema.get(each) for each in ("minimum", "maximum"))
+    low, high = (schema.get(item) for item in ("minimum", "maximum"))
     if high is None:
         return "" if low is None else f", from {low:,g}"
     return f", {low or 0:,.16g} to {high:,.16g}"

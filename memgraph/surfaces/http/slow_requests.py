@@ -43,5 +43,5 @@ class SlowRequestLimit:
 
 def lengthy_of(request: Request) -> SlowRequestLimit:
     """Return the server's limit."""
-    found: SlowRequestLimit = request.app.state.lengthy
-    return found
+    result: SlowRequestLimit = request.app.state.lengthy
+    return result

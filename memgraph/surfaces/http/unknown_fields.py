@@ -51,9 +51,9 @@ class FieldNames:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 self._queries[path, method] = {
-                    each["name"]: each["schema"].get("type") == "array"
-                    for each in operation.get("parameters", ())
-                    if each["in"] == "query"
+                    item["name"]: item["schema"].get("type") == "array"
+                    for item in operation.get("parameters", ())
+                    if item["in"] == "query"
                 }
                 content = operation.get("requestBody", {}).get("content", {})
                 self._bodies[path, method] = content.get("application/json", {}).get("schema", {})
@@ -70,13 +70,13 @@ class FieldNames:
         given = request.query_params
         problems = [
             *(
-                _problem(each, f"no such parameter; {_listed(known)}")
-                for each in sorted(given.keys() - known.keys())
+                _problem(item, f"no such parameter; {_listed(known)}")
+                for item in sorted(given.keys() - known.keys())
             ),
             *(
-                _problem(each, "comes once")
-                for each in sorted(given.keys() & known.keys())
-                if not known[each] and len(given.getlist(each)) > 1
+                _problem(item, "comes once")
+                for item in sorted(given.keys() & known.keys())
+                if not known[item] and len(given.getlist(item)) > 1
             ),
         ]
         if problems:
@@ -89,13 +89,13 @@ class FieldNames:
             where: the steps from the body to what holds the field.
         """
         self.read()
-        found = [self._bodies.get(_operation(request), {})]
+        results = [self._bodies.get(_operation(request), {})]
         for step in where:
-            found = [inner for each in found for inner in self._below(each, step)]
+            results = [inner for item in results for inner in self._below(item, step)]
         names = {
             name
-            for each in found
-            for one in self._plain(each)
+            for item in results
+            for one in self._plain(item)
             for name in one.get("properties", ())
         }
         return f"no such field; {_listed(names)}" if names else "no such field"
@@ -104,29 +104,29 @@ class FieldNames:
         """Yield the schemas that a step of a path may lead to; the name of a model leads to that
         model.
         """
-        for each in self._plain(schema):
+        for item in self._plain(schema):
             if isinstance(step, int):
-                yield from (each[name] for name in ("items",) if name in each)
-            elif step in each.get("properties", ()):
-                yield each["properties"][step]
-            elif step == each.get("title"):
-                yield each
+                yield from (item[name] for name in ("items",) if name in item)
+            elif step in item.get("properties", ()):
+                yield item["properties"][step]
+            elif step == item.get("title"):
+                yield item
 
     def _plain(self, schema: Json) -> Iterator[Json]:
         """Yield a schema without references, as one or several."""
         if "$ref" in schema:
             yield from self._plain(self._schemas[schema["$ref"].removeprefix(_SCHEMAS)])
         elif "anyOf" in schema:
-            for each in schema["anyOf"]:
-                yield from self._plain(each)
+            for item in schema["anyOf"]:
+                yield from self._plain(item)
         else:
             yield schema
 
 
 def invalid(problems: list[dict[str, str]]) -> InvalidInput:
     """Return the error for wrong fields, each as ``{"field": …, "problem": …}``."""
-    told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
-    return InvalidInput(f"not a valid request: {told}", problems=problems)
+    message = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems[:5])
+    return InvalidInput(f"not a valid request: {message}", problems=problems)
 
 
 def told(part: object) -> str:

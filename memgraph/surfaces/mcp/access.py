@@ -84,7 +84,7 @@ class KeyAccess:
     def knock(self) -> None:
         """Check that the principal may enter; raises what ``ask`` raises."""
         # With none at all, reading is what is refused.
-        any_one = next((each for each in Permission if each in self.permissions), Permission.READ)
+        any_one = next((item for item in Permission if item in self.permissions), Permission.READ)
         self.ask(any_one, lambda _handle: None)
 
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:

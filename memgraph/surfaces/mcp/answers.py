@@ -17,9 +17,9 @@ def seen(value: Any) -> Any:
     if isinstance(value, str):
         return cleaned(value)
     if isinstance(value, dict):
-        return {seen(name): seen(each) for name, each in value.items()}
+        return {seen(name): seen(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [seen(each) for each in value]
+        return [seen(item) for item in value]
     return value
 
 
@@ -29,20 +29,20 @@ def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallTo
     Args:
         text: the field that is meant to be read as it is; None: the text is the value in JSON.
     """
-    told = seen(answer)
+    message = seen(answer)
     if text is not None:
-        told[text] = answer[text]
+        message[text] = answer[text]
     return types.CallToolResult(
         content=[
-            types.TextContent(type="text", text=as_json(told) if text is None else answer[text])
+            types.TextContent(type="text", text=as_json(message) if text is None else answer[text])
         ],
-        structured_content=told,
+        structured_content=message,
     )
 
 
 def tool_error(error: MemgraphError) -> types.CallToolResult:
     """Return an error for the model, so that it can fix its call."""
-    told = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
+    details = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=as_json(seen(told)))], is_error=True
+        content=[types.TextContent(type="text", text=as_json(seen(details)))], is_error=True
     )

@@ -134,7 +134,7 @@ def _asked(request: Request) -> _Query:
     given = request.query_params
     known = {*_REPEATED, *_SINGLE, "scope"}
     unknown = set(given) - known
-    twice = [each for each in (*_SINGLE, "scope") if len(given.getlist(each)) > 1]
+    twice = [item for item in (*_SINGLE, "scope") if len(given.getlist(item)) > 1]
     if unknown or twice:
         raise InvalidInput(
             f"the query has {', '.join(sorted(known))}; {' and '.join(sorted(_REPEATED))} may come"
@@ -168,10 +168,10 @@ def _refusal(error: MemgraphError) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited) and "retry_after_s" in error.details:
         headers["Retry-After"] = str(math.ceil(error.details["retry_after_s"]))
-    told = {
+    details = {
         "code": types.INVALID_REQUEST,
         "message": error.message,
         "data": {"code": error.code, "details": error.details},
     }
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": told})
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": details})
     return Response(body, status, headers, media_type="application/json")

@@ -55,8 +55,8 @@ def get(
         return types.GetPromptResult(
             description=DESCRIPTION,
             messages=[
-                types.PromptMessage(role="user", content=types.TextContent(type="text", text=each))
-                for each in texts
+                types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+                for text in texts
             ],
         )
 

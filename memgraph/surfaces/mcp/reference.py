@@ -30,8 +30,8 @@ def _tool(name: str, tool: Tool) -> str:
         "may put a memory out of force" if tool.destructive else None,
         "the same call again changes nothing more" if tool.changes and tool.idempotent else None,
     ]
-    told = "; ".join(each for each in facts if each)
-    lines = [f"### {name}", "", tool.description, "", told[0].upper() + told[1:] + ".", ""]
+    message = "; ".join(fact for fact in facts if fact)
+    lines = [f"### {name}", "", tool.description, "", message[0].upper() + message[1:] + ".", ""]
     taken = schema_of(tool.arguments)
     if taken["properties"]:
         lines += ["| takes | type | |", "|---|---|---|", *_taken(taken), ""]
@@ -43,11 +43,11 @@ def _tool(name: str, tool: Tool) -> str:
 def _taken(schema: Mapping[str, Any]) -> Iterator[str]:
     required = schema.get("required", ())
     for name, field in schema["properties"].items():
-        told = field.get("description", "")
+        message = field.get("description", "")
         if field.get("default") is not None:
-            told = f"{told} Default {json.dumps(field['default'])}."
+            message = f"{message} Default {json.dumps(field['default'])}."
         needed = " (required)" if name in required else ""
-        yield f"| `{name}`{needed} | {_type(field, schema)} | {told} |"
+        yield f"| `{name}`{needed} | {_type(field, schema)} | {message} |"
 
 
 def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], within: str = "") -> Iterator[str]:
@@ -62,15 +62,15 @@ def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], within: str = "
 
 def _object(field: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any] | None:
     reference = field.get("$ref") or field.get("items", {}).get("$ref")
-    found = None if reference is None else whole["$defs"][reference.rpartition("/")[2]]
-    return found if found is not None and "properties" in found else None
+    result = None if reference is None else whole["$defs"][reference.rpartition("/")[2]]
+    return result if result is not None and "properties" in result else None
 
 
 def _type(field: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     if "$ref" in field:
         return _type(whole["$defs"][field["$ref"].rpartition("/")[2]], whole)
     if "anyOf" in field:
-        return " or ".join(_type(each, whole) for each in field["anyOf"])
+        return " or ".join(_type(item, whole) for item in field["anyOf"])
     if "enum" in field or "const" in field:
         values = field.get("enum", [field.get("const")])
         return ", ".join(
@@ -91,15 +91,15 @@ def _range(field: Mapping[str, Any]) -> str:
 
 def _resources() -> Iterator[str]:
     yield "| address | type | |\n|---|---|---|"
-    for name, each in resources.RESOURCES.items():
-        yield f"| `{each.uri(name)}` | {each.mime_type} | {each.description} |"
+    for name, item in resources.RESOURCES.items():
+        yield f"| `{item.uri(name)}` | {item.mime_type} | {item.description} |"
 
 
 def _prompts() -> Iterator[str]:
     yield "| prompt | takes | |\n|---|---|---|"
-    for each in prompts.listed():
-        taken = ", ".join(f"`{one.name}`" for one in each.arguments or ())
-        yield f"| `{each.name}` | {taken} | {each.description} |"
+    for item in prompts.listed():
+        taken = ", ".join(f"`{one.name}`" for one in item.arguments or ())
+        yield f"| `{item.name}` | {taken} | {item.description} |"
 
 
 if __name__ == "__main__":

@@ -66,13 +66,13 @@ def read(door: HandleAccess, uri: str) -> types.ReadResourceResult:
         NotFound: it is missing or hidden; both read the same.
     """
     kind, _, last = uri.removeprefix(SCHEME).partition("/")
-    found = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
-    if found is None or not found.has(last):
+    result = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
+    if result is None or not result.has(last):
         raise NotFound("no such resource")
-    told = door.ask(PERMISSION, lambda handle: found.read(handle, last))
+    told = door.ask(PERMISSION, lambda handle: result.read(handle, last))
     contents = types.TextResourceContents(
         uri=uri,
-        mime_type=found.mime_type,
+        mime_type=result.mime_type,
         text=told.text,
         _meta=None if told.warning is None else {WARNING: told.warning},
     )
@@ -84,13 +84,13 @@ def listed() -> list[types.Resource]:
     return [
         types.Resource(
             name=name,
-            title=each.title,
-            uri=each.uri(name),
-            description=each.description,
-            mime_type=each.mime_type,
+            title=item.title,
+            uri=item.uri(name),
+            description=item.description,
+            mime_type=item.mime_type,
         )
-        for name, each in RESOURCES.items()
-        if each.parameter is None
+        for name, item in RESOURCES.items()
+        if item.parameter is None
     ]
 
 
@@ -99,13 +99,13 @@ def templates() -> list[types.ResourceTemplate]:
     return [
         types.ResourceTemplate(
             name=name,
-            title=each.title,
-            uri_template=each.uri(name),
-            description=each.description,
-            mime_type=each.mime_type,
+            title=item.title,
+            uri_template=item.uri(name),
+            description=item.description,
+            mime_type=item.mime_type,
         )
-        for name, each in RESOURCES.items()
-        if each.parameter is not None
+        for name, item in RESOURCES.items()
+        if item.parameter is not None
     ]
 
 
@@ -115,11 +115,11 @@ def _bulletin(handle: Orchestrator, _last: str) -> ResourceText:
 
 
 def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
-    found = handle.trace(memory_id)
-    handle.agents.note_handed_out([found.memory.content])
-    told = found.memory.model_dump(mode="json")
+    result = handle.trace(memory_id)
+    handle.agents.note_handed_out([result.memory.content])
+    told = result.memory.model_dump(mode="json")
     return ResourceText(
-        as_json(seen({**told, "source": short_citation(found.memory, found.source)}))
+        as_json(seen({**told, "source": short_citation(result.memory, result.source)}))
     )
 
 

@@ -63,10 +63,10 @@ def make_server(door_of: DoorOf, failed: Failed, *, threads: int | None = None) 
 
 def silence_sdk() -> None:
     """Remove the SDK's log from every handler: its lines contain what clients sent."""
-    found = logging.getLogger("mcp")
-    found.propagate = False
-    if not found.handlers:
-        found.addHandler(logging.NullHandler())
+    result = logging.getLogger("mcp")
+    result.propagate = False
+    if not result.handlers:
+        result.addHandler(logging.NullHandler())
 
 
 class _Unforeseen(Exception):  # never leaves this module
@@ -140,9 +140,9 @@ class _Asked:
         try:
             return await self._work(work)
         except MemgraphError as error:
-            told = {"code": error.code}
+            details = {"code": error.code}
             message = seen(error.message[:MAX_MESSAGE_CHARS])
-            raise MCPError(types.INVALID_PARAMS, message, told) from None
+            raise MCPError(types.INVALID_PARAMS, message, details) from None
 
     async def _work(self, work: Callable[[], Result]) -> Result:
         """Return the result of ``work``. It is not abandoned: a thread keeps its place until it

@@ -56,20 +56,22 @@ def ready(request: Request) -> Response:
     """
     readiness = _readiness(request)
     if not _lets_in(request):
-        found = ServiceReadiness(status="unusable")
+        result = ServiceReadiness(status="unusable")
     elif _runs_all(request):
-        found = readiness.look()
+        result = readiness.look()
     else:
-        found = ServiceReadiness(status="ready" if readiness.usable() else "unusable")
-    body = found.model_dump_json(exclude_none=True)
-    return Response(body, 200 if found.status == "ready" else 503, media_type=JSON)
+        result = ServiceReadiness(status="ready" if readiness.usable() else "unusable")
+    body = result.model_dump_json(exclude_none=True)
+    return Response(body, 200 if result.status == "ready" else 503, media_type=JSON)
 
 
 @router.get(
     "/metrics",
     operation_id="get_metrics",
     response_class=PlainTextResponse,
-    responses={int(code): each for code, each in problem_answers(401, 403, 404).items()},
+    responses={
+        int(code): problem_answer for code, problem_answer in problem_answers(401, 403, 404).items()
+    },
 )
 def metrics(request: Request, principal: Asking) -> Response:
     """Return figures for Prometheus; for a key that may run all orchestrators."""

@@ -104,6 +104,6 @@ def sessions(
     With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
     """
     after = before if cursor is None else SessionPlace.at(cursor)
-    found = orc.sessions.list(pending=pending, limit=limit, before=after)
-    following = found[-1].cursor if len(found) == limit else None
-    return answered(SessionPage(items=tuple(found), next_cursor=following))
+    result = orc.sessions.list(pending=pending, limit=limit, before=after)
+    following = result[-1].cursor if len(result) == limit else None
+    return answered(SessionPage(items=tuple(result), next_cursor=following))

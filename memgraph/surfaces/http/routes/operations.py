@@ -97,7 +97,7 @@ def verify(request: Request, orc: Auditor) -> Response:
 def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
     """Return runs with the paths in their reasons made relative."""
     root = gate_of(request).service.root
-    return tuple(each.model_copy(update={"reason": below(each.reason, root)}) for each in runs)
+    return tuple(run.model_copy(update={"reason": below(run.reason, root)}) for run in runs)
 
 
 def _rehearsed(

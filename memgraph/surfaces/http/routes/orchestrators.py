@@ -27,7 +27,7 @@ class NewOrchestrator(Value):
 def listed(request: Request, asking: Asking) -> Response:
     """Return the orchestrators that the key was granted."""
     names = gate_of(request).orchestrators(asking)
-    return answered(OrchestratorList(items=tuple(OrchestratorName(name=each) for each in names)))
+    return answered(OrchestratorList(items=tuple(OrchestratorName(name=name) for name in names)))
 
 
 @router.post(
@@ -52,10 +52,10 @@ def health(request: Request, orc: Reader) -> Response:
 @router.get("/{orchestrator}/status", operation_id="get_status", response_model=OrchestratorStatus)
 def status(request: Request, orc: Admin) -> Response:
     """Return counts and sizes of all that is stored, whoever may see it."""
-    told = _health(request, orc)
+    health = _health(request, orc)
     return answered(
         OrchestratorStatus(
-            health=told, stats=orc.maintenance.stats() if told.status == "ready" else None
+            health=health, stats=orc.maintenance.stats() if health.status == "ready" else None
         )
     )
 
