@@ -9,14 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from memgraph.model.operation import (
-    Awaited,
-    Method,
-    Methods,
-    is_local,
-    is_operation,
-    methods_of,
-)
+from memgraph.model.operation import Awaited, Method, Methods, is_local, is_operation, methods_of
 from memgraph.operations.orchestrator import LocalOperations, Orchestrator
 
 if TYPE_CHECKING:

@@ -8,11 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.model.access import Permission, StoreHealth
-from memgraph.model.operation import (
-    F,
-    WireFormat,
-    operation,
-)
+from memgraph.model.operation import F, WireFormat, operation
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 

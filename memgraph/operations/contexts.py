@@ -9,28 +9,12 @@ from pydantic import Field
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.context import (
-    ContextFields,
-    ContextPackage,
-    ContextRequest,
-    Task,
-    Tier,
-)
+from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task, Tier
 from memgraph.model.enums import MemoryKind
 from memgraph.model.jobs import RelevantMemories
-from memgraph.model.operation import (
-    Blocking,
-    F,
-    WireFormat,
-    local,
-    operation,
-)
+from memgraph.model.operation import Blocking, F, WireFormat, local, operation
 from memgraph.model.recall import MAX_TOP_N, Query
-from memgraph.model.remote import (
-    MAX_BATCH,
-    TierItem,
-    TierPage,
-)
+from memgraph.model.remote import MAX_BATCH, TierItem, TierPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name
 from memgraph.operations.everyday import Everyday

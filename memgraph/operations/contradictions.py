@@ -11,15 +11,7 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.model.access import Permission
 from memgraph.model.graph import Case, ContradictionPage
-from memgraph.model.operation import (
-    After,
-    AsOf,
-    EdgeId,
-    F,
-    Limit,
-    ReasonBody,
-    operation,
-)
+from memgraph.model.operation import After, AsOf, EdgeId, F, Limit, ReasonBody, operation
 from memgraph.model.values import Name, Reason
 from memgraph.operations.handle import Handle
 

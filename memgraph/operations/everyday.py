@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from pydantic import Field
 
 from memgraph.clock import parse_time
-from memgraph.errors import (
-    AccessDenied,
-    Conflict,
-    MemoryDisabled,
-    StorageError,
-)
+from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
-from memgraph.model.context import (
-    BlockFormat,
-    BuiltBulletin,
-    ContextBlock,
-)
+from memgraph.model.context import BlockFormat, BuiltBulletin, ContextBlock
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
@@ -36,11 +27,7 @@ from memgraph.model.operation import (
 )
 from memgraph.model.recall import MAX_TOP_N, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.model.remote import (
-    MAX_BATCH,
-    EdgeId,
-    Outcomes,
-)
+from memgraph.model.remote import MAX_BATCH, EdgeId, Outcomes
 from memgraph.model.remote import MemoryId as StoredId
 from memgraph.model.values import (
     Correction,
@@ -341,13 +328,7 @@ class Everyday(WritingHandle[F]):
             )
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        "/edges",
-        tag="graph",
-        body=EdgeInput,
-        answer=EdgeId,
-        status=201,
+        Permission.WRITE, "POST", "/edges", tag="graph", body=EdgeInput, answer=EdgeId, status=201
     )
     def relate(
         self,

@@ -9,12 +9,7 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.model.access import Permission
 from memgraph.model.graph import Diff, History
-from memgraph.model.operation import (
-    F,
-    MemoryId,
-    Time,
-    operation,
-)
+from memgraph.model.operation import F, MemoryId, Time, operation
 from memgraph.operations.handle import Handle
 
 

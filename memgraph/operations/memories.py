@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
 from memgraph.clock import parse_time
-from memgraph.errors import (
-    InvalidInput,
-    MemgraphError,
-)
+from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
-from memgraph.model.operation import (
-    AsOf,
-    F,
-    Time,
-    WireFormat,
-    WireResult,
-    local,
-    operation,
-)
+from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, local, operation
 from memgraph.model.remote import (
     MAX_BATCH,
     ForgetOutcome,
@@ -43,9 +32,6 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.operations.writing import WritingHandle, forgotten, within_batch
-
-if TYPE_CHECKING:
-    pass
 
 MAX_STEPS = 400
 

@@ -10,12 +10,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.influence import AnswerExplanation
-from memgraph.model.operation import (
-    F,
-    Id,
-    Time,
-    operation,
-)
+from memgraph.model.operation import F, Id, Time, operation
 from memgraph.model.receipts import (
     BulletinHistory,
     Receipt,

@@ -11,13 +11,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import SourceName, TrustTier
 from memgraph.model.influence import SourceLines
-from memgraph.model.operation import (
-    F,
-    Limit,
-    MemoryId,
-    WireFormat,
-    operation,
-)
+from memgraph.model.operation import F, Limit, MemoryId, WireFormat, operation
 from memgraph.model.sources import (
     SourceInfo,
     SourcePage,

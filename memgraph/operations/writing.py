@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
-from memgraph.model.operation import (
-    F,
-)
-from memgraph.model.remote import (
-    MAX_BATCH,
-    ForgetOutcome,
-)
-from memgraph.model.values import (
-    EdgeInput,
-    MemoryInput,
-    Outcome,
-    validated,
-)
+from memgraph.model.operation import F
+from memgraph.model.remote import MAX_BATCH, ForgetOutcome
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome, validated
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:

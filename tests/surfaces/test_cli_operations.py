@@ -47,7 +47,14 @@ class Label(Value):
 class Labels(Handle, group="memories"):
     """The toy: what an engineer writes to add an operation."""
 
-    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/labels", tag="memories", tool=True)
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/memories/{memory_id}/labels",
+        tag="memories",
+        body="LabelsWanted",
+        tool=True,
+    )
     def label_memory(
         self,
         memory_id: MemoryId,

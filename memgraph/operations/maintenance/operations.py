@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memgraph.model.operation import (
-    F,
-    local,
-)
+from memgraph.model.operation import F, local
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
