@@ -2353,7 +2353,8 @@ export interface components {
          *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
          *             that would be. On a server an earlier state is a schema, and stands among them.
          *         preview: of a dry run alone.
-         *         outside: sources that lie elsewhere, which memgraph does not touch.
+         *         outside: what lies elsewhere and is not touched: source files, and schemas that moves have
+         *             left on servers, as ``schema on address``.
          *         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
          *             whether the database was written anew for it.
          *         server: what the server of the database keeps that memgraph cannot remove; None: it is a
