@@ -84,7 +84,7 @@ class Engine(Protocol):
 
     @property
     def keeps_temporary_tables(self) -> bool:
-        """Whether a snapshot may fill tables of its session."""
+        """Return True where a snapshot may fill tables of its session."""
 
     @property
     def texts(self) -> TextIndex:

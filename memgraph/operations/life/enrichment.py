@@ -255,7 +255,10 @@ class _Run:
 
     def _stamped(self, memory: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
         """Return the attributes of an enriched memory, with what only models can find."""
-        by_rules = {(name_.key, name_.type) for name_ in self.opened.find_names(memory.content)}
+        by_rules = {
+            (found_name.key, found_name.type)
+            for found_name in self.opened.find_names(memory.content)
+        }
         beyond = [
             [name.name, name.type.value]
             for name in names

@@ -66,12 +66,12 @@ def write_page(
     ]
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
-        done, events_ = PageResult(), list[Event]()
+        done, new_events = PageResult(), list[Event]()
         # All of them before the first is written: what one writes is beside the next.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
-            _write_group(opened, transaction, page.state.session_id, group, items, done, events_)
+            _write_group(opened, transaction, page.state.session_id, group, items, done, new_events)
         stored = sum(fact.outcome == "stored" for fact in done.facts)
         session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
         after = page.state.through_pk if through is None else through.pk
@@ -84,9 +84,9 @@ def write_page(
         )
         if done.last:
             number = queries.extracted_facts(transaction, session_id)
-            events_.append(SessionConsolidated(session_id=session_id, facts=number))
+            new_events.append(SessionConsolidated(session_id=session_id, facts=number))
         transaction.record([_entry(page, work, done, stored)])
-        events.append(transaction, transaction.at, events_)
+        events.append(transaction, transaction.at, new_events)
     return done
 
 
@@ -238,7 +238,7 @@ def _join(
     joined = StoredBatch(ids_by_key=written.ids_by_key)
     outcomes = opened.writer.consolidator.join_all(transaction, resolvable, joined)
     transaction.record(joined.entries)
-    events_: dict[str, Event] = {}
+    found_events: dict[str, Event] = {}
     for link, outcome in zip(resolvable, outcomes, strict=True):
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
@@ -247,10 +247,10 @@ def _join(
             link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         done.edges.append(_edge_note(link, from_id, to_id))
         if link.edge_type is EdgeType.CONTRADICTS:
-            events_[outcome.edge_id] = ContradictionFound(
+            found_events[outcome.edge_id] = ContradictionFound(
                 edge_id=outcome.edge_id, from_id=from_id, to_id=to_id
             )
-    return events_
+    return found_events
 
 
 def _decide(

@@ -87,32 +87,32 @@ class EntityReader:
         if not key:
             raise InvalidInput("the name of an entity needs letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
-        entities_: list[VisibleEntity] = []
+        matches: list[VisibleEntity] = []
         for look_up in (entities.by_keys, entities.of_first_names):
-            rows = () if entities_ else look_up(self._snapshot, keys)
-            entities_ += [
+            rows = () if matches else look_up(self._snapshot, keys)
+            matches += [
                 entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
             ]
-        if not entities_:
+        if not matches:
             shortened = name_or_id[:80]
             raise NotFound(
                 f"no entity {shortened!r} in the memories that you may see", name=shortened
             )
-        return sorted(entities_, key=lambda entity: (-entity.seen.mentions, entity.row.pk))
+        return sorted(matches, key=lambda entity: (-entity.seen.mentions, entity.row.pk))
 
     def only(self, name_or_id: str) -> VisibleEntity:
         """Return the one entity that is meant. Raises Conflict with the candidates: there are
         several.
         """
-        entities_ = self.meant(name_or_id)
-        if len(entities_) > 1:
-            candidates = [entity.info.model_dump(mode="json") for entity in entities_]
+        matches = self.meant(name_or_id)
+        if len(matches) > 1:
+            candidates = [entity.info.model_dump(mode="json") for entity in matches]
             raise Conflict(
-                f"{name_or_id[:80]!r} may mean {len(entities_)} entities; name one by its id:"
-                f" {', '.join(entity.row.entity_id for entity in entities_[:5])}",
+                f"{name_or_id[:80]!r} may mean {len(matches)} entities; name one by its id:"
+                f" {', '.join(entity.row.entity_id for entity in matches[:5])}",
                 candidates=candidates,
             )
-        return entities_[0]
+        return matches[0]
 
     def found(self, row: EntityRecord) -> VisibleEntity | None:
         """Return the entity; None: no memory that the reader may see names it."""

@@ -82,8 +82,8 @@ def read_week(
     outcomes.
     """
     view = place.view
-    memories_ = queries.of_period(snapshot, view, during, limit)
-    ids = [memory.memory_id for memory in memories_]
+    rows = queries.of_period(snapshot, view, during, limit)
+    ids = [memory.memory_id for memory in rows]
     ties = [
         *edge_ties(queries.edges_among(snapshot, ids)),
         *derivation_ties(queries.derivations_among(snapshot, ids)),
@@ -92,7 +92,7 @@ def read_week(
     return WeekMaterial(
         during=during,
         now_ms=now_ms,
-        memories=memories_,
+        memories=rows,
         ties=ties,
         contradictions=_pairs(snapshot, queries.contradictions(snapshot, view, during, MAX_PAIRS)),
         replaced=_pairs(snapshot, queries.replacements(snapshot, view, during, MAX_PAIRS)),
@@ -216,19 +216,19 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
     if not is_enough(week, settings.min_facts):
         return TOO_FEW_FACTS
     sentences = _said(run, place, week)
-    digest_ = digest(week, sentences)
+    week_digest = digest(week, sentences)
     with run.opened.transaction(run.actor) as transaction:
         # Another process may have been faster, and cited memories may have been retracted.
         if _is_too_soon(run, transaction, place):
             return TOO_SOON
-        there = memories.existing_ids(transaction, digest_.cited, place.view, statuses=STANDING)
-        digest_ = digest_.without(set(digest_.cited) - there)
-        if not digest_.cited:
+        there = memories.existing_ids(transaction, week_digest.cited, place.view, statuses=STANDING)
+        week_digest = week_digest.without(set(week_digest.cited) - there)
+        if not week_digest.cited:
             return TOO_FEW_FACTS
-        if not _save(run, transaction, place, week, digest_, by_model=bool(sentences)):
+        if not _save(run, transaction, place, week, week_digest, by_model=bool(sentences)):
             return UNCHANGED
     run.by_model += bool(sentences)
-    run.sources += len(digest_.cited)
+    run.sources += len(week_digest.cited)
     return SAVED
 
 

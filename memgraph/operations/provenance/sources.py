@@ -101,15 +101,17 @@ def info_of(
     if totals is None:
         return None
     sources = sources_rows.captured(snapshot, source, view)
-    quotas = {quota.named: quota.most for name_ in sources for quota in trust.quotas(name_)}
-    trust_ = any(trust.is_told(name_) for name_ in sources)
+    quotas = {
+        quota.named: quota.most for named_source in sources for quota in trust.quotas(named_source)
+    }
+    is_assigned = any(trust.is_told(named_source) for named_source in sources)
     return SourceInfo(
         kind=source.kind,
         name=source.name,
         **totals._asdict(),
-        tier=lowest(trust.tier(name_) for name_ in sources),
-        told=trust_,
-        inherited=trust_ and source not in trust.told,
+        tier=lowest(trust.tier(named_source) for named_source in sources),
+        told=is_assigned,
+        inherited=is_assigned and source not in trust.told,
         limit=quotas.get(source),
     )
 
@@ -210,8 +212,8 @@ def with_lines(
         there = graph.visible_memories(snapshot, ids[:limit], view)
         lines = _Reading(opened, snapshot, view).of_all(list(there.values()))
     cut = set(report.cut_reasons) | ({"max_lines"} if len(ids) > limit else set())
-    lines_ = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
-    return report.model_copy(update=lines_)
+    source_lines = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
+    return report.model_copy(update=source_lines)
 
 
 class _File(NamedTuple):

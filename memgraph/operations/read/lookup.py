@@ -81,11 +81,11 @@ def listing(
     )
     view = View(viewer, as_of, chosen.stored(as_of))
     with opened.database.read() as snapshot:
-        memories_ = memories.select(snapshot, view, chosen, limit=limit)
-        if before is not None and not memories_:
+        rows = memories.select(snapshot, view, chosen, limit=limit)
+        if before is not None and not rows:
             # Else the page would be empty, as if it were the last.
             _one(snapshot, View(viewer), before)
-        return memories_
+        return rows
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:

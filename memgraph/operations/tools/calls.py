@@ -350,9 +350,8 @@ def _opponents(trace: Trace) -> list[str]:
         for open_contradiction in trace.open_contradictions
         for end in (open_contradiction.from_id, open_contradiction.to_id)
     ]
-    return [fromkey for fromkey in dict.fromkeys(ends) if fromkey != trace.memory.memory_id][
-        :MAX_LINKS
-    ]
+    opponents = [end for end in dict.fromkeys(ends) if end != trace.memory.memory_id]
+    return opponents[:MAX_LINKS]
 
 
 def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:

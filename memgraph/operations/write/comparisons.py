@@ -347,9 +347,11 @@ class ComparisonWorker:
         new = new._replace(near=self._near(snapshot, fact))
         # None of them is more sensitive than the fact itself.
         [(facts, _)] = find_candidates(snapshot, [new], at=at, limit=MAX_CANDIDATES)
-        ids = [fact_.memory_id for fact_ in facts]
+        ids = [known_fact.memory_id for known_fact in facts]
         joined = comparisons.joined_ids(snapshot, fact.memory_id, ids)
-        return _Question(fact, new, [fact_ for fact_ in facts if fact_.memory_id not in joined])
+        return _Question(
+            fact, new, [known_fact for known_fact in facts if known_fact.memory_id not in joined]
+        )
 
     def _near(self, snapshot: Snapshot, fact: WaitingFact) -> tuple[int, ...]:
         """Return the keys of active memories of the fact's scope with the nearest vectors."""

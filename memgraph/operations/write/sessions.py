@@ -79,11 +79,11 @@ def _as_said(
     begins = any(session_id not in sessions_by_id for session_id in following)
     open_now = sessions.open_ids(transaction, ending) if begins else ()
     course = follow([turn.session_id for turn in turns], sessions_by_id, open_now)
-    events_: list[Event] = []
+    new_events: list[Event] = []
     for turn, over in zip(turns, course.completes, strict=True):
-        events_.extend(SessionCompleted(session_id=session_id) for session_id in over)
+        new_events.extend(SessionCompleted(session_id=session_id) for session_id in over)
         if isinstance(turn.given, EpisodeInput):
-            events_.append(turn_event(turn.given, turn.memory_id))
+            new_events.append(turn_event(turn.given, turn.memory_id))
     sessions.complete(transaction, course.done - following.keys())
     sessions.note_turns(
         transaction,
@@ -92,7 +92,7 @@ def _as_said(
             for session_id, place in following.items()
         ],
     )
-    events.append(transaction, transaction.at, events_)
+    events.append(transaction, transaction.at, new_events)
 
 
 def _taken_over(
