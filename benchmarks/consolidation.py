@@ -19,10 +19,10 @@ from typing import Any
 
 from benchmarks.locomo import Conversation, Scored, figures, load, read, score
 from memgraph.clock import parse_time
-from memgraph.config.life import ConsolidationSettings
+from memgraph.config.schema import ConsolidationSettings
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.quotations import RuleExtractor
+from memgraph.consolidation.sentence_rules import RuleExtractor
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.memory_service import MemoryService
 

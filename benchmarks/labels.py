@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memgraph.classification.score import (
+from memgraph.classification.types import (
     CHANGE,
     NONE_LABEL,
     score_changes,

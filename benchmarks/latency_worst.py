@@ -16,7 +16,7 @@ from benchmarks.synthetic import Corpus
 from benchmarks.timing import Tell, percentiles, seconds
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import EpisodeInput
-from memgraph.retrieval.query import STOP_WORDS
+from memgraph.retrieval.request import STOP_WORDS
 from memgraph.service.memory_service import MemoryService
 
 HUB_EDGES = 10_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memgraph.retrieval import query
+from memgraph.retrieval import request
 from memgraph.store import sqlite
 
 LEG = 50
@@ -139,7 +139,7 @@ class PlainWrites:
 
 def any_word(text: str) -> str:
     """An FTS5 expression: any word of a question, stop words left out."""
-    words = query.read(text).words.values()
+    words = request.read(text).words.values()
     return " OR ".join(f'"{word}"' for word in words)
 
 

@@ -21,9 +21,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from memgraph.classification.score import TYPE_LABELS, TypesScore, score_types
-from memgraph.classification.types import WEIGHTS_FILE, TypeWeights, probabilities
-from memgraph.classification.types_features import CUES_FILE, features
+from memgraph.classification.types import (
+    CUES_FILE,
+    TYPE_LABELS,
+    WEIGHTS_FILE,
+    TypesScore,
+    TypeWeights,
+    features,
+    probabilities,
+    score_types,
+)
 from memgraph.providers.embedding import embedding_provider
 
 if TYPE_CHECKING:

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from ingest.claims import CLAIMS
+from ingest.claims import CLAIMS, IngestReport
 from ingest.drop_zone import OWN_FOLDERS
-from ingest.manifest import IngestReport
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
+    from ingest.claims import FileResult
     from ingest.drop_zone import FileToCopy
-    from ingest.manifest import FileResult
-    from ingest.pipeline import IngestPipeline, Progress
+    from ingest.pipeline import Progress
     from ingest.preview import FilePreview
     from memgraph.operations.orchestrator import Orchestrator
 

@@ -18,7 +18,7 @@ from ingest.candidates import (
 )
 from ingest.reasons import SkippedPart
 from memgraph.errors import InvalidInput
-from memgraph.model.defaults import DEFAULT_IMPORTANCE
+from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,

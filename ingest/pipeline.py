@@ -19,11 +19,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.claims import (
     CLAIMS,
+    MANIFEST_VERSION,
     FileClaim,
+    FileResult,
+    IngestReport,
+    Outcome,
     adopt,
     claim,
     claim_names,
     is_claimed,
+    summary_of,
+    with_partial,
 )
 from ingest.dates import DateOrder, date_order
 from ingest.drop_zone import (
@@ -38,14 +44,6 @@ from ingest.drop_zone import (
     sent_digest,
 )
 from ingest.extract import extract, shortened, to_document, to_memories
-from ingest.manifest import (
-    MANIFEST_VERSION,
-    FileResult,
-    IngestReport,
-    Outcome,
-    summary_of,
-    with_partial,
-)
 from ingest.parse import parse_document
 from ingest.propose import ModelExtractor
 from ingest.reasons import RejectionReason, refuse

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import CLAIMS, claim_states
+from ingest.claims import CLAIMS, Outcome, claim_states, summary_of
 from ingest.drop_zone import DropEntry, FileToCopy, choose, discover, display_path
 from ingest.extract import extract
-from ingest.manifest import Outcome, summary_of
 from ingest.parse import Above, parse_document
 from ingest.pipeline import (
     HELD,

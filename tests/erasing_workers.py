@@ -12,7 +12,7 @@ from unittest.mock import patch
 from processes import Process
 
 from memgraph import MemoryService
-from memgraph.operations.erasure import erase, folder, rows
+from memgraph.operations.erasure import erase, folder
 from memgraph.operations.erasure.plan import PlanFile
 
 PLACES = (
@@ -49,9 +49,9 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     """What to replace so that the process dies there: an object, a name, what takes its place."""
     before: dict[str, tuple[Any, str]] = {
         "planned": (erase, "erase_rows"),
-        "hidden": (rows, "_blank"),
-        "blanking": (rows.erasure, "remove_entities"),
-        "blanked": (rows, "_sweep"),
+        "hidden": (erase, "_blank"),
+        "blanking": (erase.erasure, "remove_entities"),
+        "blanked": (erase, "_sweep"),
         "files": (erase, "_note_files"),
         "folded": (folder, "scan"),
         "scanned": (erase, "signed"),

@@ -13,7 +13,7 @@ import pydantic
 import pytest
 
 from memgraph.config import Settings, describe, keys, load_settings
-from memgraph.config.reference import reference_table
+from memgraph.config.loader import reference_table
 from memgraph.errors import InvalidConfig, InvalidInput, UnknownConfigKey
 from memgraph.paths import OrchestratorPaths, global_config_file
 from memgraph.rules import bulletin, decay, ranking

@@ -20,7 +20,7 @@ from ingest.parsers.blocks import Block
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.passages import Passage, statements
 from ingest.parsers.transcript import is_transcript, parse_transcript
-from memgraph.model.defaults import DEFAULT_IMPORTANCE
+from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryStatus, MemoryType
 from memgraph.operations.read.sentences import addresses_model, is_placeholder
 

@@ -6,23 +6,30 @@ not stop that. ``current`` raises; ``bulletin_or_fallback`` returns the last goo
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from memgraph.bulletin.generate import composed, view_key
-from memgraph.bulletin.snapshots import BulletinFiles
 from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
 from memgraph.model.context import BuiltBulletin, Bulletin
+from memgraph.model.values import Memory
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import journal
+from memgraph.store import reflections as queries
 from memgraph.store.bulletins import journal_head
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
+from memgraph.store.visibility import View
 
 MAX_VIEWS = 64
 
@@ -227,3 +234,177 @@ def without_database(
     if last is None:
         return BuiltBulletin(composed({}, settings, change_seq=0, key=key), EMPTY, error.code)
     return BuiltBulletin(last, STALE, error.code)
+
+
+_NAME = re.compile(r"(?P<seq>[0-9]{1,18})(?:-(?P<key>[0-9a-f]{16}))?\.json")
+# Far above any bulletin that the settings allow.
+_MAX_BYTES = 4_000_000
+
+
+class BulletinFiles:
+    """The snapshot files of one orchestrator.
+
+    Args:
+        folder: made when the first snapshot is written; its parent has to exist.
+        keep: >= 1; how many snapshots (pairs of files) remain: the last ones written.
+        plain_key: the view whose files are named by ``change_seq`` alone.
+    """
+
+    def __init__(self, folder: Path, *, keep: int, plain_key: str) -> None:
+        self._folder = folder
+        self._keep = keep
+        self._plain_key = plain_key
+
+    def save(self, bulletin: Bulletin) -> Path:
+        """Write both files, each atomically, and remove the oldest; return the .md.
+
+        Raises:
+            OSError: the folder or a file cannot be written.
+        """
+        # Without its parents: an orchestrator that was removed must not come back as a folder.
+        self._folder.mkdir(exist_ok=True, mode=0o700)
+        suffix = "" if bulletin.view_key == self._plain_key else f"-{bulletin.view_key}"
+        stem = f"{bulletin.change_seq}{suffix}"
+        text = self._folder / f"{stem}.md"
+        _replace(text, bulletin.text)
+        # Last, because it is what the others are found by.
+        _replace(self._folder / f"{stem}.json", bulletin.model_dump_json(indent=2) + "\n")
+        self._prune()
+        return text
+
+    def latest(self, view_key: str) -> Bulletin | None:
+        """Return the newest readable snapshot of this view; None: there is none."""
+        for path in self._found(view_key):
+            bulletin = _read(path)
+            if bulletin is not None and bulletin.view_key == view_key:
+                return bulletin
+        return None
+
+    def clear(self) -> None:
+        """Remove every snapshot: erased text must not remain here.
+
+        Raises:
+            OSError: a file cannot be removed.
+        """
+        for path in self._found():
+            _remove(path)
+
+    def files(self) -> list[Path]:
+        """Return the files that ``clear`` would remove."""
+        pairs = ((path, path.with_suffix(".md")) for path in self._found())
+        return sorted(file for pair in pairs for file in pair if file.is_file())
+
+    def _found(self, view_key: str | None = None) -> list[Path]:
+        """Return the .json files, of one view or of all, newest first."""
+        try:
+            paths = list(self._folder.iterdir())
+        except FileNotFoundError:
+            return []
+        existing = []
+        for path in paths:
+            match = _NAME.fullmatch(path.name)
+            if match is not None and view_key in (None, match["key"] or self._plain_key):
+                # By time, since a restored backup goes on counting from a lower number.
+                existing.append((_modified(path), int(match["seq"]), path.name, path))
+        return [path for *_, path in sorted(existing, reverse=True)]
+
+    def _prune(self) -> None:
+        for path in self._found()[self._keep :]:
+            _remove(path)
+
+
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0  # another process removed it just now
+
+
+def _read(path: Path) -> Bulletin | None:
+    """Return the bulletin in a file; None when it is gone, truncated or invalid."""
+    try:
+        with path.open("rb") as file:
+            return Bulletin.model_validate_json(file.read(_MAX_BYTES))
+    except (OSError, ValidationError):
+        return None
+
+
+def _remove(path: Path) -> None:
+    # The text first: without its .json it would never be found again.
+    path.with_suffix(".md").unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file atomically, without syncing: one that a power cut garbled is skipped when
+    read.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+# One that stays the same is told to the book of receipts anew so often, as a bulletin is.
+AGAIN_MS = 3_600_000
+
+
+class _KeptReflection(NamedTuple):
+    head: tuple[int, str]
+    found: Memory | None
+
+
+class LatestReflections:
+    """The cache of one open database. Thread-safe; writes by other processes apply at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Viewer, _KeptReflection] = OrderedDict()
+        self._told: OrderedDict[str, int] = OrderedDict()
+
+    def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
+        """Return the latest active reflection that may be seen. Raises StorageError.
+
+        Args:
+            as_of: as it was at that time, milliseconds.
+        """
+        with self._database.read() as snapshot:
+            if as_of is not None:
+                return queries.latest(snapshot, View(viewer, as_of))
+            head = journal.head(snapshot)
+            with self._lock:
+                cached = self._kept.get(viewer)
+            if cached is not None and cached.head == head:
+                return cached.found
+            latest = queries.latest(snapshot, View(viewer))
+        with self._lock:
+            self._kept[viewer] = _KeptReflection(head, latest)
+            self._kept.move_to_end(viewer)
+            while len(self._kept) > MAX_VIEWS:
+                self._kept.popitem(last=False)
+        return latest
+
+    def forget(self) -> None:
+        """Clear the cache, after texts were erased."""
+        with self._lock:
+            self._kept.clear()
+
+    def is_news(self, memory: Memory, now_ms: int) -> bool:
+        """Return True when it was not handed out within the last hour, and record that it is
+        now.
+        """
+        with self._lock:
+            text = self._told.get(memory.memory_id)
+            if text is not None and 0 <= now_ms - text < AGAIN_MS:
+                return False
+            self._told[memory.memory_id] = now_ms
+            self._told.move_to_end(memory.memory_id)
+            while len(self._told) > MAX_VIEWS:
+                self._told.popitem(last=False)
+        return True

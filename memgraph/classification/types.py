@@ -8,21 +8,448 @@ the line. Only numpy is used here; the weights are made by ``benchmarks/train_ty
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
-from memgraph.classification.score import NONE_LABEL, TYPE_LABELS
-from memgraph.classification.types_features import MAX_CHARACTERS, features
-from memgraph.errors import ProviderAnswerInvalid
-from memgraph.model.enums import MemoryType
+from memgraph.errors import InvalidInput, ProviderAnswerInvalid
+from memgraph.model.enums import EntityType, MemoryType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+MAX_CHARACTERS: Final = 600
+"""A line is judged by its beginning; characters beyond this number are not read."""
+
+CUES_FILE: Final = Path(__file__).parent / "data" / "types_cues.txt"
+_LONGEST_PHRASE: Final = 4
+
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:/-]\d+)*|[^\w\s]|_")
+_JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_JAPANESE_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fffー]+")
+
+# Contractions written out, and how they are often mistyped, so that one cue serves all forms.
+_CONTRACTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "won't": ("will", "not"),
+    "wont": ("will", "not"),
+    "can't": ("can", "not"),
+    "cannot": ("can", "not"),
+    "cant": ("can", "not"),
+    "shan't": ("shall", "not"),
+    "dont": ("do", "not"),
+    "doesnt": ("does", "not"),
+    "didnt": ("did", "not"),
+    "isnt": ("is", "not"),
+    "im": ("i", "am"),
+    "ive": ("i", "have"),
+    "let's": ("let", "us"),
+    "lets": ("let", "us"),
+    "gonna": ("going", "to"),
+    "wanna": ("want", "to"),
+}
+_ENDINGS: Final[tuple[tuple[str, str], ...]] = (
+    ("n't", "not"),
+    ("'m", "am"),
+    ("'re", "are"),
+    ("'ve", "have"),
+    ("'ll", "will"),
+    ("'d", "would"),
+    ("'s", "'s"),
+)
+
+
+class TypedToken(NamedTuple):
+    """One word, number or mark: as written and in lower case with contractions written out."""
+
+    written: str
+    lower: str
+
+
+class _Cues(NamedTuple):
+    phrases: dict[str, tuple[str, ...]]
+    classes: dict[str, str]
+    starts: frozenset[str]
+    past: frozenset[str]
+    function: frozenset[str]
+    japanese: tuple[tuple[str, str], ...]
+
+
+def tokenize(text: str) -> list[TypedToken]:
+    """Return words, numbers and marks of ``text``; linear in its length."""
+    tokens: list[TypedToken] = []
+    for written in _TOKEN.findall(text):
+        lower = written.casefold().replace("’", "'")
+        tokens.extend(TypedToken(written, part) for part in _written_out(lower))
+    return tokens
+
+
+def _written_out(lower: str) -> tuple[str, ...]:
+    if lower in _CONTRACTIONS:
+        return _CONTRACTIONS[lower]
+    if "'" in lower:
+        for ending, full in _ENDINGS:
+            if lower.endswith(ending) and len(lower) > len(ending):
+                return lower[: -len(ending)], full
+    return (lower,)
+
+
+@cache
+def _cues() -> _Cues:
+    phrases: dict[str, tuple[str, ...]] = {}
+    classes: dict[str, str] = {}
+    japanese: list[tuple[str, str]] = []
+    forms: dict[str, frozenset[str]] = {}
+    for line in CUES_FILE.read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        category, _, words = line.partition(": ")
+        if category.startswith("@"):
+            forms[category] = frozenset(words.split())
+            continue
+        for phrase in words.split(" | "):
+            if _JAPANESE.search(phrase):
+                japanese.append((phrase, category))
+            elif category not in phrases.get(phrase, ()):
+                phrases[phrase] = (*phrases.get(phrase, ()), category)
+                classes.setdefault(phrase, category)
+    starts = frozenset(phrase.split(" ")[0] for phrase in phrases if " " in phrase)
+    return _Cues(phrases, classes, starts, forms["@past"], forms["@function"], tuple(japanese))
+
+
+def features(text: str) -> list[str]:
+    """Return the names of the features in ``text``, without repetition, in a fixed order."""
+    text = text[:MAX_CHARACTERS].strip()
+    tokens = tokenize(text)
+    words = [token.lower for token in tokens]
+    names: dict[str, None] = {}
+    _add_words(words, names)
+    categories = _add_cues(words, names)
+    _add_japanese(text, names)
+    _add_classes(tokens, categories, names)
+    _add_shape(text, tokens, names)
+    return list(names)
+
+
+def _add_words(words: list[str], names: dict[str, None]) -> None:
+    previous = "^"
+    for word in words:
+        shape = "0" if word[0].isdigit() else word
+        names["w:" + shape] = None
+        names["b:" + previous + " " + shape] = None
+        if len(shape) > 4:
+            names["p:" + shape[:4]] = None
+            names["s:" + shape[-3:]] = None
+        previous = shape
+    names["b:" + previous + " $"] = None
+
+
+def _add_cues(words: list[str], names: dict[str, None]) -> list[str]:
+    """Mark cue categories; return for each word the class of the longest phrase it begins."""
+    cues = _cues()
+    best = [""] * len(words)
+    for at, word in enumerate(words):
+        for category in cues.phrases.get(word, ()):
+            _mark(category, at, names)
+        best[at] = best[at] or cues.classes.get(word, "")
+        if word not in cues.starts:
+            continue
+        phrase = word
+        for end in range(at + 1, min(at + _LONGEST_PHRASE, len(words))):
+            phrase = phrase + " " + words[end]
+            for category in cues.phrases.get(phrase, ()):
+                _mark(category, at, names)
+                best[at] = category
+    return best
+
+
+def _mark(category: str, at: int, names: dict[str, None]) -> None:
+    names["c:" + category] = None
+    if at < 3:
+        names["c<3:" + category] = None
+    if at == 0:
+        names["c0:" + category] = None
+
+
+def _add_japanese(text: str, names: dict[str, None]) -> None:
+    if not _JAPANESE.search(text):
+        return
+    names["x:japanese"] = None
+    for phrase, category in _cues().japanese:
+        if phrase in text:
+            names["c:" + category] = None
+            if phrase in text[-len(phrase) - 4 :]:
+                names["c$:" + category] = None
+    for run in _JAPANESE_RUN.findall(text):
+        names["j$:" + run[-2:]] = None
+        names["j$:" + run[-3:]] = None
+        for at in range(len(run) - 1):
+            names["j:" + run[at : at + 2]] = None
+
+
+def _add_classes(tokens: list[TypedToken], categories: list[str], names: dict[str, None]) -> None:
+    second_previous, previous = "^", "^"
+    for at, (token, category) in enumerate(zip(tokens, categories, strict=True)):
+        name = category or _form(token, first=at == 0)
+        names["k:" + previous + " " + name] = None
+        names["k:" + second_previous + " " + previous + " " + name] = None
+        if at < 4:
+            names[f"k{at}:" + name] = None
+        second_previous, previous = previous, name
+    names["k:" + second_previous + " " + previous + " $"] = None
+
+
+def _form(token: TypedToken, *, first: bool) -> str:
+    """Return the class of a word that is no cue: its grammar or its shape."""
+    word = token.lower
+    head = word[0]
+    if head.isdigit():
+        return _number_form(word)
+    if not head.isalpha():
+        return word
+    if word in _cues().function:
+        return word
+    if token.written[0].isupper() and (not first or len(token.written) == 1):
+        return "NAME" if token.written[1:].islower() else "CAPS"
+    if word in _cues().past or (word.endswith("ed") and len(word) > 4):
+        return "PAST"
+    if word.endswith("ing") and len(word) > 5:
+        return "ING"
+    if word.endswith("ly") and len(word) > 4:
+        return "LY"
+    return "Word" if token.written[0].isupper() else "word"
+
+
+def _number_form(word: str) -> str:
+    if ":" in word:
+        return "TIME"
+    if len(word) == 4 and word[:2] in ("19", "20"):
+        return "YEAR"
+    if word.count("-") == 2 or word.count("/") == 2 or word.count(".") == 2:
+        return "DATE"
+    return "NUM"
+
+
+def _add_shape(text: str, tokens: list[TypedToken], names: dict[str, None]) -> None:
+    count = len(tokens)
+    for bound in (1, 2, 3, 4, 6, 8, 12, 18, 28):
+        if count <= bound:
+            names[f"x:len<={bound}"] = None
+    last = text[-1:] if text else ""
+    names["x:last=" + (last if not last.isalnum() else "word")] = None
+    if last == "?":
+        names["x:question"] = None
+    for sign in ("?", "!", ":", ";", "%", "…", "...", "[ ]", "- [", "#", "`", "("):
+        if sign in text:
+            names["x:has" + sign] = None
+    if text[:1].islower():
+        names["x:lower"] = None
+    if ":" in text[:24]:
+        names["x:heading"] = None
+    if any(ord(character) > 0x2190 and not character.isalnum() for character in text):
+        names["x:symbol"] = None
+    if any(token.lower[0].isdigit() for token in tokens):
+        names["x:digit"] = None
+
+
+NONE_LABEL: Final = "none"
+"""The label of a line that is not worth remembering."""
+
+TYPE_LABELS: Final[tuple[str, ...]] = (*(t.value for t in MemoryType), NONE_LABEL)
+RELATION_LABELS: Final[tuple[str, ...]] = ("contradicts", "updates", "duplicate")
+CHANGE: Final = "change"
+"""The label of a pair whose later statement changes what the earlier one says."""
+ENTITY_LABELS: Final[tuple[str, ...]] = tuple(
+    e.value for e in EntityType if e is not EntityType.OTHER
+)
+
+Span: TypeAlias = tuple[int, int, str]
+"""Start and end in Unicode code points (end exclusive) and the entity type's value."""
+
+
+class LabelScore(TypedDict):
+    """One label: ratios in 0..1 and the counts beside them.
+
+    ``gold`` lines carry the label, ``predicted`` were given it, ``hits`` are both.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    gold: int
+    predicted: int
+    hits: int
+
+
+class TypesScore(TypedDict):
+    accuracy: float
+    macro_f1: float
+    lines: int
+    per_label: dict[str, LabelScore]
+
+
+class PairsScore(TypedDict):
+    accuracy: float
+    lines: int
+    contradicts: LabelScore
+    updates: LabelScore
+    duplicate: LabelScore
+
+
+class ChangesScore(TypedDict):
+    """``traps``: pairs whose statements can both hold."""
+
+    lines: int
+    change: LabelScore
+    traps: int
+    traps_called_a_change: int
+
+
+class EntitiesScore(TypedDict):
+    precision: float
+    recall: float
+    f1: float
+    gold: int
+    predicted: int
+    hits: int
+    per_type: dict[str, LabelScore]
+
+
+def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
+    """Return accuracy and macro-F1 of the types of lines; ``none`` is the ninth label.
+
+    The macro average is taken over the labels that occur in either sequence.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a label is not one of the nine.
+    """
+    per_label = _per_label(gold, predicted, TYPE_LABELS)
+    scores = [s["f1"] for s in per_label.values() if s["gold"] or s["predicted"]]
+    return TypesScore(
+        accuracy=_ratio(_hits(gold, predicted), len(gold)),
+        macro_f1=_ratio(sum(scores), len(scores)),
+        lines=len(gold),
+        per_label=per_label,
+    )
+
+
+def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
+    """Return precision and recall of each relation between an earlier and a later text.
+
+    Every other label ("compatible", "unrelated", "none") counts as no relation.
+
+    Raises:
+        InvalidInput: the sequences differ in length.
+    """
+    expected, predictions = (
+        [label if label in RELATION_LABELS else NONE_LABEL for label in labels]
+        for labels in (gold, predicted)
+    )
+    per_label = _per_label(expected, predictions, (*RELATION_LABELS, NONE_LABEL))
+    return PairsScore(
+        accuracy=_ratio(_hits(expected, predictions), len(gold)),
+        lines=len(gold),
+        contradicts=per_label["contradicts"],
+        updates=per_label["updates"],
+        duplicate=per_label["duplicate"],
+    )
+
+
+def score_changes(gold: Sequence[str], predicted: Sequence[str]) -> ChangesScore:
+    """Return how many changes were detected, and how many other pairs were called a change.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a label is not "change" or "none".
+    """
+    change = _per_label(gold, predicted, (CHANGE, NONE_LABEL))[CHANGE]
+    return ChangesScore(
+        lines=len(gold),
+        change=change,
+        traps=len(gold) - change["gold"],
+        traps_called_a_change=change["predicted"] - change["hits"],
+    )
+
+
+def score_entities(
+    gold_spans: Sequence[Iterable[Span]], predicted_spans: Sequence[Iterable[Span]]
+) -> EntitiesScore:
+    """Return micro precision, recall and F1 over spans, over all types and for each.
+
+    Args:
+        gold_spans: for each text its true spans, in any order.
+        predicted_spans: for each text, in the same order of texts, the spans that were found.
+
+    A hit has the same start, end and type; a span given twice for one text counts once.
+
+    Raises:
+        InvalidInput: the sequences differ in length, or a type is unknown.
+    """
+    _check_lengths(gold_spans, predicted_spans)
+    gold: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
+    hits: Counter[str] = Counter()
+    for expected, predictions in zip(map(set, gold_spans), map(set, predicted_spans), strict=True):
+        gold.update(span[2] for span in expected)
+        predicted.update(span[2] for span in predictions)
+        hits.update(span[2] for span in expected & predictions)
+    _check_labels([*gold, *predicted], (*ENTITY_LABELS, EntityType.OTHER.value))
+    total = _score(gold.total(), predicted.total(), hits.total())
+    per_type = {
+        label: _score(gold[label], predicted[label], hits[label]) for label in ENTITY_LABELS
+    }
+    return EntitiesScore(**total, per_type=per_type)
+
+
+def _per_label(
+    gold: Sequence[str], predicted: Sequence[str], labels: tuple[str, ...]
+) -> dict[str, LabelScore]:
+    _check_lengths(gold, predicted)
+    _check_labels([*gold, *predicted], labels)
+    expected, predictions = Counter(gold), Counter(predicted)
+    hits = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
+    return {label: _score(expected[label], predictions[label], hits[label]) for label in labels}
+
+
+def _score(gold: int, predicted: int, hits: int) -> LabelScore:
+    return LabelScore(
+        precision=_ratio(hits, predicted),
+        recall=_ratio(hits, gold),
+        f1=_ratio(2 * hits, gold + predicted),
+        gold=gold,
+        predicted=predicted,
+        hits=hits,
+    )
+
+
+def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
+    return sum(g == p for g, p in zip(gold, predicted, strict=True))
+
+
+def _ratio(part: float, total: int) -> float:
+    return part / total if total else 0.0
+
+
+def _check_lengths(gold: Sequence[object], predicted: Sequence[object]) -> None:
+    if len(gold) != len(predicted):
+        raise InvalidInput(
+            "Gold and predicted labels differ in number; give one prediction for each line.",
+            gold=len(gold),
+            predicted=len(predicted),
+        )
+
+
+def _check_labels(labels: Sequence[str], allowed: tuple[str, ...]) -> None:
+    unknown = sorted(set(labels) - set(allowed))
+    if unknown:
+        raise InvalidInput(
+            f"Unknown labels: {', '.join(unknown)}; known are {', '.join(allowed)}.", labels=unknown
+        )
+
 
 Embed: TypeAlias = "Callable[[Sequence[str]], NDArray[np.float32]]"
 """Turns n texts into an (n, d) array of unit rows (zero rows for what cannot be embedded)."""

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from memgraph.errors import InvalidInput, NotFound, OrchestratorMissing, RemoteAnswerInvalid
 from memgraph.model.values import Value
 
-T = TypeVar("T")
 ValueT = TypeVar("ValueT", bound=Value)
 
+T = TypeVar("T")
 JSON = "application/json"
 Read = Callable[[bytes], T]
 

@@ -6,17 +6,30 @@ sent their results, so that a blocking and an asynchronous sender share every ru
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import random
+import tempfile
 import uuid
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from io import BufferedRandom
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from memgraph import errors
 from memgraph.client.calls import JSON, Call, RetryRule
-from memgraph.errors import InvalidInput, MemgraphError, RemoteAnswerInvalid, RemoteUnavailable
+from memgraph.errors import (
+    Conflict,
+    InvalidInput,
+    MemgraphError,
+    RemoteAnswerInvalid,
+    RemoteUnavailable,
+)
 from memgraph.model.remote import Health
+from memgraph.paths import take_free_name
 
 T = TypeVar("T")
 
@@ -241,3 +254,116 @@ def _seconds(retry_after: str | None) -> float | None:
 
 def _text(detail: Any) -> str:
     return detail if isinstance(detail, str) and detail else "the server does not say why"
+
+
+@contextmanager
+def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
+    """Open a draft beside ``target`` that replaces it when the block succeeds.
+
+    Call ``durable`` on it in the block: a large file takes time, which the block may spend in a
+    thread.
+
+    Args:
+        force: replace an existing file.
+
+    Raises:
+        Conflict: the file exists.
+        InvalidInput: it is a folder.
+        OSError: the folder is missing or may not be written, or the disk is full.
+    """
+    if target.is_dir():
+        raise InvalidInput(f"{target} is a folder; name a file")
+    if os.path.lexists(target) and not force:
+        raise Conflict(f"the file already exists: {target}", path=str(target))
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+        if force:
+            draft.replace(target)
+        else:
+            take_free_name(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def durable(file: BufferedRandom) -> BufferedRandom:
+    """Wait until all that was written is on the disk; return the file."""
+    file.flush()
+    os.fsync(file.fileno())
+    return file
+
+
+_SQLITE: Final = b"SQLite format 3\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """A finished export. ``records``: the number of lines of each kind."""
+
+    orchestrator: str
+    path: Path
+    records: dict[str, int]
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path)}
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFile:
+    """A finished backup; the server checked it before it sent it."""
+
+    orchestrator: str
+    path: Path
+    bytes: int
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path)}
+
+
+def exported(file: BufferedRandom, name: str, path: Path) -> ExportFile:
+    """Check an export and return its report.
+
+    Raises:
+        RemoteAnswerInvalid: it is none, or it was truncated.
+    """
+    counts: dict[str, int] = {}
+    digest, records = hashlib.sha256(), hashlib.sha256()
+    kind, last = "", b""
+    file.seek(0)
+    for number, line in enumerate(file):
+        digest.update(line)
+        if number > 1:
+            records.update(last)
+        kind, last = _kind(line), line
+        counts[kind] = counts.get(kind, 0) + 1
+    if kind != "end" or json.loads(last).get("sha256") != records.hexdigest():
+        raise RemoteAnswerInvalid("the received export is incomplete", orchestrator=name)
+    for frame in ("header", "end"):
+        counts.pop(frame, None)
+    return ExportFile(name, path, counts, digest.hexdigest())
+
+
+def backed_up(file: BufferedRandom, name: str, path: Path) -> BackupFile:
+    """Check a backup. Raises RemoteAnswerInvalid: it is no database."""
+    file.seek(0)
+    if file.read(len(_SQLITE)) != _SQLITE:
+        raise RemoteAnswerInvalid("the response is not a database", orchestrator=name)
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256")
+    return BackupFile(name, path, file.tell(), digest.hexdigest())
+
+
+def _kind(line: bytes) -> str:
+    """Return the kind of record in a line."""
+    try:
+        result = json.loads(line)
+    except (ValueError, RecursionError):
+        result = None
+    kind = result.get("record") if isinstance(result, dict) else None
+    if not isinstance(kind, str):
+        raise RemoteAnswerInvalid("the response is not an export")
+    return kind

@@ -12,12 +12,13 @@ from typing import Any, Final, TypeVar, Unpack
 
 from memgraph.audit.findings import AuditDefect, FindingCode, VerifyReport
 from memgraph.client.calls import Call, Read, RetryRule, nothing, part_of, segment, value_of
-from memgraph.client.exchange import Steps, error_of
-from memgraph.client.files import (
+from memgraph.client.exchange import (
     BackupFile,
     ExportFile,
+    Steps,
     backed_up,
     durable,
+    error_of,
     exported,
     whole,
 )
@@ -61,11 +62,10 @@ from memgraph.model.values import (
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.erasure.operations import Erasure
 from memgraph.operations.everyday import Everyday
-from memgraph.operations.groups import Operations
+from memgraph.operations.groups import Operations, Sessions
 from memgraph.operations.handle import GroupT, Handle
 from memgraph.operations.ingestion.operations import Ingestion
 from memgraph.operations.jobs import Jobs
-from memgraph.operations.sessions import Sessions
 from memgraph.rules.access import question_about
 
 T = TypeVar("T")

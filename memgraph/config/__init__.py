@@ -1,7 +1,6 @@
 """Settings: the keys, the values in force, and the origin of each value."""
 
-from memgraph.config.loader import SettingValue, describe, load_settings
-from memgraph.config.reference import SettingReference, keys
+from memgraph.config.loader import SettingReference, SettingValue, describe, keys, load_settings
 from memgraph.config.schema import MemorySettings, Settings
 
 __all__ = [

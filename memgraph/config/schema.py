@@ -7,33 +7,249 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from memgraph.config.context import ContextSettings, ReceiptSettings, TrustSettings
 from memgraph.config.fields import (
     GLOBAL_ONLY,
     ApiBase,
+    Cron,
     Factor,
+    FastProviderNames,
     Folders,
     LegWeight,
     ModelGroup,
+    Nicknames,
     Placement,
+    ProviderNames,
     ServerUrl,
     SettingsGroup,
+    TimeZone,
     VariableName,
     embedding_provider,
     model_provider,
     no_crossing,
 )
-from memgraph.config.life import (
-    ConsolidationSettings,
-    DecaySettings,
-    EntitySettings,
-    LanguageModelSettings,
-    ReflectionSettings,
-    ScheduleSettings,
-)
 from memgraph.config.server import ServerSettings, WebhookSettings
+
+
+class ContextSettings(SettingsGroup):
+    budget_tokens: int = Field(
+        default=2_000, ge=0, le=10_000_000, description="Tokens of a context, where none are named."
+    )
+    task_share: Factor = Field(default=0.4, description="Share of the task, 0 to 1.")
+    project_share: Factor = Field(default=0.4, description="Share of the project, 0 to 1.")
+    global_share: Factor = Field(
+        default=0.2, description="Share of what belongs to neither, 0 to 1."
+    )
+    head_tail: int = Field(
+        default=2,
+        ge=0,
+        le=1_000,
+        description="So many of a task's first and of its last items are kept before others.",
+    )
+    format: Literal["fenced", "list", "sections"] = Field(
+        default="fenced", description="How memories are written into a prompt."
+    )
+    facts: int = Field(
+        default=5,
+        ge=1,
+        le=1_000,
+        description="Memories that `orc.context()` puts before a message.",
+    )
+    min_relevance: Factor = Field(
+        default=0.25,
+        description="What has less to do with the message is not put before it, 0 to 1; 0: all is.",
+    )
+    max_project_items: int = Field(
+        default=1_000,
+        ge=1,
+        le=1_000_000,
+        description="A project that holds more gives up a tenth, the least important first.",
+    )
+    deadline_ms: int = Field(
+        default=250,
+        ge=1,
+        le=600_000,
+        description="How long a turn waits for its memory, milliseconds.",
+    )
+
+    @model_validator(mode="after")
+    def _shares_something(self) -> ContextSettings:
+        if self.task_share + self.project_share + self.global_share <= 0:
+            raise ValueError("task_share, project_share, global_share: one of them is above 0")
+        return self
+
+
+class ReceiptSettings(SettingsGroup):
+    query_text: bool = Field(
+        default=False,
+        description="Whether a receipt keeps what was asked; else only its SHA-256.",
+    )
+    keep: int = Field(
+        default=50_000, ge=0, le=10_000_000, description="Receipts kept, the newest ones."
+    )
+    keep_days: float = Field(
+        default=366.0, ge=0.0, le=100_000.0, description="Older receipts are removed, days."
+    )
+
+
+TierName = Literal["low", "standard", "high"]
+Quota = Annotated[int, Field(ge=0, le=1_000_000_000)]
+
+
+class CaptorTiers(SettingsGroup):
+    user: TierName = Field(default="standard", description="Tier of what a user stores.")
+    extractor: TierName = Field(
+        default="standard", description="Tier of what is extracted from files and conversations."
+    )
+    system: TierName = Field(default="standard", description="Tier of what a program notes.")
+
+
+class SourceTypeTiers(SettingsGroup):
+    workflow_output: TierName = Field(
+        default="standard", description="Tier of what a workflow gives out."
+    )
+    channel_transcript: TierName = Field(
+        default="standard", description="Tier of what is said in conversations."
+    )
+    ingest_file: TierName = Field(default="standard", description="Tier of dropped files.")
+    diagnostics: TierName = Field(default="standard", description="Tier of diagnostics.")
+    manual: TierName = Field(default="standard", description="Tier of what is stored by hand.")
+
+
+class QuotaSettings(SettingsGroup):
+    low: Quota = Field(
+        default=10_000, description="Memories that one source of low trust may hold; 0: no limit."
+    )
+    standard: Quota = Field(default=0, description="The same, of standard trust.")
+    high: Quota = Field(default=0, description="The same, of high trust.")
+
+
+class TrustSettings(SettingsGroup):
+    """A source has the lower of its two tiers, until an operator assigns one."""
+
+    captured_by: CaptorTiers = Field(default_factory=CaptorTiers)
+    source_type: SourceTypeTiers = Field(default_factory=SourceTypeTiers)
+    max_memories: QuotaSettings = Field(default_factory=QuotaSettings)
+
+
+class LanguageModelSettings(ModelGroup):
+    provider: Annotated[str, AfterValidator(model_provider)] = Field(
+        default="none",
+        description="`none` (rules and the local model) or `litellm/<model>`: what consolidates,"
+        " names entities and reflects.",
+    )
+    max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
+        default="Internal",
+        description="More sensitive memories are not sent; rules and the local model take them.",
+    )
+
+
+class EntitySettings(SettingsGroup):
+    fast: FastProviderNames = Field(
+        default=("regex",),
+        description="Providers of the `fast` strategy, on every write: `regex`, `spacy`.",
+    )
+    accurate: ProviderNames = Field(
+        default=("regex", "spacy", "llm"),
+        description="Providers of the `accurate` strategy, in the nightly enrichment; those that"
+        " are not there are left out.",
+    )
+    spacy_model: str = Field(
+        default="",
+        max_length=1_000,
+        description="Name or folder of an installed spaCy pipeline; empty: none.",
+    )
+    nicknames: Nicknames = Field(
+        default=(), description="Other names of entities, each as `nickname=full name`."
+    )
+    enrichment_limit: int = Field(
+        default=50, ge=1, le=100_000, description="Memories enriched in one run."
+    )
+    enrichment_max_entities: int = Field(
+        default=2, ge=0, le=1_000, description="A memory that names more is not enriched."
+    )
+
+
+class ConsolidationSettings(SettingsGroup):
+    page_episodes: int = Field(
+        default=30, ge=1, le=500, description="Turns read, and written back, at once."
+    )
+    max_facts_per_page: int = Field(
+        default=12, ge=1, le=200, description="Facts taken from one page of turns, the best ones."
+    )
+    idle_minutes: float = Field(
+        default=30.0,
+        ge=0.0,
+        le=1e6,
+        description="The nightly run leaves a session alone whose last turn is younger.",
+    )
+    max_calls: int = Field(
+        default=200, ge=1, le=1_000_000, description="Calls of a language model in one run."
+    )
+    max_tokens: int = Field(
+        default=500_000,
+        ge=1,
+        le=1_000_000_000,
+        description="Tokens that the language model may read and write in one run.",
+    )
+
+
+class ReflectionSettings(SettingsGroup):
+    days: int = Field(default=7, ge=1, le=366, description="Days that a reflection looks back.")
+    min_facts: int = Field(
+        default=3, ge=1, le=1_000, description="Fewer new facts are not reflected on."
+    )
+    min_days_between: float = Field(
+        default=6.0, ge=0.0, le=366.0, description="Days between two reflections, at least."
+    )
+    limit: int = Field(
+        default=200, ge=1, le=5_000, description="Memories that a reflection looks at, the latest."
+    )
+
+
+class ScheduleSettings(SettingsGroup):
+    timezone: TimeZone = Field(
+        default="UTC", description="Time zone of the expressions below, by its IANA name."
+    )
+    enrichment: Cron = Field(
+        default="0 2 * * *", description="When entities are enriched: cron expression or empty."
+    )
+    consolidation: Cron = Field(
+        default="0 3 * * *", description="When all sessions that ended are consolidated."
+    )
+    decay: Cron = Field(
+        default="0 4 * * *", description="When inferred facts that nobody used are retired."
+    )
+    reflection: Cron = Field(default="0 3 * * 0", description="When the week is reflected on.")
+    verification: Cron = Field(
+        default="30 4 * * *", description="When the database is verified: cron expression or empty."
+    )
+    lease_s: float = Field(
+        default=60.0,
+        ge=1.0,
+        le=86_400.0,
+        description="A worker that was silent for so long loses its job to another, seconds.",
+    )
+    keep_runs: int = Field(
+        default=1_000, ge=1, le=1_000_000, description="Ended runs kept in `memgraph jobs`."
+    )
+
+
+class DecaySettings(SettingsGroup):
+    rate: float = Field(
+        default=0.1,
+        ge=0.0,
+        le=1_000.0,
+        description="Per day, for a fact that a machine inferred. What a person, a file or a record"
+        " said has 0.",
+    )
+    exponent: float = Field(
+        default=1.0, gt=0.0, le=3.0, description="Power of the days in the decay."
+    )
+    threshold: Factor = Field(
+        default=0.05, description="A decaying fact whose effective confidence is lower is retired."
+    )
 
 
 class BulletinSettings(SettingsGroup):

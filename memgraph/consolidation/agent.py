@@ -10,8 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.consolidation.agent_schemas import SYSTEM, TOOLS
-from memgraph.consolidation.agent_tools import ConsolidatorTools, estimated_tokens, random_mark
+from memgraph.consolidation.agent_tools import (
+    SYSTEM,
+    TOOLS,
+    ConsolidatorTools,
+    estimated_tokens,
+    random_mark,
+)
 from memgraph.consolidation.ports import PageProposal
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.model.jobs import MAX_REJECTED_KEPT

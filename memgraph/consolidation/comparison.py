@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from memgraph.model.enums import CapturedBy, Relation, SourceType
 from memgraph.relations.compare import compare, search_words
 from memgraph.relations.statement import RelationFinding, Statement
-from memgraph.retrieval.query import STOP_WORDS
+from memgraph.retrieval.request import STOP_WORDS
 from memgraph.store import comparisons, sessions
 from memgraph.store.comparisons import ComparedFact, FactLocation
 from memgraph.store.sessions import ComparisonPlace

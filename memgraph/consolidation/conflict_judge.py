@@ -16,7 +16,7 @@ from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, r
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import Relation
 from memgraph.relations.statement import RelationFinding
-from memgraph.rules.dedup import normalise_content
+from memgraph.rules.similarity import normalise_content
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import ModelBudget, SuspectedContradiction

@@ -11,10 +11,10 @@ from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind
 from memgraph.relations.statement import Statement
-from memgraph.rules import echo
+from memgraph.rules import similarity
 from memgraph.rules.blocks import without_own_output
-from memgraph.rules.echo import MAX_TERMS, MIN_CONTENT, EchoReason, WordSplitter
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.rules.similarity import MAX_TERMS, MIN_CONTENT, EchoReason, WordSplitter
 from memgraph.store import echoes
 from memgraph.store.echoes import StandingText
 from memgraph.store.engine import Database
@@ -52,7 +52,7 @@ class EchoFilter:
     def __init__(self, database: Database, turns: Sequence[PageTurn] = ()) -> None:
         self._database = database
         self._lines: dict[int, tuple[int, int] | None] = {}
-        hashes = [line_hash for turn in turns for line_hash in echo.line_hashes(turn.content)]
+        hashes = [line_hash for turn in turns for line_hash in similarity.line_hashes(turn.content)]
         with database.read() as snapshot:
             self._load(snapshot, hashes)
 
@@ -75,9 +75,9 @@ class EchoFilter:
         judge = _Judge(self, source_role, at_ms, View(viewer))
         reasons = [EchoReason.FORMAT] * blocks
         # One read for all look-ups of a text; a person's lines are known already.
-        reading = self._database.read() if echo.is_agent(source_role) else nullcontext()
+        reading = self._database.read() if similarity.is_agent(source_role) else nullcontext()
         with reading as judge.snapshot:
-            remaining = [judge.remains(unit) for unit in echo.units(bare)]
+            remaining = [judge.remains(unit) for unit in similarity.units(bare)]
         reasons += judge.reasons
         if not reasons:
             return EchoRemainder(text)
@@ -91,16 +91,16 @@ class EchoFilter:
         where the memory says the same: it may have them from there.
         """
         with self._database.read() as snapshot:
-            contents = echoes.contents(snapshot, echo.cited_ids(text))
-            contents |= echoes.contents_by_short_id(snapshot, echo.cited_short_ids(text))
+            contents = echoes.contents(snapshot, similarity.cited_ids(text))
+            contents |= echoes.contents_by_short_id(snapshot, similarity.cited_short_ids(text))
             if not contents:
                 return EchoRemainder(text)
             bare, blocks = without_own_output(text, self._was_handed_out)
             lines = [
-                (line, (*echo.cited_ids(line), *echo.cited_short_ids(line)))
+                (line, (*similarity.cited_ids(line), *similarity.cited_short_ids(line)))
                 for line in bare.split("\n")
             ]
-            hashes = (echo.line_hashes(line) for line, ids in lines if ids)
+            hashes = (similarity.line_hashes(line) for line, ids in lines if ids)
             self._load(snapshot, (item for line_hashes in hashes for item in line_hashes))
         reasons = [EchoReason.FORMAT] * blocks
         remaining = []
@@ -110,17 +110,22 @@ class EchoFilter:
                 reasons.append(EchoReason.RECEIPT)
                 remaining.append("")
             else:
-                remaining.append(echo.without_citations(line) if cited else line)
+                remaining.append(similarity.without_citations(line) if cited else line)
         return EchoRemainder("\n".join(remaining), tuple(reasons))
 
     def repeats(self, line: str, cited: Sequence[str]) -> bool:
         """Return True when a line that cites memories says nothing that their texts do not."""
         sentences = [
-            sentence for inner in echo.inner_texts(line) for sentence in split_sentences(inner)
+            sentence
+            for inner in similarity.inner_texts(line)
+            for sentence in split_sentences(inner)
         ]
         return all(
             self.handed_out(sentence) is not None
-            or any(_WORDS.says_nothing_new(echo.without_lead_in(sentence), text) for text in cited)
+            or any(
+                _WORDS.says_nothing_new(similarity.without_lead_in(sentence), text)
+                for text in cited
+            )
             for sentence in sentences
         )
 
@@ -128,10 +133,10 @@ class EchoFilter:
         """Return when a line was handed out first and last; None: never, or it is too short to
         tell.
         """
-        form = echo.normal_form(text)
-        if not echo.says_enough(form):
+        form = similarity.normal_form(text)
+        if not similarity.says_enough(form):
             return None
-        line_hash = echo.form_hash(form)
+        line_hash = similarity.form_hash(form)
         if line_hash not in self._lines:
             with self._database.read() as snapshot:
                 self._load(snapshot, [line_hash])
@@ -148,7 +153,9 @@ class EchoFilter:
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
         """Return True when memories in force, in a place of the view, say all of a line."""
-        sentences = [item for inner in echo.inner_texts(text) for item in split_sentences(inner)]
+        sentences = [
+            item for inner in similarity.inner_texts(text) for item in split_sentences(inner)
+        ]
         with self._database.read() as snapshot:
             return all(
                 any(
@@ -186,8 +193,8 @@ def repeated(
     """
     complete = True
     memories: dict[str, StandingText] = {}
-    for sentence in (item for line in echo.units(text) for item in split_sentences(line)):
-        bare = echo.without_lead_in(echo.normal_marks(sentence))
+    for sentence in (item for line in similarity.units(text) for item in split_sentences(line)):
+        bare = similarity.without_lead_in(similarity.normal_marks(sentence))
         sources = [
             [item for item in _saying(snapshot, part, at_ms, view) if _counts(item, session_id)]
             for part in (bare, *_WORDS.clauses(bare))
@@ -209,14 +216,14 @@ def _saying(snapshot: Snapshot, text: str, at_ms: int, view: View) -> list[Stand
     if not terms:
         return []
     rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
-    since = at_ms - echo.WINDOW_MS
+    since = at_ms - similarity.WINDOW_MS
     texts = echoes.standing_texts(snapshot, rare, at=at_ms, since=since, view=view)
-    line_hash = echo.form_hash(echo.normal_form(text))
+    line_hash = similarity.form_hash(similarity.normal_form(text))
     return [
         stored
         for stored in texts
         if _WORDS.says_nothing_new(text, stored.content)
-        or line_hash in echo.line_hashes(stored.content)
+        or line_hash in similarity.line_hashes(stored.content)
     ]
 
 
@@ -236,14 +243,14 @@ class _Judge:
         sentences = split_sentences(unit)
         if len(sentences) > 1 and self._counted(self._line(unit)):
             return ""
-        ids = echo.cited_ids(unit)
+        ids = similarity.cited_ids(unit)
         cited = self.filter.cited(ids) if ids else []
         if cited and self.filter.repeats(unit, cited):
             self.reasons.append(EchoReason.RECEIPT)
             return ""
         remaining = (part for part in sentences if not self._counted(self._sentence(part, cited)))
         # A citation that stands behind the full stop is cut off as if it were a sentence.
-        return " ".join(part for part in remaining if not cited or echo.normal_form(part))
+        return " ".join(part for part in remaining if not cited or similarity.normal_form(part))
 
     def _counted(self, reason: EchoReason | None) -> bool:
         if reason is not None:
@@ -254,13 +261,13 @@ class _Judge:
         line = self._line(text)
         if line is not None:
             return line
-        bare = echo.normal_marks(text)
+        bare = similarity.normal_marks(text)
         if any(_WORDS.says_nothing_new(bare, content) for content in cited):
             return EchoReason.RECEIPT
         # A question states nothing.
         if self.snapshot is None or bare.endswith(("?", "？")):
             return None
-        inner = echo.without_lead_in(bare)
+        inner = similarity.without_lead_in(bare)
         if inner != bare and (self._line(inner) is not None):
             return EchoReason.LINE
         return self._covered(self.snapshot, inner)
@@ -270,10 +277,10 @@ class _Judge:
         # A turn that was recalled later is no echo of itself.
         if times is None or times[0] >= self.at_ms:
             return None
-        if echo.is_agent(self.source_role):
+        if similarity.is_agent(self.source_role):
             return EchoReason.LINE
         # A person's own word is lost nowhere: it is left out where a memory goes on saying it.
-        recent = times[1] >= self.at_ms - echo.WINDOW_MS
+        recent = times[1] >= self.at_ms - similarity.WINDOW_MS
         is_stored = recent and self.filter.stands(text, self.at_ms, self.view)
         return EchoReason.LINE if is_stored else None
 
@@ -299,7 +306,7 @@ class _Judge:
             return None
         # Long words are rare ones by and large; what has those is then read in full.
         rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
-        since = self.at_ms - echo.WINDOW_MS
+        since = self.at_ms - similarity.WINDOW_MS
         for earlier in echoes.earlier_texts(
             snapshot, rare, at=self.at_ms, since=since, view=self.view
         ):

@@ -7,19 +7,227 @@ was said by none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
+from memgraph.consolidation.comparison import (
+    FactMatch,
+    NewStatement,
+    StatementAuthor,
+    find_candidates,
+    find_matches,
+)
 from memgraph.consolidation.drafts import FactDraft
-from memgraph.consolidation.matches import MatchedDrafts, Read, is_protected, relation_of
-from memgraph.consolidation.ports import ResolutionProposal
+from memgraph.consolidation.ports import KnownFact, ResolutionProposal
 from memgraph.model.conversation import SpeakerRole, voice_of
-from memgraph.model.enums import Relation
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Relation, SourceType
 from memgraph.model.jobs import RejectedItem
-from memgraph.model.values import MAX_REASON_CHARS
+from memgraph.model.values import MAX_REASON_CHARS, EdgeInput
+from memgraph.relations.compare import compare
+from memgraph.relations.statement import RelationFinding, Statement
+from memgraph.rules.similarity import content_hash
+from memgraph.store import entities, memories
 from memgraph.store import sessions as queries
-from memgraph.store.sessions import FactRow
+from memgraph.store.comparisons import ComparedFact
+from memgraph.store.sessions import ComparisonPlace, FactRow
+from memgraph.store.snapshot import Snapshot
+
+Read = Callable[[], AbstractContextManager[Snapshot]]
+
+
+@dataclass(slots=True)
+class MatchedDrafts:
+    """The result of matching a group of drafts.
+
+    Attributes:
+        fresh: drafts to store, with the evidence of those that repeat them.
+        repeats: by number of a draft what it repeats: a stored memory's id, or ``#number``.
+        links: edges to write, ``#number`` for drafts.
+        texts: what the stored memories in ``links`` say.
+        doubtful: ends of the links that nobody says to be a change; a second opinion may help.
+        compared: how many drafts were compared with the store.
+        since: the newest key when the store was read.
+    """
+
+    fresh: list[FactDraft] = field(default_factory=list)
+    repeats: dict[int, str] = field(default_factory=dict)
+    links: list[EdgeInput] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    doubtful: set[frozenset[str]] = field(default_factory=set)
+    compared: int = 0
+    since: int = 0
+
+    def target(self, number: int) -> str:
+        """Return what stands for a draft in the end: a memory's id or ``#number``."""
+        reference = f"#{number}"
+        while reference.startswith("#") and int(reference[1:]) in self.repeats:
+            reference = self.repeats[int(reference[1:])]
+        return reference
+
+
+def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
+    """Compare drafts, all of one place, with one another and with what is stored."""
+    matched = MatchedDrafts()
+    if not drafts:
+        return matched
+    new: list[FactDraft] = []
+    for draft in drafts:
+        _hold_against(new, draft, matched)
+        if draft.number not in matched.repeats:
+            new.append(draft)
+    with read() as snapshot:
+        matched.since = memories.last_pk(snapshot)
+        hashes = {content_hash(item.given.content): item for item in new}
+        same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
+        for content, memory_id in same.items():
+            matched.repeats[hashes[content].number] = memory_id
+        new = [item for item in new if item.number not in matched.repeats]
+        results = find_matches(snapshot, _statements(snapshot, new), at=at)
+    matched.compared = len(new)
+    for draft, matches in zip(new, results, strict=True):
+        _join_stored(draft, matches.found, matched)
+    matched.links = [link for link in matched.links if not _repeats(link.from_id, matched)]
+    matched.links = [link for link in matched.links if not _repeats(link.to_id, matched)]
+    matched.fresh = _with_all_evidence(drafts, new, matched)
+    return matched
+
+
+def relation_of(new: str, old: str) -> Relation | None:
+    """Return how the content of a new fact relates to that of an older one."""
+    finding = compare(Statement.of(old), Statement.of(new))
+    return None if finding is None else finding.relation
+
+
+def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: MatchedDrafts) -> None:
+    """Note what of the same page a draft repeats or stands against."""
+    for other in earlier:
+        first, second = (draft, other) if draft.time < other.time else (other, draft)
+        finding = compare(
+            Statement.of(first.given.content, first.time),
+            Statement.of(second.given.content, second.time),
+        )
+        if finding is None:
+            continue
+        if finding.relation is Relation.DUPLICATE:
+            matched.repeats[draft.number] = f"#{other.number}"
+            return
+        same_author = first.author.is_same(second.author)
+        _link(f"#{second.number}", f"#{first.number}", finding, matched, same_author=same_author)
+
+
+def _join_stored(draft: FactDraft, matches: Sequence[FactMatch], matched: MatchedDrafts) -> None:
+    """Note which stored fact a draft repeats, else what it updates or contradicts."""
+    for fact_match in matches:
+        if fact_match.finding.relation is Relation.DUPLICATE and fact_match.fact.twin:
+            matched.repeats[draft.number] = fact_match.memory_id
+            return
+    for fact_match in matches:
+        if fact_match.finding.relation is not Relation.DUPLICATE:
+            ends = (f"#{draft.number}", fact_match.memory_id)
+            later, earlier = ends if fact_match.new_is_later else ends[::-1]
+            _link(later, earlier, fact_match.finding, matched, same_author=fact_match.replaces)
+            matched.texts[fact_match.memory_id] = fact_match.content
+
+
+def _link(
+    later: str, earlier: str, finding: RelationFinding, matched: MatchedDrafts, *, same_author: bool
+) -> None:
+    """Note an update within one author's statements, else an open contradiction."""
+    edge_type = EdgeType.UPDATES if same_author else EdgeType.CONTRADICTS
+    link = EdgeInput(from_id=later, to_id=earlier, edge_type=edge_type, reason=finding.reason)
+    matched.links.append(link)
+    if not finding.changed:
+        matched.doubtful.add(frozenset((later, earlier)))
+
+
+def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStatement]:
+    """Return drafts as they are compared, each with the entity that its speaker is.
+
+    "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
+    """
+    keys = {draft.author.speaker for draft in drafts if draft.author.speaker is not None}
+    speakers = entities.meant_by(snapshot, keys)
+    return [
+        NewStatement(
+            draft.given.content,
+            draft.time,
+            draft.place,
+            draft.author,
+            entity_pks=tuple(speakers[key] for key in (draft.author.speaker,) if key in speakers),
+        )
+        for draft in drafts
+    ]
+
+
+def _with_all_evidence(
+    drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: MatchedDrafts
+) -> list[FactDraft]:
+    """Return the drafts to be stored, each with the turns of those that say the same."""
+    fresh = {f"#{draft.number}": draft for draft in new if draft.number not in matched.repeats}
+    for draft in drafts:
+        target = matched.target(draft.number)
+        if draft.number in matched.repeats and target in fresh:
+            fresh[target] = fresh[target].with_evidence(draft.evidence)
+    return list(fresh.values())
+
+
+def _repeats(reference: str, matched: MatchedDrafts) -> bool:
+    return reference.startswith("#") and int(reference[1:]) in matched.repeats
+
+
+class StoredFacts:
+    """``KnownFacts`` of one place. Nothing of another scope or agent, or above its sensitivity."""
+
+    def __init__(self, read: Read, place: ComparisonPlace, at: int) -> None:
+        self._read = read
+        self._place = place
+        self._at = at
+
+    def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
+        """Return facts that may speak of the subject of a statement of that time (None: now)."""
+        author = StatementAuthor.of(
+            text,
+            captured_by=CapturedBy.EXTRACTOR.value,
+            source_type=SourceType.CHANNEL_TRANSCRIPT.value,
+        )
+        time = self._at if time_ms is None else time_ms
+        new = NewStatement(text, time, self._place, author)
+        with self._read() as snapshot:
+            [candidates] = find_candidates(snapshot, [new], at=self._at)
+        return [_known(fact) for fact in candidates.facts if fact.content != text]
+
+
+class ProtectionFacts(Protocol):
+    """The facts that protection is decided on."""
+
+    @property
+    def captured_by(self) -> str: ...
+
+    @property
+    def source_type(self) -> str: ...
+
+    @property
+    def confidence(self) -> float: ...
+
+
+def is_protected(row: ProtectionFacts) -> bool:
+    """Return True for what a person confirmed or told: no model decides against it."""
+    stated_by_user = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
+    return stated_by_user or row.confidence >= 1.0
+
+
+def _known(fact: ComparedFact) -> KnownFact:
+    return KnownFact(
+        memory_id=fact.memory_id,
+        content=fact.content,
+        type=MemoryType(fact.type),
+        confidence=fact.confidence,
+        time_ms=fact.time,
+        protected=is_protected(fact),
+    )
+
 
 MAX_RESOLUTIONS = 20
 

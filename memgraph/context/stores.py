@@ -2,29 +2,215 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memgraph.clock import Clock, SystemClock, iso
 from memgraph.context.assembly import ConfirmationCallback, confirmed
-from memgraph.context.backend import InMemoryBackend
-from memgraph.context.items import text_key
-from memgraph.context.shorten import output_payload
+from memgraph.context.items import checked, equal, text_key
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.context import ContextItem
 from memgraph.model.values import validated
 from memgraph.rules.budget import token_cost
-from memgraph.rules.filters import MAX_LIMIT
+from memgraph.rules.filters import MAX_LIMIT, matches, ordered, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import evicted, held
 
-if TYPE_CHECKING:
-    from memgraph.context.backend import MemoryBackend
+OLDEST_FIRST = "-timestamp"
+
+
+@runtime_checkable
+class MemoryBackend(Protocol):
+    """The items of one task, of one project or of the global tier. Thread-safe."""
+
+    def add(self, item: ContextItem) -> None:
+        """Store an item; it replaces one with the same id, and an equal one is not stored again.
+
+        Raises:
+            InvalidInput: it cannot be stored, see ``memgraph.context.items.memory_input_of``.
+            StorageError: it was not stored.
+        """
+        ...
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        """Store an item and evict the excess, in one step.
+
+        What is evicted is decided by ``memgraph.rules.lifecycle``.
+
+        Returns:
+            The ids of the evicted items, in order.
+
+        Raises:
+            InvalidInput, StorageError: as ``add``; or ``max_items`` is below 1. Nothing changed.
+        """
+        ...
+
+    def trim(self, max_items: int) -> int:
+        """Evict what is over ``max_items``; return how many. Raises as ``add_bounded``."""
+        ...
+
+    def query(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
+        """Return the items that pass a filter, sorted.
+
+        Args:
+            filters: ``{"kind": "code", "tags": ["bug"], "importance": {"$gte": 0.7}}``; empty:
+                every item passes.
+            limit: 1 to 1,000,000 items.
+            order_by: ``timestamp`` is newest first, ``-timestamp`` oldest first; so with
+                ``importance``, ``token_cost``, ``kind``, ``source`` and ``context_item_id``. Ties
+                are broken by id, the lowest first; items without the field come last either way.
+
+        Raises:
+            InvalidInput: an unknown field or operator, an operand that the field cannot have, an
+                unknown order, or a limit out of range.
+        """
+        ...
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """Return the item with that id; None: there is none."""
+        ...
+
+    def delete(self, item_id: str) -> bool:
+        """Remove an item; False: there is none with that id."""
+        ...
+
+    def list_all(self) -> list[ContextItem]:
+        """Return every item, oldest first, ties by id."""
+        ...
+
+    def clear(self) -> int:
+        """Remove every item; return how many there were."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of items."""
+        ...
+
+
+class InMemoryBackend:
+    """Items that are lost with the process: for tests, and for temporary data."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, ContextItem] = {}
+        self._lock = threading.RLock()
+
+    def add(self, item: ContextItem) -> None:
+        stored = checked(item)
+        with self._lock:
+            existing = self._items.get(stored.context_item_id)
+            if existing is None or not equal(existing, stored):
+                self._items[stored.context_item_id] = stored
+
+    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
+        evicted((), max_items)
+        with self._lock:
+            self.add(item)
+            return self._evict(max_items, new=item.context_item_id)
+
+    def trim(self, max_items: int) -> int:
+        with self._lock:
+            return len(self._evict(max_items))
+
+    def query(
+        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
+    ) -> list[ContextItem]:
+        terms, order, max_count = parse(filters), parse_order(order_by), parse_limit(limit)
+        with self._lock:
+            there = list(self._items.values())
+        matching = ordered((item for item in there if matches(item, terms)), order)
+        return [item.model_copy(deep=True) for item in matching[:max_count]]
+
+    def get(self, item_id: str) -> ContextItem | None:
+        with self._lock:
+            item = self._items.get(item_id)
+        return None if item is None else item.model_copy(deep=True)
+
+    def delete(self, item_id: str) -> bool:
+        with self._lock:
+            return self._items.pop(item_id, None) is not None
+
+    def list_all(self) -> list[ContextItem]:
+        with self._lock:
+            there = list(self._items.values())
+        return [item.model_copy(deep=True) for item in ordered(there, parse_order(OLDEST_FIRST))]
+
+    def clear(self) -> int:
+        with self._lock:
+            number = len(self._items)
+            self._items.clear()
+            return number
+
+    def count(self) -> int:
+        with self._lock:
+            return len(self._items)
+
+    def _evict(self, max_items: int, new: str | None = None) -> Sequence[str]:
+        evicted_ids = evicted(map(held, self._items.values()), max_items, new=new)
+        for item_id in evicted_ids:
+            del self._items[item_id]
+        return evicted_ids
+
+
+MAX_OUTPUT_CHARS: Final = 12_000
+"""Maximum characters of an output as JSON; with its other fields it fits into a payload."""
+
+_HEAD_PARTS, _PARTS = 2, 3
+
+
+def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
+    """Return the text of an output, and the payload for it.
+
+    For a text or other plain JSON within ``MAX_OUTPUT_CHARS``: ``output``, unchanged. Else
+    ``output`` is its text (JSON for what was no text) with the middle left out, ``shortened`` is
+    true, ``length`` counts its characters and ``sha256`` is that of all of it as UTF-8.
+
+    Raises:
+        InvalidInput: it is no plain JSON.
+    """
+    written = _json(output)
+    text = output if isinstance(output, str) else written
+    if len(written) <= MAX_OUTPUT_CHARS:
+        return text, {"output": output}
+    shortened_text = shortened(text, MAX_OUTPUT_CHARS)
+    return shortened_text, {
+        "output": shortened_text,
+        "shortened": True,
+        "length": len(text),
+        "sha256": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+    }
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return the text, or its first two thirds and last third around a mark.
+
+    It has at most ``limit`` characters as JSON, in which a control character takes six.
+    """
+    room = limit
+    result = text
+    while len(_json(result)) > limit:
+        head = room * _HEAD_PARTS // _PARTS
+        tail = room - head
+        mark = f"\n[… {len(text) - room:,} characters left out …]\n"
+        result = text[:head] + mark + text[len(text) - tail :]
+        room = room * 9 // 10
+    return result
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("an output must be text or plain JSON", field="output") from error
 
 
 @runtime_checkable
@@ -155,7 +341,7 @@ class TaskMemoryStore(ItemStore):
     ) -> ContextItem:
         """Store the output of a tool: a text or plain JSON.
 
-        One that is too long for an item is shortened, see ``memgraph.context.shorten``.
+        One that is too long for an item is shortened, see ``memgraph.context.stores``.
 
         Args:
             stage_id: the stage that called it; None: the task as a whole.

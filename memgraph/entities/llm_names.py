@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, Final
 
 from memgraph.entities.names import as_a_word
-from memgraph.entities.providers import EntityFindings
 from memgraph.entities.spans import EntitySpan
+from memgraph.entities.strategies import EntityFindings
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import EntityType
 from memgraph.providers.completion import CompletionProvider, fenced

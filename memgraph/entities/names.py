@@ -9,9 +9,18 @@ from functools import cache, lru_cache
 from typing import Final
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer
-from memgraph.entities.name_types import DETERMINERS, guess_type, is_given, looks_common
+from memgraph.entities.name_types import (
+    DETERMINERS,
+    BareWord,
+    TaggedText,
+    first_word,
+    guess_type,
+    is_abbreviation,
+    is_given,
+    looks_common,
+    read_words,
+)
 from memgraph.entities.spans import EntitySpan
-from memgraph.entities.words import BareWord, TaggedText, first_word, is_abbreviation, read_words
 from memgraph.model.enums import EntityType
 
 _JOINT = re.compile(r"[ \u00a0]|\. | & ")

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.entities.patterns import find_dates
-from memgraph.entities.providers import EntityFindings
 from memgraph.entities.spans import EntitySpan
+from memgraph.entities.strategies import EntityFindings
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
 

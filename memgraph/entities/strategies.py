@@ -4,10 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
-from memgraph.entities.providers import EntityFindings, EntityProvider
+from memgraph.entities.patterns import extract
 from memgraph.entities.spans import EntitySpan, merge
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFindings:
+    """The findings of a provider in one text.
+
+    Attributes:
+        rejected: codes of proposals that rules rejected.
+    """
+
+    spans: list[EntitySpan]
+    rejected: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class EntityProvider(Protocol):
+    """Finds entities. Threads may share an instance; creating one loads no model.
+
+    ``extract`` and ``extract_many`` raise ProviderError (a model failed or is not available) and
+    ExtraMissing (a package is not installed).
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in the settings: ``regex``, ``spacy`` or ``llm``."""
+        ...
+
+    def extract(self, text: str) -> list[EntitySpan]:
+        """Return the entities of one text, in order; they may overlap."""
+        ...
+
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+        """Return the same for several texts, in order; cheaper when a model works in batches."""
+        ...
+
+
+class RegexNames:
+    """Rules, lists and cue words; see ``memgraph.entities.patterns``."""
+
+    name = "regex"
+
+    def extract(self, text: str) -> list[EntitySpan]:
+        return extract(text)
+
+    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+        return [EntityFindings(extract(text)) for text in texts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Relationships and JSON values are for people who read with a session
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -15,6 +15,21 @@ import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import relationship
 from sqlmodel import Field, Relationship, SQLModel
+
+from memgraph.model.enums import MemoryType
+
+# Of 100. A text's own memories stay far below: a person may raise them.
+DEFAULT_IMPORTANCE: Mapping[MemoryType, int] = {
+    MemoryType.DECISION: 70,
+    MemoryType.GOAL: 60,
+    MemoryType.TODO: 60,
+    MemoryType.PREFERENCE: 55,
+    MemoryType.FACT: 50,
+    MemoryType.EVENT: 45,
+    MemoryType.OBSERVATION: 40,
+    MemoryType.IDENTITY: 50,
+}
+
 
 Table: TypeAlias = sa.Table
 Related: TypeAlias = str | type[SQLModel] | Callable[[], type[SQLModel]]

@@ -39,25 +39,23 @@ from memgraph.model.enums import (
     SourceType,
     TrustTier,
 )
-from memgraph.model.life_tables import (
-    EchoLineRow,
-    EventCursorRow,
-    EventFailureRow,
-    EventRow,
-    JobRunRow,
-    LeaseRow,
-    SessionRow,
-    SupportRow,
-)
 from memgraph.model.record_tables import (
     AuditRow,
     BulletinRow,
     DocumentKeyRow,
+    EchoLineRow,
+    EventCursorRow,
+    EventFailureRow,
+    EventRow,
     IngestFileRow,
+    JobRunRow,
+    LeaseRow,
     MetadataRow,
     PendingLinkRow,
     RecallItemRow,
     RecallRow,
+    SessionRow,
+    SupportRow,
 )
 
 _STATUS_CHECK = f"status IN ({', '.join(repr(status.value) for status in STORED_STATUSES)})"

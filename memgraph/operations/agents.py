@@ -22,6 +22,7 @@ from memgraph.model.operation import Blocking, F, local
 from memgraph.model.recall import Bundle, RecallFields, RecallItem, RecallRequest
 from memgraph.model.receipts import ANSWERS, Receipt
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
+from memgraph.operations.batches import WritingHandle
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.read.recall import answer, answers_of
 from memgraph.operations.read.receipts import behind as behind_of
@@ -35,10 +36,9 @@ from memgraph.operations.tools.rules import (
     sensitivity_of,
 )
 from memgraph.operations.write import changes
-from memgraph.operations.writing import WritingHandle
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
-from memgraph.rules.echo import normal_form
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
+from memgraph.rules.similarity import normal_form
 from memgraph.store import jobs
 from memgraph.store.entities import ENTITY_NAMES
 

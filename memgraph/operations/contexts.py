@@ -167,7 +167,7 @@ class Contexts(TierHandle[F], group="contexts"):
             AccessDenied: the target is not open to the handle; it is logged and journalled.
             ConfirmationMissing: the callback gave no answer.
         """
-        from memgraph.operations.context.promotion import promote, target_of
+        from memgraph.operations.context.injection import promote, target_of
 
         because = self._because(reason)
         target = target_of(to, scope_id)

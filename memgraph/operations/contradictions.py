@@ -58,7 +58,7 @@ class Contradictions(Handle[F], group="contradictions"):
             memory_id: only those with this memory on one side.
             dismissed: of the resolved ones, only those that were dismissed, or were not.
         """
-        from memgraph.graph.contradictions import list_contradictions
+        from memgraph.graph.cases import list_contradictions
 
         memory_id = None if memory_id is None else self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.errors import InvalidInput
 from memgraph.model.operation import F, local
-from memgraph.operations.writing import WritingHandle
+from memgraph.operations.batches import WritingHandle
 
 if TYPE_CHECKING:
     from memgraph.model.conversation import AgentTurn, UserTurn

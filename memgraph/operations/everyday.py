@@ -42,9 +42,9 @@ from memgraph.model.values import (
     Reason,
     validated,
 )
-from memgraph.operations.writing import WritingHandle
-from memgraph.rules.dedup import content_hash
+from memgraph.operations.batches import WritingHandle
 from memgraph.rules.scope import narrow
+from memgraph.rules.similarity import content_hash
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport

@@ -164,7 +164,7 @@ class Handle(Methods[F]):
 
     def _canonical(self, opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
         """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
-        from memgraph.operations.write.provenance import with_canonical_source
+        from memgraph.operations.write.checks import with_canonical_source
 
         try:
             return with_canonical_source(opened, given)

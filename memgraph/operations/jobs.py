@@ -49,8 +49,8 @@ class Jobs(Handle[F], group="jobs"):
 
         Of a run about a session that this handle may not see, only its time and state are returned.
         """
-        from memgraph.operations.read.seen_runs import as_seen
         from memgraph.store import jobs
+        from memgraph.store.jobs import as_seen
 
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInput(f"limit must be from 1 to {MAX_RUNS}", field="limit")

@@ -31,7 +31,7 @@ from memgraph.model.values import (
     Reason,
     validated,
 )
-from memgraph.operations.writing import WritingHandle, forgotten, within_batch
+from memgraph.operations.batches import WritingHandle, forgotten, within_batch
 
 MAX_STEPS = 400
 

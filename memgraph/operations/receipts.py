@@ -196,7 +196,7 @@ class Receipts(Handle[F], group="receipts"):
         Raises:
             InvalidInput: a bound out of range, or an invalid time.
         """
-        from memgraph.operations.read.explanation import explain_answer
+        from memgraph.operations.read.receipt_lookup import explain_answer
 
         if not answer.strip() or len(answer) > MAX_ANSWER_CHARS:
             raise InvalidInput(f"answer: 1 to {MAX_ANSWER_CHARS:,} characters", field="answer")

@@ -267,18 +267,18 @@ class Sources(Handle[F], group="sources"):
             InvalidInput: not exactly one source, an invalid one, or an invalid reason.
             NotFound: nothing that this handle sees came from it.
         """
-        from memgraph.operations.provenance import retraction as source_retracting
+        from memgraph.operations.provenance import retraction
 
         named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                result = source_retracting.plan(snapshot, named, self._view)
-                return source_retracting.report(snapshot, named, result, dry_run=True)
+                result = retraction.plan_retraction(snapshot, named, self._view)
+                return retraction.retraction_report(snapshot, named, result, dry_run=True)
         with self._write() as (_, transaction):
-            result = source_retracting.plan(transaction, named, self._view)
-            told = source_retracting.report(transaction, named, result, dry_run=False)
-            source_retracting.retract(transaction, named, result, reason=because)
+            result = retraction.plan_retraction(transaction, named, self._view)
+            told = retraction.retraction_report(transaction, named, result, dry_run=False)
+            retraction.retract(transaction, named, result, reason=because)
         return told
 
     @operation(
@@ -313,18 +313,18 @@ class Sources(Handle[F], group="sources"):
             InvalidInput: not exactly one source, an invalid one, or an invalid reason.
             NotFound: no retraction of it is visible to this handle.
         """
-        from memgraph.operations.provenance import restoration as source_restoring
+        from memgraph.operations.provenance import retraction
 
         named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                result = source_restoring.plan(snapshot, named, self._view)
-                return source_restoring.report(snapshot, named, result, dry_run=True)
+                result = retraction.plan_restoration(snapshot, named, self._view)
+                return retraction.restoration_report(snapshot, named, result, dry_run=True)
         with self._write() as (_, transaction):
-            result = source_restoring.plan(transaction, named, self._view)
-            told = source_restoring.report(transaction, named, result, dry_run=False)
-            source_restoring.restore(transaction, named, result, reason=because, view=self._view)
+            result = retraction.plan_restoration(transaction, named, self._view)
+            told = retraction.restoration_report(transaction, named, result, dry_run=False)
+            retraction.restore(transaction, named, result, reason=because, view=self._view)
         return told
 
     def _one_of(

@@ -10,14 +10,14 @@ from typing import Final
 
 from memgraph.model.enums import Relation
 from memgraph.relations import lexicon
-from memgraph.relations.changes import find_change
+from memgraph.relations.changes import find_change, state_change, state_words
 from memgraph.relations.sentence import ParsedSentence, clauses, read
-from memgraph.relations.statement import RelationFinding, Statement
-from memgraph.relations.states import state_change, state_words
-from memgraph.relations.tokens import (
+from memgraph.relations.statement import (
     AGENTS,
     TIMES,
     ComparedToken,
+    RelationFinding,
+    Statement,
     bare,
     content,
     is_past,

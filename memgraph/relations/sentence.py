@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from memgraph.relations import lexicon, phrases
-from memgraph.relations.tokens import (
+from memgraph.relations import lexicon
+from memgraph.relations.statement import (
     UNCHANGED,
     ComparedToken,
     TypedWord,
@@ -99,8 +99,8 @@ _MODES: Final = {
 @lru_cache(maxsize=16_384)
 def read(text: str, speaker: str | None = None) -> ParsedSentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
-    plain, claim = phrases.normalise(text)
-    return _Reader(split_words(phrases.rewrite(plain)), speaker, claim).read(plain.lower())
+    plain, claim = lexicon.normalise(text)
+    return _Reader(split_words(lexicon.rewrite(plain)), speaker, claim).read(plain.lower())
 
 
 @lru_cache(maxsize=16_384)
@@ -109,8 +109,8 @@ def clauses(text: str, speaker: str | None = None) -> tuple[ParsedSentence, ...]
 
     "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
     """
-    plain, claim = phrases.normalise(text)
-    words = split_words(phrases.rewrite(plain))
+    plain, claim = lexicon.normalise(text)
+    words = split_words(lexicon.rewrite(plain))
     parsed: list[ParsedSentence] = []
     subject: list[TypedWord] = []
     start = 0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.retrieval.query import (
+from memgraph.retrieval.request import (
     ASSISTANT,
     BM25_B,
     BM25_K1,

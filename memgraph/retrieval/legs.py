@@ -13,7 +13,7 @@ from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
-from memgraph.retrieval.query import ParsedQuery, QueryTerms, choose_terms
+from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import graph, recall
 from memgraph.store.engine import DeadlinePassed
@@ -39,7 +39,6 @@ def untimed(_part: str) -> AbstractContextManager[object]:
     return _NOTHING
 
 
-ACTIVE = frozenset({MemoryStatus.ACTIVE})
 # An entity that is mentioned everywhere distinguishes nothing, and reading its memories is slow.
 MAX_MENTIONS = 5_000
 # A replaced memory speaks for its successor where it holds a word of the question, or is so near.

@@ -28,12 +28,12 @@ from memgraph.model.recall import (
     ReplayMoment,
 )
 from memgraph.model.values import Memory, StoredSource
-from memgraph.retrieval.citation import citation
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
 from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowed, prepared
 from memgraph.retrieval.scores import (
     CandidateStates,
     RatedCandidate,
+    citation,
     distrusted,
     in_order,
     lift_agreed,

@@ -2,21 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ProviderError
 from memgraph.model.recall import Degraded, RecallRequest, ReplayMoment
-from memgraph.retrieval import query
-from memgraph.retrieval.legs import ACTIVE
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.store.recall import RecallFilter
-from memgraph.store.visibility import STANDING, View
+from memgraph.store.text_index import cjk_bigrams
+from memgraph.store.visibility import ACTIVE, STANDING, View
+from memgraph.text.periods import DaySpan, periods
+from memgraph.text.stem import fold, stem, words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+MAX_TERMS = 32
+# A longer query is read up to here: what a question asks for is said early.
+MAX_READ_CHARS = 60_000
+# Names are looked for in no more than this: rules for names cost more than those for words.
+MAX_NAMING_CHARS = 4_000
+MAX_CONSIDERED = 96
+# The constants of BM25 that FTS5 uses.
+BM25_K1, BM25_B = 1.2, 0.75
+# How rare a word is weighs in relevance as in a store of at least so many memories.
+FEWEST_WEIGHED = 1_000
+
+_STOP_WORDS = """
+    a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing done down during each ever few for from further
+    get got had has have having he her here hers him his how i if in into is it its just like
+    many me might more most much must my no nor not of off on once only or other our out over own s
+    said same shall she should so some such t than that the their them then there these they this
+    those through to too under until up very was we were what when where which while who whom
+    why will with would you your yours
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+_WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|year|month|time))\b")
+USER, ASSISTANT = "user", "assistant"
+FIRST_PERSON = frozenset({"i", "my", "me", "mine", "we", "our", "us", "myself"})
+_ADVISED = re.compile(
+    r"\b(?:did|have|had|what|which|that) you\b.{0,30}\b(?:recommend|suggest|advise|propose|explain"
+    r"|describe|mention|list|give|gave|tell|told|say|said)\w*|\byour (?:advice|suggestion|answer"
+    r"|recommendation|explanation|list)s?\b"
+)
+_NAMED = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z]\w+")
+NAME_WEIGHT = 3.0
+"""A name that nothing says tells more against an answer than another word."""
+_HOW_MANY = re.compile(r"\b(?:how (?:many|much|often|old)|what number)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query, read.
+
+    Attributes:
+        words: distinct words in order, stop words left out unless nothing else remains, by stem;
+            the value is the word as it was written. CJK text is there as pairs of characters.
+        names: every distinct folded word, for comparison with speakers.
+        asks_when, asks_how_many: what the answer should hold.
+        periods: times that the question names.
+        named: stems of the words that are written large within a sentence: names, most often.
+        speaker: the role whose turns it asks for, USER or ASSISTANT; None: no role in particular.
+        cut: whether words were left out because there were too many.
+    """
+
+    words: Mapping[str, str]
+    names: frozenset[str]
+    asks_when: bool
+    asks_how_many: bool
+    periods: tuple[DaySpan, ...]
+    named: frozenset[str]
+    speaker: str | None
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """The terms that count: stem, word and inverse document frequency of each, the rarest first.
+
+    Attributes:
+        weights: what each term counts as a share of the question: its idf, thrice for a name.
+        total: the weights of all words of the question, of those that stand nowhere too.
+    """
+
+    stems: tuple[str, ...]
+    words: tuple[str, ...]
+    idf: tuple[float, ...]
+    weights: tuple[float, ...] = ()
+    total: float = 0.0
+
+    @property
+    def match(self) -> str:
+        """An FTS5 expression: any of the words. Every one is quoted."""
+        quoted = " OR ".join(f'"{word}"' for word in self.words)
+        return f"{{content tags search_terms}} : ({quoted})"
+
+
+def read(query: str, asked_ms: int = 0) -> ParsedQuery:
+    """Read a query of any Unicode text; ``asked_ms`` is when, for "last week" and the like."""
+    text = query[:MAX_READ_CHARS]
+    folded = fold(text)
+    all_words = words(text)
+    grams = [] if folded.isascii() else cjk_bigrams(folded)
+    distinct = frozenset(all_words)
+    content = (word for word in all_words if word not in STOP_WORDS)
+    by_stem: dict[str, str] = {}
+    for word in chain(grams, all_words if distinct <= STOP_WORDS else content):
+        if len(by_stem) == MAX_CONSIDERED:
+            break
+        by_stem.setdefault(stem(word), word)
+    return ParsedQuery(
+        words=by_stem,
+        names=distinct,
+        asks_when=_WHEN.search(folded) is not None,
+        asks_how_many=_HOW_MANY.search(folded) is not None,
+        periods=periods(text[:2_000], asked_ms),
+        named=frozenset(stem(fold(name)) for name in _NAMED.findall(text[:2_000])),
+        speaker=_speaker(folded, distinct),
+        cut=len(text) < len(query) or len(by_stem) == MAX_CONSIDERED,
+    )
+
+
+def _speaker(folded: str, distinct: Collection[str]) -> str | None:
+    """Return the role that a question asks about: "my car" is told by the user's turns, "what did
+    you recommend" by the assistant's."""
+    if _ADVISED.search(folded):
+        return ASSISTANT
+    return None if FIRST_PERSON.isdisjoint(distinct) else USER
+
+
+def choose_terms(
+    question: ParsedQuery, frequencies: Mapping[str, int], documents: int
+) -> QueryTerms:
+    """Return the terms that occur, the `MAX_TERMS` rarest, the rarest first.
+
+    idf is that of BM25, ln(1 + (N - n + 0.5) / (n + 0.5)).
+
+    Args:
+        frequencies: in how many of ``documents`` each stem stands.
+    """
+    ranked = sorted((frequencies[term], term) for term in question.words if frequencies.get(term))
+    chosen = [term for _, term in ranked[:MAX_TERMS]]
+    # A few memories about one thing share their words, which are no less telling for that.
+    weights = {
+        term: _idf(frequencies.get(term, 0), max(documents, FEWEST_WEIGHED))
+        * (NAME_WEIGHT if term in question.named else 1.0)
+        for term in question.words
+    }
+    return QueryTerms(
+        stems=tuple(chosen),
+        words=tuple(question.words[term] for term in chosen),
+        idf=tuple(_idf(frequencies[term], documents) for term in chosen),
+        weights=tuple(weights[term] for term in chosen),
+        total=math.fsum(weights.values()),
+    )
+
+
+def _idf(frequency: int, documents: int) -> float:
+    return math.log(1 + (max(documents, frequency) - frequency + 0.5) / (frequency + 0.5))
+
 
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 NameKeys = Callable[[str], Collection[str]]
@@ -36,7 +187,7 @@ class PreparedRequest:
     """
 
     request: RecallRequest
-    question: query.ParsedQuery
+    question: ParsedQuery
     vector: NDArray[np.float32] | None
     name_keys: Collection[str]
     degraded: tuple[Degraded, ...]
@@ -55,9 +206,9 @@ def prepared(
     """
     degraded: list[Degraded] = []
     vector = _query_vector(request.query, embed, degraded)
-    keys = name_keys(request.query[: query.MAX_NAMING_CHARS]) if name_keys else ()
+    keys = name_keys(request.query[:MAX_NAMING_CHARS]) if name_keys else ()
     asked_ms = now_ms if request.as_of is None else request.as_of
-    question = query.read(request.query, asked_ms)
+    question = read(request.query, asked_ms)
     return PreparedRequest(request, question, vector, keys, tuple(degraded))
 
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from memgraph.rules.bulletin import INTRO, BulletinSection, escape, without_ignorable
-from memgraph.rules.echo import MARK, MEMORY_ID, SHORT_CITATION, normal_form, says_enough
+from memgraph.rules.similarity import MARK, MEMORY_ID, SHORT_CITATION, normal_form, says_enough
 
 # How memories stand in a prompt: the marks of a block, and what is left of a text in it.
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryType
-from memgraph.rules.dedup import normalise_content, word_set
-from memgraph.rules.echo import CALENDAR
+from memgraph.rules.similarity import CALENDAR, normalise_content, word_set
 from memgraph.text.sentences import split_sentences
 
 MAX_PROPOSALS = 200

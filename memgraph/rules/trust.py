@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from memgraph.config.context import TrustSettings
+from memgraph.config.schema import TrustSettings
 from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 
 LESS_TRUSTED: Final = "source.less_trusted"

@@ -12,16 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.model.defaults import DEFAULT_IMPORTANCE
+from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
-from memgraph.rules.dedup import content_hash
-from memgraph.rules.echo import MEMORY_ID
 from memgraph.rules.proposals import (
     MAX_CONFIDENCE,
     MAX_CONTENT_CHARS,
     MAX_IMPORTANCE,
     MAX_PROPOSALS,
 )
+from memgraph.rules.similarity import MEMORY_ID, content_hash
 
 DEFAULT_CONFIDENCE = 0.8
 MAX_REFERENCES = 16

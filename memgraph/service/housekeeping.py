@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memgraph.clock import MS_PER_DAY, Clock
-from memgraph.config.context import ReceiptSettings
+from memgraph.config.schema import ReceiptSettings
 from memgraph.log import EventLog
 from memgraph.model.events import EVENTS
 from memgraph.rules.conversations import KEEP_WAITING_MS, MOST_PARKED

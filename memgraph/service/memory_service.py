@@ -38,10 +38,8 @@ from memgraph.providers.embedding import (
 )
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlightCalls
-from memgraph.service.failures import OpenFailures
 from memgraph.service.meters import SILENT, Meters
-from memgraph.service.pool import OrchestratorPool
-from memgraph.service.store_watch import StoreWatch
+from memgraph.service.pool import OpenFailures, OrchestratorPool, StoreWatch
 
 if TYPE_CHECKING:
     from sqlmodel import Session

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from memgraph.audit import anchor, journal
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.journal import JournalHead
-from memgraph.bulletin.board import BulletinBoard
+from memgraph.bulletin.board import BulletinBoard, LatestReflections
 from memgraph.clock import Clock
 from memgraph.config import Settings
 from memgraph.errors import (
@@ -27,7 +27,6 @@ from memgraph.errors import (
 )
 from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
-from memgraph.operations.life.reflections import LatestReflections
 from memgraph.operations.read.receipts import ReceiptBook
 from memgraph.operations.write.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.operations.write.entity_links import NameFinder, NameFinders
@@ -40,7 +39,7 @@ from memgraph.service.events import EventBus, EventDispatcher, Subscribers
 from memgraph.service.housekeeping import Housekeeping
 from memgraph.service.idempotency import AnswerCache, Committed, current_claim, note
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
-from memgraph.store import comparisons, embeddings, health, ingest_files, table_digests
+from memgraph.store import comparisons, embeddings, health, ingest_files, whole_tables
 from memgraph.store import events as event_rows
 from memgraph.store import journal as rows_of_journal
 from memgraph.store.engine import Database
@@ -272,9 +271,9 @@ class OpenOrchestrator:
             transaction = JournalledTransaction(transaction, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
-                state = table_digests.update(transaction)
+                state = whole_tables.update(transaction)
                 if accepting:
-                    state = table_digests.renew(transaction)
+                    state = whole_tables.renew(transaction)
                 head = journal.append(
                     transaction,
                     transaction.entries,

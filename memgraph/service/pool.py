@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from memgraph.errors import (
     DatabaseBusy,
@@ -18,10 +18,11 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.service.failures import OpenFailures
+from memgraph.log import EventLog
 
 if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
+    from memgraph.store.engine import Server
 
 GATES = 64
 
@@ -220,3 +221,132 @@ class OrchestratorPool:
             # An open file remains readable; a write raises. After a move it is not the one in use.
             return self._is_elsewhere(opened)
         return False
+
+
+class OpenFailures:
+    """Errors by the orchestrator's name, from the first one until its file is opened again.
+
+    Args:
+        log_of: the log of an orchestrator, which records each trouble once.
+    """
+
+    def __init__(self, log_of: Callable[[str], EventLog]) -> None:
+        self._log_of = log_of
+        self._codes: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self.changes = 0
+        """How often one of them changed."""
+
+    def code(self, name: str) -> str | None:
+        """Return the code of the current error; None: there is none."""
+        return self._codes.get(name)
+
+    def met(self, name: str, error: StorageError) -> None:
+        """Record an error; the same one again changes nothing."""
+        if self._note(name, error.code):
+            self._log_of(name).failure("database.unusable", error)
+
+    def over(self, name: str) -> None:
+        """Clear the error: the file was opened without one."""
+        self._note(name, None)
+
+    def _note(self, name: str, code: str | None) -> bool:
+        with self._lock:
+            if self._codes.get(name) == code:
+                return False
+            if code is None:
+                del self._codes[name]
+            else:
+                self._codes[name] = code
+            self.changes += 1
+            return True
+
+
+POLL_S: Final = 0.25
+"""Seconds after which a write by another process is noticed, at most."""
+
+Listener = Callable[[Collection[str]], None]
+
+
+class StoreWatch:
+    """Asks the servers it was given for what changed, in a thread of its own. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, Server] = {}
+        self._listeners: list[Listener] = []
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, url: str) -> None:
+        """Watch a server, too; an empty URL is no server.
+
+        Raises:
+            StorageError: it cannot be asked.
+        """
+        if not url or url in self._servers:
+            return
+        from memgraph.store.engine import server_of
+
+        server = server_of(url)
+        try:
+            server.look()
+        except BaseException:
+            server.close()
+            raise
+        with self._lock:
+            if url in self._servers or self._closing.is_set():
+                server.close()
+                return
+            self._servers[url] = server
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="memgraph-watch", daemon=True
+                )
+                self._thread.start()
+
+    def listen(self, listener: Listener) -> None:
+        """Call a function with the names of orchestrators that were written; it returns at once."""
+        self._listeners.append(listener)
+
+    def ignore(self, listener: Listener) -> None:
+        """Call a function no more."""
+        self._listeners.remove(listener)
+
+    def names(self, url: str) -> list[str]:
+        """Return the orchestrators of a server that its user may read.
+
+        Raises:
+            StorageError: it cannot be asked.
+        """
+        from memgraph.store.engine import server_of
+
+        if watched := self._servers.get(url):
+            return list(watched.stamps)
+        server = server_of(url)
+        try:
+            server.look()
+            return list(server.stamps)
+        finally:
+            server.close()
+
+    def close(self) -> None:
+        """End the thread and give the servers back."""
+        with self._lock:
+            self._closing.set()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        for server in self._servers.values():
+            server.close()
+
+    def _run(self) -> None:
+        while not self._closing.wait(POLL_S):
+            for server in list(self._servers.values()):
+                try:
+                    changed = server.look()
+                except StorageError:
+                    # Whoever uses it meets the error; what changed is noticed when it is back.
+                    continue
+                for listener in list(self._listeners) if changed else ():
+                    listener(changed)

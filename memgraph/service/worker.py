@@ -20,8 +20,8 @@ from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
+from memgraph.service import event_delivery
 from memgraph.service import job_runs as jobs
-from memgraph.service import webhook
 from memgraph.service.events import DeliverLater, Subscriber
 from memgraph.service.job_runs import WALL, RunCallbacks, RunRequest, lease_ms
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -149,7 +149,7 @@ class Worker:
                 # Its database may be gone, and its events with it.
                 handle = self._service.orchestrator(name)
                 handle.events.unsubscribe(SUBSCRIBER)
-                handle.events.unsubscribe(webhook.SUBSCRIBER)
+                handle.events.unsubscribe(event_delivery.SUBSCRIBER)
 
     def stop(self) -> None:
         """End the work after the current batch; may be called in a signal handler."""
@@ -259,7 +259,9 @@ class Worker:
         if self._service.embeds_in_background:
             opened.courier.wake()
         else:
-            opened.events.deliver(self._is_stopping, only=webhook.SUBSCRIBER, limit=POSTED_AT_ONCE)
+            opened.events.deliver(
+                self._is_stopping, only=event_delivery.SUBSCRIBER, limit=POSTED_AT_ONCE
+            )
 
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return when there may be work though no other process has changed anything."""
@@ -284,8 +286,8 @@ class Worker:
 
     def _next_post(self, opened: OpenOrchestrator, snapshot: Snapshot) -> int | None:
         """Return when the webhook may have its next event; None: none waits."""
-        posting = opened.subscribers.find(webhook.SUBSCRIBER)
-        cursor = events.cursor(snapshot, webhook.SUBSCRIBER)
+        posting = opened.subscribers.find(event_delivery.SUBSCRIBER)
+        cursor = events.cursor(snapshot, event_delivery.SUBSCRIBER)
         if posting is None or cursor is None:
             return None
         waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
@@ -319,9 +321,9 @@ class Worker:
             handle.events.subscribe_as(subscriber, from_start=True)
             self._listening.add(name)
         # The settings may name another receiver than before.
-        handle.events.unsubscribe(webhook.SUBSCRIBER)
+        handle.events.unsubscribe(event_delivery.SUBSCRIBER)
         threaded = self._service.embeds_in_background
-        posting = webhook.subscriber(handle, self._service.clock, threaded=threaded)
+        posting = event_delivery.subscriber(handle, self._service.clock, threaded=threaded)
         if posting is not None:
             with suppress(Conflict):
                 handle.events.subscribe_as(posting, from_start=False)

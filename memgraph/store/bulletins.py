@@ -16,14 +16,7 @@ from sqlalchemy.schema import CreateTable
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.rules.bulletin import MOST_COUNTED
 from memgraph.rules.contradictions import ConflictSide
-from memgraph.store import conditions, tables
-from memgraph.store.conditions import (
-    by_importance,
-    edge_ends,
-    is_no_item,
-    is_unexpired,
-    memories_listed,
-)
+from memgraph.store import tables, visibility
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     ChangedSince,
@@ -34,7 +27,16 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-from memgraph.store.visibility import AS_OF, Table, View
+from memgraph.store.visibility import (
+    AS_OF,
+    Table,
+    View,
+    by_importance,
+    edge_ends,
+    is_no_item,
+    is_unexpired,
+    memories_listed,
+)
 
 # What a bulletin was made of at an earlier time.
 
@@ -231,7 +233,7 @@ def _of_type(type_: MemoryType) -> SectionQuery:
 
 def _is_knowledge(m: Table) -> Column:
     is_knowledge = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(conditions.KNOWLEDGE)
+    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(visibility.KNOWLEDGE)
 
 
 def _is_open_todo(m: Table) -> Column:

@@ -21,7 +21,6 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.store import tables
-from memgraph.store.conditions import happened_at, is_no_item, is_unexpired, up_to
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -35,7 +34,15 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import View, params_of, shape_of
+from memgraph.store.visibility import (
+    View,
+    happened_at,
+    is_no_item,
+    is_unexpired,
+    params_of,
+    shape_of,
+    up_to,
+)
 
 
 class ComparedFact(NamedTuple):

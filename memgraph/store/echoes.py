@@ -11,7 +11,6 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
-from memgraph.store.conditions import is_unexpired
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
@@ -24,7 +23,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, is_unexpired
 
 # Of texts that hold the same words the newest are looked at.
 _MOST_MATCHES = 1_000

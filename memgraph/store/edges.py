@@ -13,7 +13,6 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
 from memgraph.store import tables
-from memgraph.store.conditions import ENDS, edge_ends, replaces_whole
 from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -28,7 +27,15 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching, saying
-from memgraph.store.visibility import View, params_of, shape_of, shown_by
+from memgraph.store.visibility import (
+    ENDS,
+    View,
+    edge_ends,
+    params_of,
+    replaces_whole,
+    shape_of,
+    shown_by,
+)
 
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 LATEST: Final = 2**63 - 1

@@ -14,7 +14,6 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
-from memgraph.store.conditions import happened_at
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -28,7 +27,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching, recount, saying
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, happened_at
 
 NAMED_TYPES: Final = (
     EntityType.PERSON,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
+from typing import TypeVar
 
 from memgraph.errors import DatabaseBusy, DatabaseMissing, StorageError
 from memgraph.paths import naming_full_disk, take_free_name
@@ -110,3 +113,56 @@ def fsync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+Identity = tuple[int, int]
+ConnectionT = TypeVar("ConnectionT")
+
+_lock = threading.Lock()
+_open: Counter[Identity] = Counter()
+
+
+def connected(
+    path: Path, connect: Callable[[], ConnectionT]
+) -> tuple[ConnectionT, tuple[Identity, ...]]:
+    """Connect to a file, and note which it is; for ``closed`` when the connection is closed."""
+    with _lock:
+        before = _identity(path)
+        connection = connect()
+        # Another process may have put another file there: it is one of the two.
+        identities = {identity for identity in (before, _identity(path)) if identity is not None}
+        _open.update(identities)
+        return connection, tuple(identities)
+
+
+def closed(files: tuple[Identity, ...]) -> None:
+    """A connection to them is closed."""
+    with _lock:
+        _open.subtract(files)
+        for identity in files:
+            if _open[identity] <= 0:
+                del _open[identity]
+
+
+@contextmanager
+def without_sqlite(path: Path) -> Iterator[bool]:
+    """Yield True when a file may be opened without SQLite; nothing connects to it meanwhile."""
+    with _lock:
+        yield _identity(path) not in _open
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _forked() -> None:
+    # A thread that the child has not may have held it; the child's connections are its own.
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -21,7 +21,6 @@ from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
-from memgraph.store.conditions import memories_listed
 from memgraph.store.rows import (
     EDGE_FIELDS,
     SOURCE_FIELDS,
@@ -44,7 +43,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import Table, View
+from memgraph.store.visibility import Table, View, memories_listed
 
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(one) for one in ("weight", "created_at", "edge_id")))
 

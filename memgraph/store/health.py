@@ -10,11 +10,10 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, EmbeddingState, MemoryKind, MemoryStatus
 from memgraph.store import metadata, tables
-from memgraph.store.conditions import ENDS, beginning
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import Column, ordered, prepared, value
-from memgraph.store.visibility import Table, View
+from memgraph.store.visibility import ENDS, Table, View, beginning
 
 EXCERPT_CHARS: Final = 160
 

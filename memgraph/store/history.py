@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.store import tables
-from memgraph.store.conditions import edge_ends
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
@@ -24,7 +23,7 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-from memgraph.store.visibility import Table, View
+from memgraph.store.visibility import Table, View, edge_ends
 
 EXCERPT_CHARS: Final = 200
 DECISIONS: Final = ("resolve", "dismiss", "reopen")

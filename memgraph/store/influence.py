@@ -17,7 +17,6 @@ from memgraph.clock import MAX_MS, parse_time
 from memgraph.model.enums import MemoryKind
 from memgraph.model.influence import ReceiptMention, SourceTurn
 from memgraph.store import tables
-from memgraph.store.conditions import happened_at
 from memgraph.store.receipts import BULLETIN, hidden_ids, is_covered
 from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
@@ -33,7 +32,7 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-from memgraph.store.visibility import Table, View
+from memgraph.store.visibility import Table, View, happened_at
 
 Place = Literal["workflow_run_id", "conversation_id"]
 PURPOSE: Final = "recall"

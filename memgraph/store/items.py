@@ -18,16 +18,6 @@ from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.rules.namespaces import Namespace, after, parse_item_id, within
 from memgraph.store import tables
-from memgraph.store.conditions import (
-    KNOWLEDGE,
-    by_importance,
-    happened_at,
-    is_no_item,
-    is_unexpired,
-    memories_listed,
-    memory_fields,
-    up_to,
-)
 from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -42,7 +32,17 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import View
+from memgraph.store.visibility import (
+    KNOWLEDGE,
+    View,
+    by_importance,
+    happened_at,
+    is_no_item,
+    is_unexpired,
+    memories_listed,
+    memory_fields,
+    up_to,
+)
 
 # What an item is, over a row of ``memories``, and the conditions of a filter on it.
 

@@ -21,7 +21,6 @@ from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
-from memgraph.store.conditions import beginning, is_unexpired, memory_fields
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
 from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -38,7 +37,16 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import ACTIVE, View, params_of, shape_of, shown_by
+from memgraph.store.visibility import (
+    ACTIVE,
+    View,
+    beginning,
+    is_unexpired,
+    memory_fields,
+    params_of,
+    shape_of,
+    shown_by,
+)
 
 _SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")

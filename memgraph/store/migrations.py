@@ -10,7 +10,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from memgraph.store import journal, table_digests
+from memgraph.store import journal, whole_tables
 from memgraph.store.snapshot import Transaction
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def renew_digests(transaction: Transaction, *, key: bytes | None = None) -> str:
     Returns:
         The state.
     """
-    state = table_digests.renew(transaction)
+    state = whole_tables.renew(transaction)
     if journal.head(transaction)[0] and journal.sealed_state(transaction) != state:
         journal.append_seal(transaction, state, action=journal.UPGRADE, key=key)
     return state

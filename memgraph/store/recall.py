@@ -25,11 +25,10 @@ from memgraph.model.enums import (
 )
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Memory, StoredSource
-from memgraph.rules.reflection import WEEKLY
+from memgraph.rules.conversations import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.rules.trust import NamedSource
 from memgraph.store import embeddings, tables
-from memgraph.store.conditions import happened_at
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -44,7 +43,7 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-from memgraph.store.visibility import Table, View
+from memgraph.store.visibility import Table, View, happened_at
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,6 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
-from memgraph.store.conditions import ENDS, memories_listed
 from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -34,7 +33,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import Table, View
+from memgraph.store.visibility import ENDS, Table, View, memories_listed
 
 MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"

@@ -14,13 +14,12 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
-from memgraph.rules.reflection import WEEKLY, ReflectionPeriod
+from memgraph.rules.conversations import WEEKLY, ReflectionPeriod
 from memgraph.store import tables
-from memgraph.store.conditions import is_no_item, memory_fields
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, prepared, value
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, is_no_item, memory_fields
 
 
 def _is_weekly(m: sa.FromClause) -> Column:

@@ -13,10 +13,17 @@ from memgraph.model.conversation import SessionInfo, SessionPlace
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivity
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
-from memgraph.store.conditions import happened_at, is_no_item, is_unexpired, up_to
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, greatest, member, prepared, value
-from memgraph.store.visibility import View, params_of, shape_of
+from memgraph.store.visibility import (
+    View,
+    happened_at,
+    is_no_item,
+    is_unexpired,
+    params_of,
+    shape_of,
+    up_to,
+)
 
 _INFO_FIELDS = (
     *("session_id", "first_seen_at", "last_seen_at", "completed_at", "consolidated_at"),

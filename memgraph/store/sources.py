@@ -16,11 +16,10 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
 from memgraph.rules.trust import CaptureFacts, NamedSource
 from memgraph.store import tables
-from memgraph.store.conditions import ENDS, memories_listed, replaces_whole
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
 from memgraph.store.trust import captured_columns, captured_from_row
-from memgraph.store.visibility import View
+from memgraph.store.visibility import ENDS, View, memories_listed, replaces_whole
 
 _SEVERAL: Final = 100
 _NAME: Final = value("name")

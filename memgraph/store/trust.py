@@ -26,10 +26,10 @@ from memgraph.rules.trust import (
     floors,
 )
 from memgraph.store import tables
-from memgraph.store.conditions import happened_at
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
+from memgraph.store.visibility import happened_at
 
 # Rows of ``memory_supports``: further sources of a memory.
 

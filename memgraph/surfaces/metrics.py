@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final, get_args
+from dataclasses import dataclass
+from typing import Final, Protocol, get_args
 
+from starlette.routing import Match
+
+from memgraph import __version__
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
 from memgraph.service.meters import Work
-from memgraph.surfaces.request_metrics import RequestOutcome, known_method
+from memgraph.surfaces.asgi import ASGIApp, Message, Receive, Scope, Send, header
 
 try:
     from prometheus_client import (
@@ -123,3 +129,190 @@ class PrometheusMeters:
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(f"memgraph_{name}", text, labels, registry=self._registry)
+
+
+NO_ROUTE: Final = "(none)"
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+@dataclass(slots=True)
+class RequestOutcome:
+    """The result of a request. ``status`` 0: the client went away before the answer."""
+
+    route: str = NO_ROUTE
+    status: int = 0
+
+
+class RequestMeter(Protocol):
+    """Measures requests."""
+
+    def request(
+        self, method: str, traceparent: str | None = None
+    ) -> AbstractContextManager[RequestOutcome]:
+        """Measure the block as a request; the block fills in the answer.
+
+        Args:
+            traceparent: the client's own trace, as it was sent.
+        """
+        ...
+
+
+class MeteredApp:
+    """Measures the requests of an application."""
+
+    def __init__(self, app: ASGIApp, requests: RequestMeter) -> None:
+        self._app = app
+        self._requests = requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        traceparent = header(scope, b"traceparent")
+        with self._requests.request(scope["method"], traceparent) as answered:
+
+            async def sent(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    answered.status = message["status"]
+                await send(message)
+
+            try:
+                await self._app(scope, receive, sent)
+            finally:
+                answered.route = route_of(scope)
+
+
+def known_method(method: str) -> str:
+    """Return a request's method; ``other`` for one that HTTP does not know, which may be any
+    text.
+    """
+    return method if method in METHODS else "other"
+
+
+def route_of(scope: Scope) -> str:
+    """Return the template of the route that answered, such as ``/v1/orchestrators/{orchestrator}``.
+
+    For a request refused before its route: that route. For a mounted application: its path, with
+    the template of its own route if it has one.
+    """
+    place = scope.get("root_path", "")
+    template = getattr(scope.get("route"), "path", None)
+    if isinstance(template, str):
+        return f"{place}{template}"
+    return place or _meant(scope)
+
+
+def _meant(scope: Scope) -> str:
+    """Return the route of an early refusal or of a framework's document, which the framework does
+    not record.
+    """
+    for each in getattr(scope.get("app"), "routes", ()):
+        if each.matches(scope)[0] is Match.FULL:
+            template: str = each.path
+            return template
+    return NO_ROUTE
+
+
+try:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+    from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, get_current_span
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ModuleNotFoundError:
+    raise ExtraMissing.of("traces need the extra otel", extra="otel") from None
+
+FAILED: Final = 500
+"""Statuses from this one on count as failures of the server."""
+SENDING_S: Final = 2.0
+"""Seconds for sending the last spans; a part of the time that a server has to end."""
+
+
+class TracingMeters:
+    """Figures as in ``PrometheusMeters``, and a span for each operation."""
+
+    def __init__(self, meters: PrometheusMeters, tracer: Tracer) -> None:
+        self._meters = meters
+        self._tracer = tracer
+        self._propagator = TraceContextTextMapPropagator()
+
+    @contextmanager
+    def timed(self, work: Work, part: str, orchestrator: str) -> Iterator[None]:
+        with (
+            self._tracer.start_as_current_span(
+                f"{work}.{part}",
+                attributes={"memgraph.orchestrator": orchestrator},
+                # Its text may hold anything.
+                record_exception=False,
+                set_status_on_exception=False,
+            ),
+            self._meters.timed(work, part, orchestrator),
+        ):
+            yield
+
+    def degraded(self, code: str) -> None:
+        get_current_span().add_event("degraded", {"memgraph.code": code})
+        self._meters.degraded(code)
+
+    def denied(self, field: str) -> None:
+        get_current_span().add_event("denied", {"memgraph.field": field})
+        self._meters.denied(field)
+
+    def job_ended(self, job: JobName, state: JobState) -> None:
+        self._meters.job_ended(job, state)
+
+    @contextmanager
+    def request(self, method: str, traceparent: str | None = None) -> Iterator[RequestOutcome]:
+        known = known_method(method)
+        carrier = {} if traceparent is None else {"traceparent": traceparent}
+        with (
+            self._tracer.start_as_current_span(
+                known,
+                context=self._propagator.extract(carrier),
+                kind=SpanKind.SERVER,
+                record_exception=False,
+                set_status_on_exception=False,
+            ) as span,
+            self._meters.request(method) as answered,
+        ):
+            try:
+                yield answered
+            finally:
+                span.update_name(f"{known} {answered.route}")
+                span.set_attribute("http.request.method", known)
+                span.set_attribute("http.route", answered.route)
+                span.set_attribute("http.response.status_code", answered.status)
+                if answered.status >= FAILED:
+                    span.set_status(Status(StatusCode.ERROR))
+
+    def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
+        return self._meters.exposition(ready)
+
+
+@contextmanager
+def tracing(
+    meters: PrometheusMeters, exporter: SpanExporter | None = None
+) -> Iterator[TracingMeters]:
+    """Yield meters that also trace; pending spans are sent at the end of the block, within
+    ``SENDING_S``.
+
+    Args:
+        exporter: takes the spans; by default OTLP over HTTP, as the environment configures it.
+    """
+    resource = Resource.create({"service.name": "memgraph", "service.version": __version__})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    # What it complains of after the server's log has ended is not for the screen.
+    complaints, nowhere = logging.getLogger("opentelemetry"), logging.NullHandler()
+    complaints.addHandler(nowhere)
+    sending = exporter or OTLPSpanExporter()
+    provider.add_span_processor(BatchSpanProcessor(sending))
+    try:
+        yield TracingMeters(meters, provider.get_tracer("memgraph", __version__))
+    finally:
+        # An exporter that is shut down tries no more to reach a collector that is not there.
+        given_up = threading.Timer(SENDING_S, sending.shutdown)
+        given_up.start()
+        provider.shutdown()
+        given_up.cancel()
+        complaints.removeHandler(nowhere)

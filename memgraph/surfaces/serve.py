@@ -23,8 +23,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.worker import Worker
-from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.request_metrics import MeteredApp
+from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
 from memgraph.surfaces.server_log import server_log
 from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest, notify_supervisor
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from memgraph.surfaces.mcp.http import McpApp
-    from memgraph.surfaces.traces import TracingMeters
+    from memgraph.surfaces.metrics import TracingMeters
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
@@ -133,7 +132,7 @@ def _metered(
     if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
         yield figures
         return
-    from memgraph.surfaces.traces import tracing
+    from memgraph.surfaces.metrics import tracing
 
     with tracing(figures) as traced:
         yield traced
@@ -180,8 +179,8 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     """Return the surfaces under one address: HTTP, MCP at ``/mcp``, and the console at
     ``/console``.
     """
+    from memgraph.surfaces.http.access import SlowRequestLimit
     from memgraph.surfaces.http.app import create_app
-    from memgraph.surfaces.http.slow_requests import SlowRequestLimit
     from memgraph.surfaces.web.app import console_pages
 
     lengthy = SlowRequestLimit(chosen.threads)

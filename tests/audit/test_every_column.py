@@ -12,7 +12,7 @@ from working import NAME, copy_folder, fill_the_rest, filled, tampering
 
 from memgraph.audit.anchor import anchor_path
 from memgraph.audit.verify import verify
-from memgraph.store import sqlite, table_digests
+from memgraph.store import sqlite, whole_tables
 from memgraph.store.sqlite import provision
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audit.md"
@@ -116,7 +116,7 @@ def value_of(path: Path, table: str, column: str) -> Any:
 
 
 def is_checked(table: str) -> bool:
-    return table not in table_digests.UNCOUNTED or table in ("audit_log", "table_digests")
+    return table not in whole_tables.UNCOUNTED or table in ("audit_log", "table_digests")
 
 
 def test_one_edited_value_of_every_column_is_seen(template: Path, edited: Path) -> None:
@@ -150,12 +150,12 @@ def test_one_removed_row_of_every_table_is_seen(template: Path, edited: Path) ->
 
 def test_every_table_is_counted_or_documented_as_not(edited: Path) -> None:
     tables = set(dict(columns(edited)))
-    existing = {*table_digests.SEALED, *table_digests.COUNTED, *table_digests.UNCOUNTED}
+    existing = {*whole_tables.SEALED, *whole_tables.COUNTED, *whole_tables.UNCOUNTED}
     assert tables == existing
     text = DOCS.read_text("utf-8")
-    for table in table_digests.UNCOUNTED:
+    for table in whole_tables.UNCOUNTED:
         assert f"| `{table}` |" in text
-    for table in table_digests.COUNTED:
+    for table in whole_tables.COUNTED:
         assert f"`{table}`" in text
 
 
@@ -165,7 +165,7 @@ def test_digests_that_are_made_to_fit_are_not_what_the_journal_tells(
     edit(edited, "DELETE FROM memory_derivations", "memory_derivations")
     assert "table.edited" in codes(edited)
     with provision.alone(edited) as connection:
-        table_digests.renew(connection)
+        whole_tables.renew(connection)
     assert codes(edited) == {"table.unsealed"}
 
 

@@ -13,7 +13,7 @@ from working import tampering
 
 from memgraph import Orchestrator
 from memgraph.audit.journal import memory_seal
-from memgraph.rules.dedup import content_hash
+from memgraph.rules.similarity import content_hash
 from memgraph.store.journal import chain_hash
 
 FORGED = "The transfer was approved by the whole board."

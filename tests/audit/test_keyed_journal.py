@@ -13,7 +13,7 @@ from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.audit.journal import JournalHead
 from memgraph.errors import ImportRejected, InvalidConfig, JournalBroken
-from memgraph.operations.exchange.export import export_lines
+from memgraph.operations.exchange.operations import export_lines
 from memgraph.store.journal import chain_hash
 
 

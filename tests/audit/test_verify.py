@@ -117,7 +117,7 @@ def _edit_content(connection: Any, ids: dict[str, str]) -> None:
 
 
 def _edit_content_and_hash(connection: Any, ids: dict[str, str]) -> None:
-    from memgraph.rules.dedup import content_hash
+    from memgraph.rules.similarity import content_hash
 
     _edit_content(connection, ids)
     hashed = content_hash("It is in Rome.")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memgraph.bulletin.board import BulletinFiles
 from memgraph.bulletin.generate import composed
-from memgraph.bulletin.snapshots import BulletinFiles
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.context import Bulletin
 from memgraph.rules.bulletin import BulletinSection, LayoutEntry

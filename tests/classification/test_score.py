@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.classification.score import (
+from memgraph.classification.types import (
     RELATION_LABELS,
     TYPE_LABELS,
     score_changes,

@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memgraph.classification import types
-from memgraph.classification.score import TYPE_LABELS, score_types
-from memgraph.classification.types import TypeClassifier
-from memgraph.classification.types_features import CUES_FILE, MAX_CHARACTERS, features, tokenize
+from memgraph.classification.types import (
+    CUES_FILE,
+    MAX_CHARACTERS,
+    TYPE_LABELS,
+    TypeClassifier,
+    features,
+    score_types,
+    tokenize,
+)
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import MemoryType
 from memgraph.providers.embedding import embedding_provider

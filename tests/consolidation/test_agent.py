@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.consolidation.agent import AgentExtractor
-from memgraph.consolidation.agent_schemas import PARAMETERS, TOOLS
 from memgraph.consolidation.agent_tools import (
     MAX_ARGUMENTS_CHARS,
     MAX_PAGE_CHARS,
     MAX_TOLD,
+    PARAMETERS,
+    TOOLS,
     ConsolidatorTools,
     PageTurn,
     fenced_lines,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python
 
-from memgraph.consolidation.centrality import (
+from memgraph.consolidation.digest import (
     DAMPING,
     WeightedEdge,
     central,

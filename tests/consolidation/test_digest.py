@@ -28,7 +28,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.values import Memory
 from memgraph.rules.bulletin import LayoutEntry
-from memgraph.rules.reflection import ReflectionPeriod
+from memgraph.rules.conversations import ReflectionPeriod
 
 NOW = 1_767_225_600_000
 WEEK = ReflectionPeriod(NOW - 7 * MS_PER_DAY, NOW + 1)

@@ -11,7 +11,7 @@ from memgraph.clock import FixedClock
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.echo_filter import EchoFilter, EchoRemainder
 from memgraph.operations.life.echoes import echo_filter, forget_old_lines, record_handed_out
-from memgraph.rules.echo import LATE_MS, WINDOW_MS, EchoReason, judged_at
+from memgraph.rules.similarity import LATE_MS, WINDOW_MS, EchoReason, judged_at
 
 NAME = "orc-1"
 DAY = 86_400_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.quotations import RuleExtractor, speaker_of
+from memgraph.consolidation.sentence_rules import RuleExtractor, speaker_of
 from memgraph.model.enums import MemoryType
 from memgraph.relations.statement import Statement
 

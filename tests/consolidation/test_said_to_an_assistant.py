@@ -10,7 +10,7 @@ import pytest
 
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.consolidation.quotations import RuleExtractor
+from memgraph.consolidation.sentence_rules import RuleExtractor
 
 DATA = Path(__file__).parent / "said_to_an_assistant.tsv"
 AT = 1_780_000_000_000

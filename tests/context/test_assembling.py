@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.context.assembly import AssembledContext, ContextPlan, assembled
+from memgraph.context.assembly import CUT, AssembledContext, ContextPlan, assembled
 from memgraph.context.blocks import render
 from memgraph.context.candidates import ContextCandidate
-from memgraph.context.fit import CUT
 from memgraph.context.token_counters import EstimatedCounter
 from memgraph.model.context import BlockFormat, BlockLine, Tier, TierShares
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.rules.blocks import LIST_TITLE
 from memgraph.rules.budget import token_cost
-from memgraph.rules.dedup import content_hash
+from memgraph.rules.similarity import content_hash
 
 MARK = "0123456789abcdef"
 COUNTER = EstimatedCounter()

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from item_worlds import HOSTILE, KINDS, asked, filters, ids, item, items
 
 from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.context.backend import InMemoryBackend, MemoryBackend
+from memgraph.context.stores import InMemoryBackend, MemoryBackend
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.operations.context.database_backend import DatabaseBackend

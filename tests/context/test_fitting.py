@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memgraph.context.fit import CUT, shortened
+from memgraph.context.assembly import CUT, shortened
 
 WORDS = ("heron", "nests", "of", "the", "reeds", "Straße", "quay")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=200).map(" ".join)

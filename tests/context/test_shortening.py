@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.context.shorten import MAX_OUTPUT_CHARS, output_payload, shortened
+from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
 from memgraph.errors import InvalidInput
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=400)

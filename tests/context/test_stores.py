@@ -12,10 +12,15 @@ from item_worlds import item
 
 from memgraph import MemoryService, Viewer
 from memgraph.clock import FixedClock, iso
-from memgraph.context.backend import InMemoryBackend, MemoryBackend
 from memgraph.context.items import memory_input_of
-from memgraph.context.shorten import MAX_OUTPUT_CHARS
-from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
+from memgraph.context.stores import (
+    MAX_OUTPUT_CHARS,
+    GlobalMemoryStore,
+    InMemoryBackend,
+    MemoryBackend,
+    ProjectMemoryStore,
+    TaskMemoryStore,
+)
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, NotFound
 from memgraph.ids import CountingIds
 from memgraph.model.context import ContextItem, Tier

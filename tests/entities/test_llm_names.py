@@ -13,7 +13,7 @@ from model_server import KEY, ModelServer
 
 from memgraph.entities import llm_names
 from memgraph.entities.llm_names import MAX_ENTITIES, LlmNames, judge
-from memgraph.entities.providers import EntityProvider
+from memgraph.entities.strategies import EntityProvider
 from memgraph.errors import ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EntityType
 from memgraph.providers.completion import completion_provider

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import spacy
 
-from memgraph.entities.providers import EntityProvider, RegexNames
 from memgraph.entities.spacy_names import CONFIDENCE, SpacyNames
+from memgraph.entities.strategies import EntityProvider, RegexNames
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
 

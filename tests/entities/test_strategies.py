@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memgraph.entities.providers import EntityFindings, RegexNames
 from memgraph.entities.spans import EntitySpan
-from memgraph.entities.strategies import EntityStrategy
+from memgraph.entities.strategies import EntityFindings, EntityStrategy, RegexNames
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import EntityType
 

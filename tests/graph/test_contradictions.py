@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.graph.contradictions import State, list_contradictions
+from memgraph.graph.cases import State, list_contradictions
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.store.engine import Database

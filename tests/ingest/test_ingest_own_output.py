@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ingest.manifest import FileResult
+from ingest.claims import FileResult
 from ingest.parse import parse_document
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason, SkippedPart

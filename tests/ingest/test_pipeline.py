@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from ingest.claims import CLAIMS, claim
-from ingest.manifest import FileResult, IngestReport
+from ingest.claims import CLAIMS, FileResult, IngestReport, claim
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import MemoryService, Orchestrator

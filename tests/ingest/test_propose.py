@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from model_server import KEY, ModelServer
 
-from ingest.manifest import FileResult
+from ingest.claims import FileResult
 from ingest.pipeline import IngestPipeline
 from ingest.propose import GIVE_UP_AFTER
 from ingest.reasons import SkippedPart

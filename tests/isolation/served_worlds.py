@@ -31,8 +31,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.store.snapshot import NewEntry
 from memgraph.surfaces.http import event_streams as streaming
-from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.request_metrics import MeteredApp
+from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
 from memgraph.surfaces.serve import application
 from memgraph.surfaces.server_log import server_log
 

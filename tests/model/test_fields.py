@@ -13,7 +13,7 @@ from memgraph.model.context import ContextRequest
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import Correction, EpisodeInput, MemoryInput, Value
 from memgraph.operations.context.assembler import ContextAssembler
-from memgraph.service.turns.aio import HookOptions
+from memgraph.service.turns.hooks import HookOptions
 
 OPEN = [
     (Orchestrator.remember, MemoryInput),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.retrieval import query
+from memgraph.retrieval import request
 
 
 @pytest.fixture(scope="module")
@@ -24,49 +24,49 @@ def index() -> sqlite.Connection:
 
 @given(text=st.text(max_size=200))
 def test_any_text_is_a_safe_expression(index: sqlite.Connection, text: str) -> None:
-    question = query.read(text)
+    question = request.read(text)
     frequencies = dict.fromkeys(question.words, 1)
-    terms = query.choose_terms(question, frequencies, 10)
-    assert len(terms.stems) <= query.MAX_TERMS
+    terms = request.choose_terms(question, frequencies, 10)
+    assert len(terms.stems) <= request.MAX_TERMS
     if terms.stems:
         index.execute("SELECT rowid FROM t WHERE t MATCH ?", (terms.match,)).fetchall()
 
 
 def test_stop_words_stay_where_nothing_else_is_left() -> None:
-    assert set(query.read("Where is the blue notebook?").words.values()) == {"blue", "notebook"}
-    assert set(query.read("who are you").words.values()) == {"who", "are", "you"}
+    assert set(request.read("Where is the blue notebook?").words.values()) == {"blue", "notebook"}
+    assert set(request.read("who are you").words.values()) == {"who", "are", "you"}
 
 
 def test_cjk_text_becomes_pairs() -> None:
-    assert "東京" in query.read("東京都に住む").words.values()
+    assert "東京" in request.read("東京都に住む").words.values()
 
 
 def test_the_rarest_terms_are_kept() -> None:
-    question = query.read(" ".join(f"word{number}" for number in range(60)))
+    question = request.read(" ".join(f"word{number}" for number in range(60)))
     frequencies = {each: 1 + int(each.removeprefix("word")) for each in question.words}
-    terms = query.choose_terms(question, frequencies, 1_000)
-    assert terms.stems == tuple(f"word{number}" for number in range(query.MAX_TERMS))
+    terms = request.choose_terms(question, frequencies, 1_000)
+    assert terms.stems == tuple(f"word{number}" for number in range(request.MAX_TERMS))
     assert terms.match.endswith('"word31")')
 
 
 def test_frequent_terms_are_searched_for_and_unknown_ones_are_not() -> None:
-    question = query.read("alpha beta gamma")
-    terms = query.choose_terms(question, {"alpha": 90_000, "beta": 3}, 100_000)
+    question = request.read("alpha beta gamma")
+    terms = request.choose_terms(question, {"alpha": 90_000, "beta": 3}, 100_000)
     assert terms.stems == ("beta", "alpha")
     assert terms.match.endswith('("beta" OR "alpha")')
-    assert query.choose_terms(question, {}, 100_000).stems == ()
+    assert request.choose_terms(question, {}, 100_000).stems == ()
 
 
 def test_idf_is_that_of_bm25() -> None:
-    terms = query.choose_terms(query.read("alpha"), {"alpha": 3}, 10)
+    terms = request.choose_terms(request.read("alpha"), {"alpha": 3}, 10)
     assert terms.idf == (pytest.approx(math.log(1 + 7.5 / 3.5)),)
 
 
 def test_a_long_query_is_cut() -> None:
-    question = query.read(" ".join(f"w{number}" for number in range(100_000)))
+    question = request.read(" ".join(f"w{number}" for number in range(100_000)))
     assert question.cut
-    assert len(question.words) == query.MAX_CONSIDERED
-    assert not query.read("short").cut
+    assert len(question.words) == request.MAX_CONSIDERED
+    assert not request.read("short").cut
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_long_query_is_cut() -> None:
     ],
 )
 def test_what_is_asked_for(text: str, when: bool, how_many: bool) -> None:
-    question = query.read(text)
+    question = request.read(text)
     assert (question.asks_when, question.asks_how_many) == (when, how_many)
 
 
@@ -95,4 +95,4 @@ def test_what_is_asked_for(text: str, when: bool, how_many: bool) -> None:
     ],
 )
 def test_a_question_asks_for_the_turns_of_a_role(question: str, speaker: str | None) -> None:
-    assert query.read(question).speaker == speaker
+    assert request.read(question).speaker == speaker

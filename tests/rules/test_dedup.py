@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.dedup import (
+from memgraph.rules.similarity import (
     Similarity,
     compare,
     content_hash,

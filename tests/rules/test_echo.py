@@ -12,7 +12,7 @@ from memgraph.ids import short_id
 from memgraph.model.conversation import SpeakerRole, turn_event, voice_of
 from memgraph.model.events import UserMessage
 from memgraph.model.values import EpisodeInput
-from memgraph.rules import bulletin, echo
+from memgraph.rules import bulletin, similarity
 
 ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
 SAID = "Mira repairs clocks in Graz."
@@ -38,7 +38,7 @@ FORM = "mira repairs clocks in graz"
     ],
 )
 def test_what_dresses_a_line_is_taken_off(line: str) -> None:
-    assert echo.normal_form(line) == FORM
+    assert similarity.normal_form(line) == FORM
 
 
 @pytest.mark.parametrize(
@@ -52,27 +52,29 @@ def test_what_dresses_a_line_is_taken_off(line: str) -> None:
     ],
 )
 def test_what_says_something_else_is_another_line(line: str) -> None:
-    assert echo.normal_form(line) != FORM
+    assert similarity.normal_form(line) != FORM
 
 
 @pytest.mark.parametrize("line", ["ok", "Yes, please!", "Thank you", "12 34 56 78 90", "", "..."])
 def test_short_lines_say_nothing(line: str) -> None:
-    assert not echo.line_hashes(line)
+    assert not similarity.line_hashes(line)
 
 
 def test_scripts_without_blanks_are_counted_by_characters() -> None:
-    assert echo.line_hashes("彼は時計を修理する。") == echo.line_hashes("「彼は時計を修理する」")
-    assert not echo.line_hashes("はい。")
+    assert similarity.line_hashes("彼は時計を修理する。") == similarity.line_hashes(
+        "「彼は時計を修理する」"
+    )
+    assert not similarity.line_hashes("はい。")
 
 
 def test_each_sentence_counts_by_itself() -> None:
     two = f"{SAID} She learnt it from her uncle."
-    assert echo.line_hashes(SAID) < echo.line_hashes(two)
-    assert len(echo.line_hashes(two)) == 3
+    assert similarity.line_hashes(SAID) < similarity.line_hashes(two)
+    assert len(similarity.line_hashes(two)) == 3
 
 
 def test_a_wrapped_line_is_one() -> None:
-    assert echo.line_hashes("Mira repairs clocks\nin Graz.") == echo.line_hashes(SAID)
+    assert similarity.line_hashes("Mira repairs clocks\nin Graz.") == similarity.line_hashes(SAID)
 
 
 def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
@@ -93,21 +95,21 @@ def test_a_bulletin_is_known_by_the_texts_in_it() -> None:
     ]
     rendered = [bulletin.render_line(line, cite=short_id) for line in lines]
     for line in rendered:
-        assert echo.line_hashes(SAID) <= echo.line_hashes(line)
+        assert similarity.line_hashes(SAID) <= similarity.line_hashes(line)
 
 
 @given(st.text())
 def test_any_text_has_a_form_and_keeps_it(text: str) -> None:
-    form = echo.normal_form(text)
+    form = similarity.normal_form(text)
     assert form == form.strip()
-    assert all(-(2**63) <= each < 2**63 for each in echo.line_hashes(text))
+    assert all(-(2**63) <= each < 2**63 for each in similarity.line_hashes(text))
 
 
 @given(st.lists(st.sampled_from(["Mira", "mends", "old", "clocks", "7"]), min_size=4, max_size=12))
 def test_how_a_line_is_set_does_not_matter(words: list[str]) -> None:
     line = " ".join(words)
     rendered = bulletin.render_line(bulletin.LayoutEntry(f"Fact: {line}", (ID,)))
-    assert echo.normal_form(rendered) == echo.normal_form(line)
+    assert similarity.normal_form(rendered) == similarity.normal_form(line)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_how_a_line_is_set_does_not_matter(words: list[str]) -> None:
     ],
 )
 def test_how_an_agent_begins(line: str, bare: str) -> None:
-    assert echo.without_lead_in(line) == bare
+    assert similarity.without_lead_in(line) == bare
 
 
 @pytest.mark.parametrize(
@@ -149,11 +151,14 @@ def test_only_a_person_adds_to_what_is_known(
 ) -> None:
     assert voice_of(role, told_as) is voice
     person = voice is SpeakerRole.PERSON
-    assert (echo.known_echo(voice) is None) is person
-    assert echo.is_agent(echo.heard_role(role, told_as)) is not person or told_as == "nonsense"
+    assert (similarity.known_echo(voice) is None) is person
+    assert (
+        similarity.is_agent(similarity.heard_role(role, told_as)) is not person
+        or told_as == "nonsense"
+    )
 
 
 def test_events_speakers_and_echo_agree_on_who_speaks() -> None:
     for role in ("user", "Mira", "planner", "bot", "tool", "Human"):
         told = turn_event(EpisodeInput(content="x", session_id="s", source_role=role), "ep_1")
-        assert isinstance(told, UserMessage) is not echo.is_agent(role)
+        assert isinstance(told, UserMessage) is not similarity.is_agent(role)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.echo import WordSplitter
+from memgraph.rules.similarity import WordSplitter
 
 WORDS = WordSplitter(lambda word: word.casefold().rstrip("s").removesuffix("ed"))
 

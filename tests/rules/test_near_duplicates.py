@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.dedup import MOST_CANDIDATES, Similarity, compare, near_duplicates
+from memgraph.rules.similarity import MOST_CANDIDATES, Similarity, compare, near_duplicates
 
 WORDS = ["the", "lift", "cellar", "door", "is", "not", "red", "10", "20", "open", "Über", "opens"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import MemoryType, Sensitivity
-from memgraph.rules.reflection import (
+from memgraph.rules.conversations import (
     ReflectionPeriod,
     highest,
     is_done,

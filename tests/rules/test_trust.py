@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.config.context import CaptorTiers, QuotaSettings, TrustSettings
+from memgraph.config.schema import CaptorTiers, QuotaSettings, TrustSettings
 from memgraph.model.enums import CapturedBy, SourceName, SourceType, TrustTier
 from memgraph.rules.trust import (
     AssignedTrust,

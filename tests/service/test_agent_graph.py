@@ -12,7 +12,7 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.graph import MemorySupport
-from memgraph.operations.tools import calls
+from memgraph.operations.tools import schemas
 
 EVERYTHING = Viewer(
     clearance=Sensitivity.RESTRICTED,
@@ -177,7 +177,7 @@ def test_a_contradiction_too_large_for_a_page_is_a_page(agent: Orchestrator) -> 
     told: list[str] = []
     after = None
     for _ in made:
-        page = calls.contradictions(agent, after=after)
+        page = schemas.contradictions(agent, after=after)
         told += [each["edge_id"] for each in page["contradictions"]]
         after = page["next_after"]
     assert (sorted(told), after) == (sorted(made), None)
@@ -191,8 +191,8 @@ def test_a_page_that_has_no_room_goes_on_where_it_was_cut(agent: Orchestrator) -
     told: list[str] = []
     after = None
     for _ in range(20):
-        page = calls.contradictions(agent, limit=20, after=after)
-        assert len(str(page)) < calls.MAX_RESULT_CHARS + 200
+        page = schemas.contradictions(agent, limit=20, after=after)
+        assert len(str(page)) < schemas.MAX_RESULT_CHARS + 200
         told += [each["edge_id"] for each in page["contradictions"]]
         after = page["next_after"]
         if after is None:
@@ -212,13 +212,13 @@ def test_a_trace_names_each_memory_once_and_no_hidden_one(
     second = agent.correct(first, "The rent is 900.", reason="x")
     derived = fact(agent, "Rent is the largest cost.", derived_from=[second])
     hidden = fact(agent, "A secret cost.", derived_from=[second], **PROJECT)
-    told = calls.trace(agent, second)
+    told = schemas.trace(agent, second)
     roles = {each["memory_id"]: each["role"] for each in told["linked"]}
     assert roles == {first: "replaced", derived: "dependent", hidden: "dependent"}
     narrow = service.orchestrator("orc-1", viewer=Viewer())
-    seen = {each["memory_id"] for each in calls.trace(narrow, second)["linked"]}
+    seen = {each["memory_id"] for each in schemas.trace(narrow, second)["linked"]}
     assert seen == {first, derived}
-    assert [each["status"] for each in calls.trace(agent, first)["history"]] == [
+    assert [each["status"] for each in schemas.trace(agent, first)["history"]] == [
         "active",
         "superseded",
     ]
@@ -236,8 +236,8 @@ def test_what_stands_beside_the_memories_of_a_result_leaves_room_for_them(
     called = profile.model_copy(update={"aliases": ("n" * 480,) * 10})
     monkeypatch.setattr(Orchestrator, "trace", lambda *_: many)
     monkeypatch.setattr(Orchestrator.entities, "get", lambda *_: called)
-    traced, named = calls.trace(agent, "any"), calls.entity_info(agent, "any")
+    traced, named = schemas.trace(agent, "any"), schemas.entity_info(agent, "any")
     assert [each["memory_id"] for each in traced["linked"]] == [ground]
     assert [each["memory_id"] for each in named["memories"]] == [ground]
     assert (len(traced["also_said_in"]), len(named["also_called"])) == (2, 3)
-    assert max(len(json.dumps(each)) for each in (traced, named)) < calls.MAX_RESULT_CHARS
+    assert max(len(json.dumps(each)) for each in (traced, named)) < schemas.MAX_RESULT_CHARS

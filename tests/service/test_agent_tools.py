@@ -17,7 +17,7 @@ from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensit
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import ConversationEntry
-from memgraph.operations.tools.calls import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS, PAUSE_MS
+from memgraph.operations.tools.schemas import CUT, MAX_RESULT_CHARS, MAX_TEXT_CHARS, PAUSE_MS
 from memgraph.operations.tools.tools import TOOLS, answer_calls, call_tool, tools_for
 from memgraph.operations.tools.transcript import Transcript
 from memgraph.operations.write.writer import Writer

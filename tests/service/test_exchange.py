@@ -25,8 +25,8 @@ from memgraph.errors import (
     OrchestratorExists,
 )
 from memgraph.model.tables import metadata
-from memgraph.operations.exchange import export as exchange
 from memgraph.operations.exchange import imports as importing
+from memgraph.operations.exchange import operations as exchange
 from memgraph.operations.exchange import records as exchange_records
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance import rebuild as rebuilding

@@ -11,7 +11,7 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.errors import ProviderRejected, ProviderUnavailable
 from memgraph.operations.ingestion.extraction import MAX_FAILURES, LocatedSentences, fenced, propose
 from memgraph.providers.fake import FakeCompletion
-from memgraph.rules.dedup import Similarity, compare
+from memgraph.rules.similarity import Similarity, compare
 
 TEXT = "Ana: we go with Postgres.\nBen: fine, I will order the server.\n"
 

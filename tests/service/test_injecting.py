@@ -19,7 +19,7 @@ from memgraph.ids import CountingIds, UlidSource
 from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.model.conversation import UserTurn
 from memgraph.operations.life.echoes import echo_filter
-from memgraph.rules.reflection import WEEKLY
+from memgraph.rules.conversations import WEEKLY
 
 ASKED = "When does the harbour close?"
 

@@ -20,7 +20,7 @@ from memgraph.operations.life import echoes
 from memgraph.operations.life.consolidation import consolidate_session
 from memgraph.operations.life.echoes import catch_up
 from memgraph.operations.read import receipts as module
-from memgraph.rules.echo import form_hash, normal_form
+from memgraph.rules.similarity import form_hash, normal_form
 from memgraph.store import echoes as echoes_rows
 from memgraph.store import receipts
 

@@ -206,7 +206,7 @@ class TestTrust:
         assert (status(orc, str(part.memory_id)) is MemoryStatus.ACTIVE) is stays
 
     def test_an_agent_is_told_that_it_replaced_nothing(self, orc: Orchestrator) -> None:
-        from memgraph.operations.tools.calls import correct
+        from memgraph.operations.tools.schemas import correct
 
         orc.sources.trust("conversation", "chat", "low", reason="x")
         old = orc.agents.propose_fact("The gate of the yard opens at 9.").memory_id

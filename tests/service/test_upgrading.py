@@ -22,7 +22,7 @@ from memgraph.audit.journal import JournalHead
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.model.enums import MemoryKind
 from memgraph.model.tables import metadata
-from memgraph.operations.exchange.export import export_lines
+from memgraph.operations.exchange.operations import export_lines
 from memgraph.operations.exchange.records import RECORDS, encode
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.write import writer as writing

@@ -22,7 +22,7 @@ from memgraph.clock import FixedClock
 from memgraph.config.server import WebhookSettings
 from memgraph.errors import InvalidConfig, ProviderError
 from memgraph.service import job_runs as jobs
-from memgraph.service.webhook import SUBSCRIBER
+from memgraph.service.event_delivery import SUBSCRIBER
 from memgraph.service.worker import Worker
 from memgraph.surfaces.cli import main
 

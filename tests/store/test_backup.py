@@ -10,7 +10,7 @@ import pytest
 
 from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
 from memgraph.store.files import draft_beside, publish
-from memgraph.store.sqlite import copies, inspection, provision
+from memgraph.store.sqlite import copies, engine, provision
 from memgraph.store.sqlite.database import SqliteDatabase
 
 NOW = 1_767_225_600_000
@@ -85,7 +85,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith("copy")] == ["copy.db"]
     with provision.inspected(copy) as connection:
-        assert inspection.damage(connection) == []
+        assert engine.damage(connection) == []
 
 
 def test_a_draft_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from memgraph.errors import (
 from memgraph.store import sqlite
 from memgraph.store.files import FileLock
 from memgraph.store.sqlite import database as database_module
-from memgraph.store.sqlite import inspection, provision
+from memgraph.store.sqlite import engine, provision
 from memgraph.store.sqlite.database import SqliteDatabase
 
 
@@ -96,7 +96,7 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     # Each may have died between its commit and the telling of it.
     assert max(numbers) <= read_number(database) <= len(numbers) + 3
     with provision.inspected(path) as connection:
-        assert inspection.damage(connection) == []
+        assert engine.damage(connection) == []
     assert increment(database) == read_number(database)
     database.close()
 

@@ -18,7 +18,7 @@ from memgraph import errors
 from memgraph.config.schema import StorageSettings
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.paths import OrchestratorPaths
-from memgraph.store import embeddings, memories, metadata, table_digests, tables, text_index
+from memgraph.store import embeddings, memories, metadata, tables, text_index, whole_tables
 from memgraph.store.engine import (
     Constraint,
     ConstraintViolated,
@@ -435,11 +435,11 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
 
 def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
     def columns(transaction: Transaction) -> Any:
-        names = {*table_digests.SEALED, *table_digests.COUNTED}
+        names = {*whole_tables.SEALED, *whole_tables.COUNTED}
         return {name: transaction.engine.columns(transaction, name) for name in names}
 
     def counted(transaction: Transaction) -> Any:
-        table_digests.update(transaction)
+        whole_tables.update(transaction)
         d = tables.table_digests.c
         rows = transaction.execute(sa.select(d.name, d.rows, d.digest).order_by(d.name))
         return [tuple(snapshot) for snapshot in rows]
@@ -453,13 +453,13 @@ def test_both_count_what_changed(twins: tuple[Database, Database]) -> None:
             transaction.execute(sa.insert(tables.statuses).values(**row_of))
     assert len(both(twins, columns)) > 20
     assert {name: rows for name, rows, _ in both(twins, counted)}["memory_revisions"] == 1
-    assert both(twins, lambda snapshot: list(table_digests.differing(snapshot))) == []
+    assert both(twins, lambda snapshot: list(whole_tables.differing(snapshot))) == []
     for database in twins:
         with database.write() as transaction:
             # As whoever writes beside us: nothing is noted.
             change(transaction, 3, importance=8)
             database.engine.row_changes(transaction)
-    result = both(twins, lambda snapshot: [name for name, *_ in table_digests.differing(snapshot)])
+    result = both(twins, lambda snapshot: [name for name, *_ in whole_tables.differing(snapshot)])
     assert result == ["memories", "memory_revisions"]
 
 

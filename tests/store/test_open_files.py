@@ -8,7 +8,7 @@ import pytest
 from database_workers import NAME, NOW, increment, open_database, read_number
 
 from memgraph.errors import DatabaseForeign
-from memgraph.store import open_files
+from memgraph.store import files
 from memgraph.store.sqlite import copies, provision
 
 LOCKS = Path("/proc/locks")
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def may_be_read(path: Path) -> bool:
-    with open_files.without_sqlite(path) as result:
+    with files.without_sqlite(path) as result:
         return result
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.store import text_index
-from memgraph.store.sqlite import full_text, provision
+from memgraph.store.sqlite import indexes, provision
 
 NOW = 1_767_225_600_000
 
@@ -39,9 +39,9 @@ def test_check_finds_an_index_that_disagrees(tmp_path: Path) -> None:
     provision.create(path, "orc", dimensions=8, now_ms=NOW)
     database = provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
     with database.write() as connection:
-        assert full_text.check(connection)
+        assert indexes.check(connection)
         connection.exec_driver_sql("INSERT INTO memory_fts (rowid, content) VALUES (7, 'stray')")
-        assert not full_text.check(connection)
-        full_text.rebuild(connection)
-        assert full_text.check(connection)
+        assert not indexes.check(connection)
+        indexes.rebuild(connection)
+        assert indexes.check(connection)
     database.close()

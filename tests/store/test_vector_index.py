@@ -19,7 +19,7 @@ from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite import provision
-from memgraph.store.sqlite.vector_index import SqliteVectorIndex
+from memgraph.store.sqlite.indexes import SqliteVectorIndex
 from memgraph.store.vector_cache import LocalHeldVectors, LocalVectorCache, VectorRows, VectorStamp
 
 NOW = 1_767_225_600_000

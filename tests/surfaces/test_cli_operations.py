@@ -28,7 +28,7 @@ from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.mcp.access import DirectAccess
 from memgraph.surfaces.mcp.reference import reference
-from memgraph.surfaces.mcp.tools import call, listed, offered
+from memgraph.surfaces.mcp.server import call, listed, offered
 
 if TYPE_CHECKING:
     from conftest import CommandLine

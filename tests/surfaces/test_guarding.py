@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from memgraph.surfaces.host_checks import HostCheck, Message, Receive, Scope, Send
+from memgraph.surfaces.asgi import HostCheck, Message, Receive, Scope, Send
 
 
 def status_of(host: str, allowed: str) -> int:

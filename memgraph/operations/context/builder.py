@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from memgraph.context.token_counters import TokenCounters
+from memgraph.config.schema import ContextSettings
+from memgraph.context.assembly import (
+    MAX_ITEMS,
+    OVER_BUDGET,
+    TOO_LARGE,
+    AssembledContext,
+    ContextPlan,
+    assembled,
+)
+from memgraph.context.candidates import GatherRequest, gathered
+from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import (
     AgentProfile,
@@ -14,20 +25,220 @@ from memgraph.model.context import (
     ContextFields,
     ContextPackage,
     ContextRequest,
+    PackedItem,
     Task,
     Tier,
     TierShares,
 )
 from memgraph.model.enums import Scope
+from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace, ReplayMoment
+from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import ValueT, validated
-from memgraph.operations.context.build import built, plan_of
 from memgraph.operations.context.injection import new_mark
 from memgraph.operations.handle import DenialRecorder, Handle
+from memgraph.operations.read.recall import reading
+from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import Viewer
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.open_orchestrator import OpenOrchestrator
+
+PURPOSE = "build_context"
+PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
+# Hardly a line of a block costs fewer tokens: many more candidates than fit are not looked at.
+_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 65, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
+_FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
+
+
+def plan_of(
+    request: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
+) -> ContextPlan:
+    """Return the plan from the request, else the profile, else the settings."""
+    shares = TierShares.model_construct(
+        task=settings.task_share,
+        project=settings.project_share,
+        everywhere=settings.global_share,
+    )
+    return ContextPlan(
+        budget_tokens=_first(request.budget_tokens, profile.budget_tokens, settings.budget_tokens),
+        shares=_first(request.shares, profile.shares, shares),
+        head_tail=_first(request.head_tail, profile.head_tail, settings.head_tail),
+        format=_first(request.format, profile.format, BlockFormat(settings.format)),
+        max_items=request.max_items,
+        mark=mark,
+        query=request.query,
+        min_relevance=settings.min_relevance,
+    )
+
+
+def plan_from(fields: Mapping[str, Any], query: str) -> ContextPlan:
+    """Return the plan of a context from its receipt."""
+    plan = fields["plan"]
+    return ContextPlan(
+        budget_tokens=fields["budget_tokens"],
+        shares=TierShares(**plan["shares"]),
+        head_tail=plan["head_tail"],
+        format=BlockFormat(fields["format"]),
+        max_items=plan["max_items"],
+        mark=plan["mark"],
+        query=query,
+        min_relevance=plan.get("min_relevance"),
+    )
+
+
+def built(
+    opened: OpenOrchestrator,
+    viewer: Viewer,
+    task: Task | None,
+    context_request: ContextRequest,
+    plan: ContextPlan,
+    counter: TokenCounter,
+    notes: Sequence[Degraded] = (),
+    *,
+    then: ReplayMoment | None = None,
+) -> tuple[ContextPackage, Receipt, ReceiptContext]:
+    """Return the context, its receipt and the texts behind it.
+
+    Args:
+        viewer: sees nothing but what the context may hold.
+        notes: notes on how the tokens were counted.
+        then: rebuild it as it was at that moment; None: now.
+    """
+    limit = _candidates_of(plan)
+    gather_request = GatherRequest(
+        task_id=None if task is None else task.task_id,
+        project_id=None if task is None else task.project,
+        shares=plan.shares,
+        most=limit,
+        exponent=opened.settings.memory.decay.exponent,
+    )
+    request = _recall_request(
+        context_request, limit, plan.min_relevance, None if then is None else then.at
+    )
+    with reading(opened, viewer, request, then=then) as in_snapshot:
+        candidates = gathered(
+            in_snapshot.snapshot, in_snapshot.narrowing, gather_request, in_snapshot.items
+        )
+    context = assembled(candidates, plan, counter)
+    # Built without validation: the values are our own.
+    package = ContextPackage.model_construct(
+        context_package_id=opened.ids.new(PACKAGE_PREFIX),
+        task_id=gather_request.task_id,
+        at=in_snapshot.narrowing.at,
+        items=context.items,
+        text=context.text,
+        format=plan.format,
+        token_cost=context.token_cost,
+        budget_tokens=plan.budget_tokens,
+        counter=counter.name,
+        tiers=dict(context.tiers),
+        left_out=context.left_out,
+        left_out_count=context.left_out_count,
+        compression_ratio=context.compression_ratio,
+        receipt_id=opened.ids.new(RECEIPT_PREFIX),
+        degraded=(*notes, *in_snapshot.degraded),
+    )
+    recalled = {item.memory.memory_id: item for item in in_snapshot.items}
+    receipt = _receipt(package, context_request, gather_request, context, recalled)
+    receipt = replace(
+        receipt,
+        asked={**receipt.asked, "plan": _laid_out(plan, context_request)},
+        change_seq=in_snapshot.account.change_seq,
+        left_out=_left_out(in_snapshot.account, context),
+    )
+    return (
+        package,
+        receipt,
+        ReceiptContext(match=in_snapshot.account.match, narrowing=in_snapshot.narrowing),
+    )
+
+
+def _candidates_of(plan: ContextPlan) -> int:
+    fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
+    return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
+
+
+def _recall_request(
+    request: ContextRequest, limit: int, floor: float | None, as_of: int | None
+) -> RecallRequest:
+    # All of it was validated in the request for the context.
+    return RecallRequest.model_construct(
+        query=request.query,
+        top_n=limit,
+        kinds=request.kinds,
+        types=request.types,
+        tags=request.tags,
+        exclude_session_id=request.exclude_session_id,
+        min_relevance=floor,
+        as_of=as_of,
+    )
+
+
+def _receipt(
+    package: ContextPackage,
+    context_request: ContextRequest,
+    gather_request: GatherRequest,
+    context: AssembledContext,
+    recalled: Mapping[str, RecallItem],
+) -> Receipt:
+    """Return a receipt that names exactly the items of the package, and why; 0 is the score of
+    items that were not recalled.
+    """
+    for_whom = {
+        "purpose": PURPOSE,
+        "context_package_id": package.context_package_id,
+        "task_id": gather_request.task_id,
+        "project_id": gather_request.project_id,
+        "format": package.format.value,
+        "budget_tokens": package.budget_tokens,
+        "counter": package.counter,
+        "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
+        # By number alone: ids would tell a reader of the receipt what its items do not.
+        "left_out": dict(sorted(context.left_out_reasons.items())) or None,
+    }
+    request = context_request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
+    return Receipt(
+        receipt_id=package.receipt_id,
+        at=package.at,
+        query=context_request.query,
+        asked=request
+        | {name: value for name, value in for_whom.items() if value is not None}
+        | degraded_field(package.degraded),
+        items=tuple(_receipt_item(item, recalled) for item in context.items),
+    )
+
+
+def _laid_out(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
+    """Return the parts of a plan that only the receipt's plan field keeps."""
+    return {
+        "shares": plan.shares.model_dump(),
+        "head_tail": plan.head_tail,
+        "max_items": plan.max_items,
+        "mark": plan.mark,
+        "min_relevance": plan.min_relevance,
+        "model": request.model,
+    }
+
+
+def _left_out(account: RecallTrace, context: AssembledContext) -> dict[str, int]:
+    """Return how many items recall and the assembly left out, by reason."""
+    recalled, reasons = account.left_out or {}, context.left_out_reasons
+    budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)
+    top_n = recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)
+    return {**recalled, "budget": budget, "top_n": top_n}
+
+
+def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> ReceiptItem:
+    reasons = (*packed.reasons, *(("shortened",) if packed.shortened else ()))
+    item = recalled.get(packed.memory_id)
+    if item is None:
+        return ReceiptItem(packed.memory_id, 0.0, reasons=reasons)
+    return replace(ReceiptItem.of(item), reasons=reasons)
+
+
+def _first(*values: Any) -> Any:
+    return next(value for value in values if value is not None)
 
 
 class ContextBuilder(Handle):

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memgraph.context.backend import OLDEST_FIRST
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
+from memgraph.context.stores import OLDEST_FIRST
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.context import ContextItem, Tier
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
-from memgraph.operations.context.promotion import evict, retract_all
+from memgraph.operations.context.injection import evict, retract_all
 from memgraph.operations.handle import Handle
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.context.blocks import render
+from memgraph.context.items import RECORD, RESERVED, source_of
+from memgraph.errors import Conflict, InvalidInput
 from memgraph.ids import IdSource
-from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
-from memgraph.model.enums import MemoryKind
+from memgraph.model.context import BlockFormat, BlockLine, ContextBlock, Tier
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, ReplayMoment
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import Memory, MemoryInput, Source, StoredSource
 from memgraph.operations.read.recall import answer
 from memgraph.operations.read.receipts import ReceiptContext, behind
-from memgraph.retrieval.citation import short_citation
+from memgraph.retrieval.scores import short_citation
+from memgraph.rules.access import question_about
 from memgraph.rules.blocks import MARK_DIGITS
 from memgraph.rules.budget import select_within, token_cost
 from memgraph.rules.decay import confidence_at
-from memgraph.rules.dedup import content_hash
+from memgraph.rules.lifecycle import EVICTED, excess
+from memgraph.rules.namespaces import is_item
 from memgraph.rules.scope import Viewer
+from memgraph.rules.similarity import content_hash
 from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.store import decay, graph, items, memories
 from memgraph.store.graph import sources_of
+from memgraph.store.items import ItemPlace
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+from memgraph.store.visibility import View
 
 PURPOSE = "get_context"
 # So many more are recalled: what repeats the question, or one another, gives its place to others.
@@ -160,4 +170,221 @@ def _receipt(
         counts=recalled.counts,
         change_seq=recalled.change_seq,
         left_out=recalled.left_out,
+    )
+
+
+HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
+"""Memory types that become global only with a person's consent."""
+
+_NARROWER: Final = {Tier.PROJECT: Scope.SESSION, Tier.GLOBAL: Scope.PROJECT}
+_KEPT: Final = (
+    "content",
+    "summary",
+    "kind",
+    "type",
+    "importance",
+    "confidence",
+    "sensitivity",
+    "agent_id",
+    "session_id",
+    "source_role",
+    "event_time",
+    "valid_until",
+    "decay_rate",
+    "tags",
+)
+
+
+class PromotionTarget(NamedTuple):
+    """The place a memory is promoted to; ``scope_id`` None: global."""
+
+    tier: Tier
+    scope_id: str | None
+
+
+def target_of(to: Tier | str, scope_id: str | None) -> PromotionTarget:
+    """Return the target of a promotion. Raises InvalidInput: there is no such place."""
+    try:
+        tier = Tier(to)
+    except ValueError:
+        tier = Tier.TASK
+    if tier is Tier.TASK:
+        raise InvalidInput("a memory can be promoted to 'project' or 'global'", field="to")
+    if (tier is Tier.GLOBAL) != (scope_id is None):
+        raise InvalidInput("a project needs an id; global has none", field="scope_id")
+    return PromotionTarget(tier, scope_id)
+
+
+def promote(
+    opened: OpenOrchestrator,
+    memory_id: str,
+    target: PromotionTarget,
+    *,
+    view: View,
+    actor: str,
+    reason: str,
+    callback: ConfirmationCallback | None,
+) -> str | None:
+    """Promote one memory; see ``Contexts.promote``. None: the person declined."""
+    with opened.database.read() as snapshot:
+        memory = _promotable(snapshot, memory_id, target, view, opened.clock.now_ms())
+        there = _promoted(snapshot, memory_id, target)
+        [source] = graph.sources_of(snapshot, [memory])
+    if there is not None:
+        return there
+    # No transaction stays open while a person decides.
+    if not _consented(memory, target, callback):
+        return None
+    source_fields = Source(**source.model_dump(exclude={"source_id"}))
+    prepared = opened.writer.prepare(_promotion(memory, target, source_fields))
+    with opened.transaction(actor) as transaction:
+        # It may have been promoted or retracted meanwhile.
+        _promotable(transaction, memory_id, target, view, transaction.at)
+        there = _promoted(transaction, memory_id, target)
+        if there is not None:
+            return there
+        written = opened.writer.store(transaction, [prepared], [], view=view)
+        if written.errors:
+            raise written.errors[0]
+        if written.memories[0].outcome != "stored":
+            raise Conflict("another item has its text and its name")
+        transaction.record(written.entries)
+        return _finished(
+            opened,
+            transaction,
+            written.memories[0].memory_id or "",
+            memory,
+            target,
+            view=view,
+            reason=reason,
+        )
+
+
+def _finished(
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    new_id: str,
+    memory: Memory,
+    target: PromotionTarget,
+    *,
+    view: View,
+    reason: str,
+) -> str:
+    details = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
+    transaction.record([NewEntry("promote", new_id, details | {"reason": reason})])
+    if target.tier is Tier.PROJECT:
+        place = ItemPlace(
+            scope=Scope.PROJECT,
+            scope_id=target.scope_id,
+            source=source_of(Scope.PROJECT, target.scope_id),
+            view=View(view.viewer, statuses=frozenset({MemoryStatus.ACTIVE})),
+            at=transaction.at,
+        )
+        limit = opened.settings.memory.context.max_project_items
+        evict(transaction, place, limit, new=items.item_id_of(memory.memory_id))
+    return new_id
+
+
+def _promotable(
+    snapshot: Snapshot, memory_id: str, target: PromotionTarget, view: View, at: int
+) -> Memory:
+    memory = memories.get(snapshot, memory_id, view)
+    if memory.kind is not MemoryKind.FACT:
+        raise InvalidInput(
+            f"only facts can be promoted; this is a {memory.kind.value}",
+            memory_id=memory_id,
+        )
+    if is_item(memory.item_id, memory.tags):
+        raise InvalidInput("an item of a key-value store has no tier", memory_id=memory_id)
+    if memory.scope is not _NARROWER[target.tier]:
+        raise Conflict(
+            "a task's memory is promoted to a project, and a project's to global, a step at a"
+            f" time; this one is of scope {memory.scope.value}",
+            memory_id=memory_id,
+        )
+    if memory.status is not MemoryStatus.ACTIVE:
+        raise Conflict(
+            f"only an active memory can be promoted; this one is {memory.status.value}",
+            memory_id=memory_id,
+        )
+    if memory.valid_until is not None and memory.valid_until <= at:
+        raise Conflict("it is no longer valid", memory_id=memory_id)
+    return memory
+
+
+def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> str | None:
+    """Return the id of the active memory that this one was promoted to before, if any.
+
+    Raises:
+        Conflict: it was replaced since: promoting the old text again would contradict that.
+    """
+    pairs = items.promotions_of(snapshot, memory_id, target.tier.scope, target.scope_id)
+    for status_wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
+        match = next((memory for memory, status in pairs if status is status_wanted), None)
+        if match is not None and status_wanted is MemoryStatus.SUPERSEDED:
+            raise Conflict("its promoted copy has been replaced since", memory_id=match)
+        if match is not None:
+            return match
+    return None
+
+
+def _consented(
+    memory: Memory, target: PromotionTarget, callback: ConfirmationCallback | None
+) -> bool:
+    if target.tier is not Tier.GLOBAL or memory.type not in HIGH_RISK:
+        return True
+    return confirmed(callback, question_about(memory))
+
+
+def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> MemoryInput:
+    """Return the memory to store in the wider scope."""
+    fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
+    if target.tier is Tier.GLOBAL:
+        # As what is added there: it stays until a person clears it.
+        fields["decay_rate"] = 0.0
+    attributes = {
+        name: value for name, value in memory.attributes.items() if name not in RESERVED - {RECORD}
+    }
+    record = attributes.get(RECORD)
+    if isinstance(record, dict):
+        # Where the item belongs changes with its place; what else is noted of it stays true.
+        attributes[RECORD] = {name: value for name, value in record.items() if name != "source"}
+    return MemoryInput(
+        **fields,
+        scope=target.tier.scope,
+        scope_id=target.scope_id,
+        item_id=items.item_id_of(memory.memory_id),
+        attributes=attributes,
+        source=source,
+        derived_from=(memory.memory_id,),
+    )
+
+
+def evict(
+    transaction: JournalledTransaction, place: ItemPlace, max_items: int, *, new: str | None = None
+) -> tuple[str, ...]:
+    """Retract the excess items of a place with the reason ``evicted``; return their ids.
+
+    Only items in the place's view are counted and evicted: nobody evicts what they may not see. The
+    order is decided by ``memgraph.rules.lifecycle``.
+
+    Args:
+        new: the item for which room is made, which stays.
+    """
+    number = excess(items.count(transaction, place), max_items)
+    if number == 0:
+        return ()
+    evicted = items.next_to_evict(transaction, place, number, but=new)
+    retract_all(transaction, [memory.memory_id for memory in evicted], EVICTED)
+    return tuple(memory.item_id for memory in evicted)
+
+
+def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], reason: str) -> None:
+    """Retract active memories, in a few statements for all of them.
+
+    ``changes.retract`` handles one; a hundred take it a third of a second.
+    """
+    decay.retire(transaction, memory_ids, reason=reason)
+    transaction.record(
+        [NewEntry("retract", memory_id, {"reason": reason}) for memory_id in memory_ids]
     )

@@ -26,9 +26,9 @@ from memgraph.operations.write.writer import PreparedMemory
 from memgraph.retrieval.recall import RECEIPT_PREFIX
 from memgraph.rules import namespaces as rules
 from memgraph.rules import value_filters
-from memgraph.rules.dedup import normalise_content
 from memgraph.rules.namespaces import Namespace
 from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
+from memgraph.rules.similarity import normalise_content
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import journal, memories

@@ -26,7 +26,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import fill
 from memgraph.rules.sources import UTF8, encoding_of, line_spans
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import erasure_search, open_files
+from memgraph.store import erasure_search, files
 from memgraph.store.engine import Database, store_of
 from memgraph.text.fold import FoldedBytes
 
@@ -50,7 +50,7 @@ def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
     Raises:
         OSError: it cannot be read.
     """
-    with open_files.without_sqlite(path) as may_be_read:
+    with files.without_sqlite(path) as may_be_read:
         free = may_be_read and not aside
     with _opened(path) if free else _aside(path) as file:
         yield from _overlapping(iter(lambda: file.read(_CHUNK), b""), overlap)

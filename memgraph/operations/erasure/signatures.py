@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from memgraph.audit.redactions import Redaction, redactions
+from memgraph.audit.findings import Redaction, redactions
 from memgraph.errors import Conflict, ExtraMissing, InvalidConfig, InvalidInput, StorageError
 from memgraph.model.erasure import ErasureReport, RedactedEntry, Signature
 from memgraph.model.values import Millis, Value, validated
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from memgraph.model.erasure import ErasureReport
     from memgraph.service.memory_service import MemoryService
 
 

@@ -18,22 +18,14 @@ from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
 from memgraph.operations.erasure.signatures import accept_redactions
-from memgraph.operations.exchange.checks import loads, refused
-from memgraph.operations.exchange.export import FORMAT, VERSION
-from memgraph.operations.exchange.records import RECORDS, RecordMapping
+from memgraph.operations.exchange.operations import FORMAT, VERSION
+from memgraph.operations.exchange.records import RECORDS, RecordMapping, loads, refused
 from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.paths import OrchestratorPaths, check_orchestrator_name, naming_full_disk
-from memgraph.rules.dedup import content_hash
 from memgraph.rules.erasure import is_redacted
+from memgraph.rules.similarity import content_hash
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import (
-    embeddings,
-    exchange,
-    memories,
-    metadata,
-    table_digests,
-    text_index,
-)
+from memgraph.store import embeddings, memories, metadata, text_index, whole_tables
 from memgraph.store import migrations as migrating
 from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
@@ -175,7 +167,7 @@ class ExportLoader:
         self._finish_vectors(header)
         last = memories.last_pk(self.transaction)
         self.transaction.engine.texts.add(self.transaction, 1, last)
-        renew = migrating.renew_digests if header["schema"] < STATES_SINCE else table_digests.renew
+        renew = migrating.renew_digests if header["schema"] < STATES_SINCE else whole_tables.renew
         state = renew(self.transaction)
         self._audit()
         origin = str(header["orchestrator"])
@@ -315,7 +307,7 @@ class ExportLoader:
             return
         statement = RECORDS[self._place].insert
         try:
-            exchange.insert(self.transaction, statement, [values for _, values in pending])
+            whole_tables.insert(self.transaction, statement, [values for _, values in pending])
         except ConstraintViolated:
             # One of them; which one, only one after the other can tell.
             for line, values in pending:
@@ -323,7 +315,7 @@ class ExportLoader:
 
     def _insert_one(self, statement: CompiledStatement, line: int, values: dict[str, Any]) -> None:
         try:
-            exchange.insert(self.transaction, statement, [values])
+            whole_tables.insert(self.transaction, statement, [values])
         except ConstraintViolated as error:
             reason, message = _REASONS.get(error.constraint, _OUT_OF_BOUNDS)
             raise ImportRejected(message, reason=reason, line=line) from error

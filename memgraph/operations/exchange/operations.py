@@ -2,16 +2,148 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memgraph.clock import iso
+from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.model.operation import F, local
+from memgraph.operations.exchange.records import RECORDS, encode
 from memgraph.operations.handle import Handle
+from memgraph.operations.write.embedding import MODEL_KEY
+from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.store import embeddings, metadata
+from memgraph.store.files import draft_beside, publish
+from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from memgraph.operations.exchange.export import ExportReport
     from memgraph.operations.maintenance.maintenance import BackupReport
+
+FORMAT = "memgraph-export"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """A finished export. ``records``: the number of lines of each kind."""
+
+    orchestrator: str
+    path: Path
+    records: dict[str, int]
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path)}
+
+
+def export_lines(opened: OpenOrchestrator, *, with_vectors: bool = False) -> Iterator[bytes]:
+    """Yield the lines of an export, each with its line end, from one snapshot.
+
+    The snapshot stays open until the last line is taken: take them without long pauses.
+
+    Args:
+        with_vectors: include embeddings; without them an import embeds everything again.
+
+    Raises:
+        Conflict: an erasure is not finished.
+        DatabaseCorrupt: a row holds a value that cannot be written.
+    """
+    if any(opened.paths.erasing.glob("*.json")):
+        raise Conflict("an erasure is not finished; run the same erasure again, then export")
+    _complete_records(opened)
+    with opened.database.read() as snapshot:
+        yield _line(_header(opened, snapshot, with_vectors))
+        digest, number = hashlib.sha256(), 0
+        for line in _records(snapshot, with_vectors):
+            digest.update(line)
+            number += 1
+            yield line
+        yield _line({"record": "end", "records": number, "sha256": digest.hexdigest()})
+
+
+def export_file(
+    opened: OpenOrchestrator,
+    target: Path,
+    *,
+    force: bool = False,
+    with_vectors: bool = False,
+    progress: Callable[[int], None] = lambda _lines: None,
+) -> ExportReport:
+    """Write an export to a file of mode 600, atomically.
+
+    Args:
+        force: replace an existing file.
+        progress: called with the number of lines written, every thousand.
+
+    Raises:
+        Conflict: the file exists, or an erasure is not finished.
+    """
+    target = target.expanduser().absolute()
+    counts: dict[str, int] = {}
+    digest = hashlib.sha256()
+    with draft_beside(target) as draft:
+        with draft.open("wb") as file:
+            for place, line in enumerate(export_lines(opened, with_vectors=with_vectors)):
+                file.write(line)
+                digest.update(line)
+                kind = line[11 : line.index(b'"', 11)].decode()
+                counts[kind] = counts.get(kind, 0) + 1
+                if place % 1_000 == 0:
+                    progress(place)
+        publish(draft, target, force=force)
+    for frame in ("header", "end"):
+        del counts[frame]
+    return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
+
+
+def _complete_records(opened: OpenOrchestrator) -> None:
+    """Write the pending refusals, and the line hashes of what was handed out."""
+    from memgraph.operations.life.echoes import catch_up
+
+    try:
+        opened.denials.flush()
+        opened.receipts.flush()
+        catch_up(opened)
+    except StorageError as error:
+        # An export is also what saves a database that cannot be written to.
+        opened.log.failure("export.receipts", error)
+
+
+def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:
+    model = metadata.get(snapshot, MODEL_KEY)
+    dimensions = embeddings.index(snapshot).dimensions
+    embedding = {"model": model, "dimensions": dimensions} if with_vectors else None
+    return {
+        "record": "header",
+        "format": FORMAT,
+        "version": VERSION,
+        "orchestrator": opened.database.orchestrator_id,
+        "schema": metadata.SCHEMA_HEAD,
+        "exported_at": iso(opened.clock.now_ms()),
+        "embedding": embedding,
+    }
+
+
+def _records(snapshot: Snapshot, with_vectors: bool) -> Iterator[bytes]:
+    for record in RECORDS:
+        if record.name == "embedding" and not with_vectors:
+            continue
+        for row in record.select.cursor(snapshot):
+            try:
+                yield record.write(row)
+            except ValueError as error:
+                raise DatabaseCorrupt(
+                    f"a stored {record.name} cannot be exported; run: memgraph verify",
+                    what=record.name,
+                    id=row[0],
+                ) from error
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return encode(value).encode() + b"\n"
 
 
 class Exchange(Handle[F], group="exchange"):
@@ -35,7 +167,6 @@ class Exchange(Handle[F], group="exchange"):
         Raises:
             Conflict: the file exists.
         """
-        from memgraph.operations.exchange.export import export_file
 
         with self._service.opened(self.name) as opened:
             return export_file(
@@ -50,7 +181,6 @@ class Exchange(Handle[F], group="exchange"):
         Args:
             with_vectors: include embeddings; without them an import embeds everything again.
         """
-        from memgraph.operations.exchange.export import export_lines
 
         with self._service.opened(self.name) as opened:
             yield from export_lines(opened, with_vectors=with_vectors)

@@ -11,8 +11,8 @@ from memgraph.config import Settings
 from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.providers.completion import CompletionProvider, completion_provider, fenced
-from memgraph.rules.dedup import JACCARD_THRESHOLD, Similarity, compare, word_set
 from memgraph.rules.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
+from memgraph.rules.similarity import JACCARD_THRESHOLD, Similarity, compare, word_set
 
 __all__ = ["LocatedSentences", "Proposal", "Proposals", "configured_extractor", "fenced", "propose"]
 

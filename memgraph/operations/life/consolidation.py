@@ -16,20 +16,18 @@ from memgraph.consolidation.ports import ConflictJudge, Extractor, ModelBudget
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
 from memgraph.operations.life.models import chosen_extractor, chosen_judge
-from memgraph.operations.life.page_transaction import (
-    PageChanged,
-    PageResult,
-    StoreChanged,
-    preview,
-    write_page,
-)
 from memgraph.operations.life.pages import (
+    PageChanged,
     PageResources,
+    PageResult,
     PageTurns,
     PageWork,
+    StoreChanged,
     match_all,
+    preview,
     propose,
     read_page,
+    write_page,
 )
 from memgraph.operations.write.edges import CONSOLIDATION
 from memgraph.service.open_orchestrator import OpenOrchestrator

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.agent_tools import PageTurn
 from memgraph.consolidation.echo_filter import EchoFilter, EchoRemainder
-from memgraph.rules.echo import cited_ids, cited_short_ids, line_hashes
+from memgraph.rules.similarity import cited_ids, cited_short_ids, line_hashes
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import echoes
 from memgraph.store.echoes import EchoBacklog, HandedOutMemory

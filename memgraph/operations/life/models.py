@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memgraph.config import Settings
 from memgraph.config.fields import model_key
 from memgraph.consolidation.ports import ConflictJudge, Extractor, PageProposal, TurnPage
-from memgraph.consolidation.quotations import RuleExtractor
+from memgraph.consolidation.sentence_rules import RuleExtractor
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.providers.completion import CompletionProvider, completion_provider

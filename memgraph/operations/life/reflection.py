@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
-from memgraph.consolidation.centrality import derivation_ties, edge_ties, entity_ties
-from memgraph.consolidation.digest import WeekDigest, WeekMaterial, by_centrality, digest
+from memgraph.consolidation.digest import (
+    WeekDigest,
+    WeekMaterial,
+    by_centrality,
+    derivation_ties,
+    digest,
+    edge_ties,
+    entity_ties,
+)
 from memgraph.consolidation.ports import ModelBudget
 from memgraph.errors import ProviderError
 from memgraph.model.enums import (
@@ -28,9 +35,9 @@ from memgraph.model.enums import (
 from memgraph.model.events import ReflectionSaved
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
-from memgraph.rules import reflection as rules
+from memgraph.rules import conversations as rules
 from memgraph.rules.bulletin import LayoutEntry
-from memgraph.rules.reflection import CLEARANCE, ReflectionPeriod
+from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import events, memories

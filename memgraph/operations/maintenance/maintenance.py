@@ -13,10 +13,9 @@ from typing import Any
 from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.chain import check_chain
-from memgraph.audit.findings import FindingCode, Progress, VerifyReport
+from memgraph.audit.findings import FindingCode, Progress, Proofs, VerifyReport
 from memgraph.audit.journal import JournalHead
-from memgraph.audit.redactions import Proofs
+from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
     Conflict,
@@ -29,7 +28,7 @@ from memgraph.errors import (
 from memgraph.operations.erasure.signatures import RedactionProofs, accept_redactions
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import health, metadata, table_digests
+from memgraph.store import health, metadata, whole_tables
 from memgraph.store.engine import Store, store_of
 from memgraph.store.journal import hash_of as journal_hash
 from memgraph.store.journal import head as journal_head
@@ -410,7 +409,7 @@ def _swap(
         metadata.drop(transaction, BACKUP_KEY)
         metadata.adopt(transaction, paths.name)
         entry = NewEntry("restore", None, {**details, "replaced": anchor_report(anchor_file)})
-        state = table_digests.renew(transaction)
+        state = whole_tables.renew(transaction)
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
         accept_redactions(paths, transaction, at=at, reason=f"restored: {details['reason']}")
     folder = free_name(paths.memory / "replaced", "before-restore", at)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.audit import anchor
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
-from memgraph.operations.erasure.servers import note_left_on_server
+from memgraph.operations.erasure.plan import note_left_on_server
 from memgraph.operations.erasure.signatures import RedactionProofs
 from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
 from memgraph.paths import OrchestratorPaths, naming_full_disk

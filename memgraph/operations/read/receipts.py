@@ -21,8 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
-from memgraph.rules.echo import line_hashes
 from memgraph.rules.erasure import MARK
+from memgraph.rules.similarity import line_hashes
 from memgraph.service.background import InFlightCalls
 from memgraph.store import decay, echoes, erasure, receipts
 from memgraph.store.engine import Database

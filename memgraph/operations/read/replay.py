@@ -23,7 +23,7 @@ from memgraph.model.receipts import (
     bundle_bytes,
 )
 from memgraph.model.values import validated
-from memgraph.operations.context import build as building
+from memgraph.operations.context import builder as building
 from memgraph.operations.context import entity
 from memgraph.operations.context import injection as injecting
 from memgraph.operations.read.recall import answer, answers_of

@@ -12,9 +12,8 @@ from memgraph.graph.stale import find_stale
 from memgraph.model.access import HealthExample, HealthMeasure, HealthMetric, StoreHealth
 from memgraph.model.enums import MemoryKind
 from memgraph.operations.life.echoes import catch_up
-from memgraph.rules.dedup import near_duplicates
-from memgraph.rules.echo import line_hashes
 from memgraph.rules.schedule import fails, limits_of, rate_of
+from memgraph.rules.similarity import line_hashes, near_duplicates
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import echoes, health, memories
 from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace

@@ -15,7 +15,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.rules.echo import is_agent
+from memgraph.rules.similarity import is_agent
 from memgraph.store import echoes, graph, memories
 from memgraph.store.snapshot import Snapshot
 
@@ -102,7 +102,7 @@ def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memor
         InvalidInput: it is no fact.
         AccessDenied: it is an Identity, or a person stated or confirmed it.
     """
-    from memgraph.consolidation.matches import is_protected
+    from memgraph.consolidation.resolution import is_protected
 
     memory = _fact(snapshot, memory_id, view)
     if memory.type is MemoryType.IDENTITY or is_protected(_standing(snapshot, memory)):

@@ -3,16 +3,369 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from memgraph.errors import InvalidInput, without_kind
-from memgraph.model.enums import EdgeType
+from memgraph.clock import iso
+from memgraph.errors import Conflict, InvalidInput, without_kind
+from memgraph.graph.cases import place_after
+from memgraph.model.access import Permission
+from memgraph.model.context import BlockFormat
+from memgraph.model.enums import EdgeType, JobName, JobState, MemoryStatus
 from memgraph.model.values import Name, Reason, Text
-from memgraph.operations.tools.calls import Kind
+from memgraph.retrieval.scores import short_citation
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS
+
+if TYPE_CHECKING:
+    from memgraph.model.graph import Contradiction, Link, Trace
+    from memgraph.model.recall import Bundle, RecallItem
+    from memgraph.model.values import Memory, StoredSource
+    from memgraph.operations.orchestrator import Orchestrator
+
+MAX_TEXT_CHARS: Final = 500
+"""Maximum characters of one memory in a result; the rest is cut and marked."""
+MAX_RESULT_CHARS: Final = 8_000
+"""Maximum characters of a result as JSON; what does not fit is left out and counted."""
+MAX_LIST_CHARS: Final = 1_500
+"""Maximum characters of the names or places beside the memories of a result."""
+MOST_QUESTIONS: Final = 5
+"""Turns that repeat the question, and labels of tool calls, that are recalled beyond the limit."""
+PAUSE_MS: Final = 15 * 60_000
+"""Minimum time between two maintenances, by the record of the jobs."""
+CUT: Final = " […]"
+_FOUND: Final = {"updates", "updated_by", "contradicts", "reasons", "comparison"}
+
+Item = TypeVar("Item")
+Kind = Literal["episode", "fact", "reflection"]
+
+
+def recall(
+    handle: Orchestrator,
+    query: str,
+    kind: Kind | None = None,
+    tag: str | None = None,
+    limit: int = 10,
+) -> dict[str, Any]:
+    """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``.
+
+    Turns that only repeat the question, and the labels of tool calls, are left out.
+    """
+    bundle = handle.agents.recall_shown(
+        lambda bundle: bundle.items[: len(_told(bundle)["memories"])],
+        query,
+        answers=limit,
+        top_n=limit + MOST_QUESTIONS,
+        kinds=() if kind is None else (kind,),
+        tags=() if tag is None else (tag,),
+    )
+    answer = _told(bundle)
+    _note_cut(handle, [item.memory for item in bundle.items[: len(answer["memories"])]])
+    return answer
+
+
+def remember(
+    handle: Orchestrator,
+    content: str,
+    confidence: float = MAX_CONFIDENCE,
+    entity_names: Sequence[str] = (),
+    *,
+    session_id: str | None = None,
+    scope: str | None = None,
+    scope_id: str | None = None,
+) -> dict[str, Any]:
+    """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``.
+
+    Relations to other facts are in ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
+    ``pending`` when more may be found.
+    """
+    done = handle.agents.propose_fact(
+        content,
+        confidence=confidence,
+        entity_names=entity_names,
+        session_id=session_id,
+        scope=scope,
+        scope_id=scope_id,
+    )
+    result = {} if done.found is None else done.found.model_dump(include=_FOUND)
+    result = {name: value for name, value in result.items() if value}
+    return {"outcome": done.outcome, "memory_id": done.memory_id, **result}
+
+
+def correct(
+    handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
+) -> dict[str, Any]:
+    """Replace a fact's text: ``{"memory_id": …, "replaced": …}``.
+
+    A more trusted fact is not replaced: the two contradict each other then.
+    """
+    made = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
+    replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
+    return {"memory_id": made, "replaced": memory_id if replaced else None}
+
+
+def confirm(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+    """Protect a fact from expiry: ``{"memory_id": …, "protected": true}``."""
+    handle.agents.confirm_proposed(memory_id)
+    return {"memory_id": memory_id, "protected": True}
+
+
+def stats(handle: Orchestrator) -> dict[str, Any]:
+    """Return counts of the visible memories and the latest one; to an admin the last consolidation.
+
+    The runs of jobs are an admin's.
+    """
+    latest = handle.memories.list(limit=1)
+    answer: dict[str, Any] = {
+        "memories": handle.memories.counts(),
+        "latest_at": iso(latest[0].created_at) if latest else None,
+    }
+    if Permission.ADMIN in handle.permissions:
+        done = [
+            run.ended_at
+            for run in handle.jobs.list(limit=200)
+            if run.job is JobName.CONSOLIDATION and run.state is JobState.DONE and run.ended_at
+        ]
+        answer["last_consolidation_at"] = iso(done[0]) if done else None
+    return answer
+
+
+def context(handle: Orchestrator, message: str, limit: int | None = None) -> dict[str, Any]:
+    """Return the block of memories to put before a message, always fenced."""
+    block = handle.context(message, limit=limit, format=BlockFormat.FENCED)
+    return {
+        "text": block.text,
+        "memory_ids": list(block.memory_ids),
+        "receipt_id": block.receipt_id,
+        "token_cost": block.token_cost,
+        "degraded": [part.code for part in block.degraded],
+    }
+
+
+def entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
+    """Return an entity's profile, memories that name it, and entities named beside it."""
+    result = handle.entities.get(name)
+    head = {
+        "entity_id": result.entity_id,
+        "name": cut(result.canonical_name),
+        "type": result.type.value,
+        "also_called": _names(result.aliases[:10]),
+        "mentions": result.mention_count,
+        "first_seen": iso(result.first_seen),
+        "last_seen": iso(result.last_seen),
+        "named_beside": _names([item.canonical_name for item in result.related[:10]]),
+        "could_also_mean": _names(
+            [candidate.canonical_name for candidate in result.candidates[:5]]
+        ),
+    }
+    told = fitting(head, "memories", [remembered(memory) for memory in result.memories])
+    handle.agents.note_handed_out([item["text"] for item in told["memories"]])
+    return told
+
+
+def consolidate(handle: Orchestrator) -> dict[str, Any]:
+    """Run consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
+
+    Raises:
+        Conflict: it ran within ``PAUSE_MS``, whoever requested it.
+    """
+    if handle.agents.maintained_since(PAUSE_MS):
+        raise Conflict("it ran a short time ago")
+    runs = handle.jobs.maintain()
+    return {
+        "runs": [
+            {
+                "job": run.job.value,
+                "state": run.state.value,
+                "counts": {name: count for name, count in run.counts.items() if count},
+                "error": run.error_code,
+            }
+            for run in runs
+        ]
+    }
+
+
+def _told(bundle: Bundle) -> dict[str, Any]:
+    return fitting({"more": bundle.cut}, "memories", [_recalled(item) for item in bundle.items])
+
+
+def _recalled(item: RecallItem) -> dict[str, Any]:
+    answer = remembered(item.memory)
+    answer["confidence"] = round(item.effective_confidence, 2)
+    answer["source"] = cut(short_citation(item.memory, item.source))
+    if item.contradicted_by:
+        answer["contradicted_by"] = list(item.contradicted_by[:5])
+    if item.mark:
+        answer["mark"] = item.mark
+    return answer
+
+
+def remembered(memory: Memory) -> dict[str, Any]:
+    """Return a memory in the form that a model is given, its text cut."""
+    return {
+        "memory_id": memory.memory_id,
+        "kind": memory.kind.value,
+        "type": memory.type.value,
+        "at": iso(said_at(memory)),
+        "text": _text(memory),
+    }
+
+
+def said_at(memory: Memory) -> int:
+    """Return when it happened, else when it was stored; milliseconds."""
+    return memory.event_time if memory.event_time is not None else memory.created_at
+
+
+def _text(memory: Memory) -> str:
+    return cut(memory.content)
+
+
+def cut(text: str) -> str:
+    """Return at most ``MAX_TEXT_CHARS`` of a text, marked where it was cut."""
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    return within(MAX_LIST_CHARS, [cut(name) for name in names])
+
+
+def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
+    """Add cut lines to the receipt of a recall, which holds whole texts."""
+    shortened = [_text(memory) for memory in memories if len(memory.content) > MAX_TEXT_CHARS]
+    if shortened:
+        handle.agents.note_handed_out(shortened)
+
+
+def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first items that fit a prompt, and the number of the others."""
+    stored = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
+    return {name: stored, **head, "left_out": len(items) - len(stored)}
+
+
+def within(room: int, items: Sequence[Item]) -> list[Item]:
+    """Return the first items whose JSON has at most ``room`` characters in all; at least one."""
+    kept: list[Item] = []
+    for item in items:
+        room -= len(json.dumps(item, ensure_ascii=False)) + 2
+        # A page without any would be the last one.
+        if room < 0 and kept:
+            break
+        kept.append(item)
+    return kept
+
+
+MAX_HISTORY: Final = 20
+MAX_LINKS: Final = 20
+
+
+def relate(
+    handle: Orchestrator,
+    from_id: str,
+    edge_type: EdgeType | str,
+    to_id: str,
+    reason: str | None = None,
+) -> dict[str, Any]:
+    """Join two memories: ``{"outcome": "stored" | "duplicate", "edge_id": …}``."""
+    done = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
+    return {"outcome": done.outcome, "edge_id": done.edge_id}
+
+
+def contradictions(
+    handle: Orchestrator, resolved: bool = False, limit: int = 10, after: str | None = None
+) -> dict[str, Any]:
+    """Contradictions with both sides, the newest first; ``next_after`` asks for the next page."""
+    page = handle.contradictions.list(resolved=resolved, limit=limit, after=after)
+    items = [_contradiction(item) for item in page.items]
+    answer = fitting({"next_after": page.next_after}, "contradictions", items)
+    if answer["left_out"]:
+        # The next page begins with the first that had no room.
+        last = page.items[len(answer["contradictions"]) - 1]
+        answer["next_after"] = place_after(last, "resolved" if resolved else "open")
+    _note(handle, [side for item in answer["contradictions"] for side in item["sides"]])
+    return answer
+
+
+def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+    """Return a memory's sources, what became of it, and what it depends on."""
+    result = handle.trace(memory_id)
+    head = {
+        "memory": _sourced(result.memory, result.source) | {"status": result.memory.status.value},
+        "independent_sources": result.independent_sources,
+        "also_said_in": within(
+            MAX_LIST_CHARS,
+            [_place(result.memory, support.source) for support in result.supports[:MAX_LINKS]],
+        ),
+        "history": [
+            {"status": item.status.value, "since": iso(item.since)}
+            for item in result.status_history[-MAX_HISTORY:]
+        ],
+        "contradicted_by": _opponents(result),
+        "stale_grounds": list(result.stale_grounds[:MAX_LINKS]),
+        "cut": result.cut,
+    }
+    told = fitting(head, "linked", _linked(result))
+    _note(handle, [told["memory"], *told["linked"]])
+    return told
+
+
+def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
+    sides = sorted(
+        zip((contradiction.first, contradiction.second), contradiction.sources, strict=True),
+        key=lambda side: (said_at(side[0]), side[0].memory_id),
+        reverse=True,
+    )
+    return {
+        "edge_id": contradiction.edge.edge_id,
+        "since": iso(contradiction.since),
+        "resolved": contradiction.resolved,
+        "moot": contradiction.moot,
+        "sides": [_sourced(memory, source) for memory, source in sides],
+    }
+
+
+def _linked(trace: Trace) -> list[dict[str, Any]]:
+    """Return each memory that a trace reaches, once, with its relation to the traced one."""
+    by_role: dict[str, tuple[Link, ...]] = {
+        "replaced_by": trace.replaced_by,
+        "replaced": trace.replaced,
+        "ground": trace.grounds,
+        "dependent": trace.dependents,
+    }
+    told: dict[str, dict[str, Any]] = {}
+    for role, links in by_role.items():
+        for link in links:
+            memory = trace.memory_by_id[link.memory_id]
+            told.setdefault(
+                link.memory_id,
+                {"role": role, "distance": link.distance, **remembered(memory)},
+            )
+    return list(told.values())
+
+
+def _opponents(trace: Trace) -> list[str]:
+    ends = [
+        end
+        for open_contradiction in trace.open_contradictions
+        for end in (open_contradiction.from_id, open_contradiction.to_id)
+    ]
+    opponents = [end for end in dict.fromkeys(ends) if end != trace.memory.memory_id]
+    return opponents[:MAX_LINKS]
+
+
+def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:
+    return {**remembered(memory), "source": _place(memory, source)}
+
+
+def _place(memory: Memory, source: StoredSource) -> str:
+    return cut(short_citation(memory, source))
+
+
+def _note(handle: Orchestrator, details: list[dict[str, Any]]) -> None:
+    handle.agents.note_handed_out([item["text"] for item in details])
+
 
 MAX_ARGUMENTS_CHARS: Final = 20_000
 MAX_QUERY_CHARS: Final = 2_000

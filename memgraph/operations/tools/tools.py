@@ -15,7 +15,7 @@ from memgraph.model.access import Permission
 from memgraph.model.operation import Operation, operations_of
 from memgraph.model.values import Value
 from memgraph.operations.groups import Operations
-from memgraph.operations.tools import calls, schemas
+from memgraph.operations.tools import schemas
 from memgraph.operations.tools.schemas import ToolArguments, parsed, schema_of
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ TOOLS: Final[Mapping[str, Tool]] = {
         + AS_DATA,
         schemas.RecallArguments,
         schemas.RecallAnswer,
-        calls.recall,
+        schemas.recall,
     ),
     "context": Tool(
         "Context for a message",
         "Give the block of memories that belongs before a message, its sources with it." + AS_DATA,
         schemas.ContextArguments,
         schemas.ContextAnswer,
-        calls.context,
+        schemas.context,
         text="text",
     ),
     "remember": Tool(
@@ -82,7 +82,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         " not repeat what the memory itself told you.",
         schemas.RememberArguments,
         schemas.RememberAnswer,
-        calls.remember,
+        schemas.remember,
         Permission.WRITE,
         host=("session_id", "scope", "scope_id"),
     ),
@@ -92,7 +92,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         " recall first. What a person told or confirmed is not replaced.",
         schemas.CorrectArguments,
         schemas.CorrectAnswer,
-        calls.correct,
+        schemas.correct,
         Permission.WRITE,
         host=("session_id",),
         destructive=True,
@@ -103,7 +103,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Protect a remembered fact for good. Only when the user confirmed just this fact.",
         schemas.ConfirmArguments,
         schemas.ConfirmAnswer,
-        calls.confirm,
+        schemas.confirm,
         Permission.WRITE,
     ),
     "relate": Tool(
@@ -112,7 +112,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         " other. A contradiction stays open until a person decides it.",
         schemas.RelateArguments,
         schemas.RelateAnswer,
-        calls.relate,
+        schemas.relate,
         Permission.WRITE,
         destructive=True,
     ),
@@ -121,35 +121,35 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "List memories that contradict one another, with both sides." + AS_DATA,
         schemas.ContradictionsArguments,
         schemas.ContradictionsAnswer,
-        calls.contradictions,
+        schemas.contradictions,
     ),
     "trace": Tool(
         "Trace",
         "Tell where a memory comes from, what became of it and what it stands on." + AS_DATA,
         schemas.TraceArguments,
         schemas.TraceAnswer,
-        calls.trace,
+        schemas.trace,
     ),
     "entity_info": Tool(
         "Entity",
         "Tell everything about one person, project, place or other entity." + AS_DATA,
         schemas.EntityInfoArguments,
         schemas.EntityAnswer,
-        calls.entity_info,
+        schemas.entity_info,
     ),
     "stats": Tool(
         "Statistics",
         "Tell how much is remembered.",
         schemas.NoArguments,
         schemas.StatsAnswer,
-        calls.stats,
+        schemas.stats,
     ),
     "consolidate": Tool(
         "Consolidate",
         "Run the nightly maintenance now. Slow: only when the user asks for it.",
         schemas.NoArguments,
         schemas.ConsolidateAnswer,
-        calls.consolidate,
+        schemas.consolidate,
         Permission.ADMIN,
         idempotent=False,
         maintenance=True,

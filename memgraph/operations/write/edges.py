@@ -12,7 +12,7 @@ from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
 from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write.changes import state_of
-from memgraph.operations.write.quotas import captured
+from memgraph.operations.write.checks import captured
 from memgraph.rules.lifecycle import plan_supersession
 from memgraph.rules.trust import KEPT_APART, LESS_TRUSTED, OTHER_AUTHOR, TrustRules
 from memgraph.store import edges, journal, memories

@@ -21,9 +21,8 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, T
 
 if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
-    from memgraph.entities.providers import EntityProvider
     from memgraph.entities.spans import EntitySpan
-    from memgraph.entities.strategies import EntityStrategy, StrategyResult
+    from memgraph.entities.strategies import EntityProvider, EntityStrategy, StrategyResult
     from memgraph.operations.life.models import LanguageModel
 
 
@@ -188,7 +187,7 @@ class NameFinders:
             from memgraph.entities.spacy_names import SpacyNames
 
             return SpacyNames(self._settings.spacy_model)
-        from memgraph.entities.providers import RegexNames
+        from memgraph.entities.strategies import RegexNames
 
         return RegexNames()
 

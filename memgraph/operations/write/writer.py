@@ -23,17 +23,16 @@ from memgraph.model.enums import (
 )
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write import changes, comparisons
-from memgraph.operations.write import sessions as conversing
+from memgraph.operations.write import checks as conversing
+from memgraph.operations.write.checks import Quotas, StoredTurn
 from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model
 from memgraph.operations.write.entity_links import EntityLinker, NameFinder
-from memgraph.operations.write.quotas import Quotas
-from memgraph.operations.write.sessions import StoredTurn
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.decay import rate_of
-from memgraph.rules.dedup import content_hash
 from memgraph.rules.scope import ScopeFacts, Viewer, writable
+from memgraph.rules.similarity import content_hash
 from memgraph.rules.trust import TrustRules
 from memgraph.store import comparisons as comparison_rows
 from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index

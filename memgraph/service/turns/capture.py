@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memgraph.log import EventLog
-    from memgraph.rules.scope import Viewer
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 

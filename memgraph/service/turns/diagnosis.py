@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from memgraph.context.blocks import render
 from memgraph.errors import InvalidInput
-from memgraph.model.defaults import DEFAULT_IMPORTANCE
+from memgraph.graph.cases import describe
+from memgraph.graph.subgraph import MAX_NODES_LIMIT, subgraph
+from memgraph.graph.trace import trace
+from memgraph.model.columns import DEFAULT_IMPORTANCE
+from memgraph.model.context import BlockFormat, BlockLine
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -16,12 +23,37 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.recall import MAX_QUERY_CHARS
-from memgraph.model.turns import DiagnosisFinding, EvidenceBundle, RejectedPart, WriteBackResult
-from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Value, validated
-from memgraph.rules.echo import MEMORY_ID
+from memgraph.model.graph import Contradiction, Link
+from memgraph.model.recall import MAX_QUERY_CHARS, Bundle, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.model.turns import (
+    DiagnosisFinding,
+    EvidenceBundle,
+    EvidenceItem,
+    RejectedPart,
+    WriteBackResult,
+)
+from memgraph.model.values import (
+    Edge,
+    EdgeInput,
+    Memory,
+    MemoryInput,
+    Name,
+    StoredSource,
+    Value,
+    validated,
+)
+from memgraph.operations.context.injection import new_mark
+from memgraph.operations.read.recall import answer
+from memgraph.retrieval.scores import citation, short_citation
+from memgraph.rules.budget import token_cost
+from memgraph.rules.decay import confidence_at
+from memgraph.rules.lifecycle import contradiction_state
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
+from memgraph.rules.scope import Viewer
+from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.turns.capture import (
     TurnPlace,
     checked_text,
@@ -32,6 +64,316 @@ from memgraph.service.turns.capture import (
     warning_of,
 )
 from memgraph.service.turns.write_back import WriteBackHooks, scope_of, stored
+from memgraph.store import sources as sources_rows
+from memgraph.store.edges import contradictions
+from memgraph.store.graph import sources_of, visible_memories
+from memgraph.store.visibility import STANDING, View
+
+PURPOSE = "on_diagnostics"
+MAX_TRACED = 8
+MAX_CONTRADICTIONS = 500
+MAX_EDGES_SHOWN = 100
+RELATIONS = "Relations of these records, by id:"
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisRequest:
+    """The request for a diagnosis.
+
+    Attributes:
+        memory_ids: what the question is about.
+        workflow_run_id: include what this run left.
+        max_nodes: memories at most; ``budget_tokens``: of the rendered block.
+    """
+
+    question: str
+    memory_ids: tuple[str, ...]
+    workflow_run_id: str | None
+    max_nodes: int
+    budget_tokens: int
+    asked: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Found:
+    """Memories by importance, each with the reason why it is there."""
+
+    most: int
+    memories: dict[str, Memory] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+    cut: set[str] = field(default_factory=set)
+
+    def add(self, memory: Memory, reason: str) -> None:
+        is_known = memory.memory_id in self.memories
+        if not is_known and len(self.memories) >= self.most:
+            self.cut.add("max_nodes")
+            return
+        self.memories[memory.memory_id] = memory
+        reasons = self.reasons.setdefault(memory.memory_id, [])
+        if reason not in reasons:
+            reasons.append(reason)
+
+
+def gather(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest
+) -> tuple[EvidenceBundle, Receipt]:
+    """Return the evidence, and the one receipt of all of it.
+
+    Raises:
+        StorageError: the database cannot be read.
+    """
+    gathered = _Found(inquiry.max_nodes)
+    missing = _asked_for(opened, viewer, inquiry, gathered)
+    memory_ids = list(gathered.memories)
+    grounds = _grounds(opened, viewer, memory_ids, gathered)
+    bundle = _recalled(opened, viewer, inquiry, gathered)
+    edges = _around(opened, viewer, gathered)
+    open_ones = _disagreeing(opened, viewer, gathered)
+    now = opened.clock.now_ms()
+    mark = new_mark(opened.ids)
+    items = _items(opened, gathered, now)
+    joins = {
+        edge.edge_id: edge
+        for edge in (*edges, *(contradiction.edge for contradiction in open_ones))
+    }
+    evidence = _within(inquiry, items, list(joins.values()), open_ones, mark)
+    shown_ids = set(evidence.memory_ids)
+    cut = gathered.cut | set(evidence.cut_reasons) | _cut_of(bundle)
+    evidence = evidence.model_copy(
+        update={
+            "grounds": _between(grounds, shown_ids),
+            "missing": tuple(missing),
+            "cut": bool(cut),
+            "cut_reasons": tuple(sorted(cut)),
+            "degraded": () if bundle is None else bundle.degraded,
+            "receipt_id": opened.ids.new("rcl_"),
+        }
+    )
+    return evidence, _receipt(inquiry, evidence, bundle, now)
+
+
+def _asked_for(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _Found
+) -> list[str]:
+    """Add the requested memories; return the ids that do not exist."""
+    view = View(viewer, None, STANDING)
+    memory_ids = list(dict.fromkeys(inquiry.memory_ids))
+    with opened.database.read() as snapshot:
+        if inquiry.workflow_run_id is not None:
+            limit = inquiry.max_nodes + 1
+            run = sources_rows.of_run(snapshot, inquiry.workflow_run_id, view, limit=limit)
+            memory_ids = list(dict.fromkeys((*memory_ids, *run)))
+        there = visible_memories(snapshot, memory_ids, view)
+    for memory in there.values():
+        gathered.add(memory, "asked")
+    return [memory_id for memory_id in inquiry.memory_ids if memory_id not in there]
+
+
+def _grounds(
+    opened: OpenOrchestrator, viewer: Viewer, memory_ids: Sequence[str], gathered: _Found
+) -> dict[str, tuple[Link, ...]]:
+    """Add what the requested memories depend on, step by step."""
+    grounds: dict[str, tuple[Link, ...]] = {}
+    for memory_id in memory_ids[:MAX_TRACED]:
+        traced = trace(opened.database, memory_id, viewer=viewer)
+        if traced.cut:
+            gathered.cut.add("grounds")
+        if traced.grounds:
+            grounds[memory_id] = traced.grounds
+        for link in traced.grounds:
+            ground = traced.memory_by_id[link.memory_id]
+            if ground.status in STANDING:
+                gathered.add(ground, f"ground:{memory_id}")
+    if len(memory_ids) > MAX_TRACED:
+        gathered.cut.add("grounds")
+    return grounds
+
+
+def _recalled(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _Found
+) -> Bundle | None:
+    if not inquiry.question.strip():
+        return None
+    # What is asked for and its neighbours get the other half.
+    limit = max(inquiry.max_nodes // 2, 1)
+    top_n = min(opened.settings.memory.retrieval.top_n, limit)
+    bundle = answer(opened, viewer, RecallRequest(query=inquiry.question, top_n=top_n))
+    for rank, item in enumerate(bundle.items, start=1):
+        gathered.add(item.memory, f"recall:{rank}")
+    return bundle
+
+
+def _around(opened: OpenOrchestrator, viewer: Viewer, gathered: _Found) -> tuple[Edge, ...]:
+    """Add neighbours while there is room; return the edges among all of them."""
+    if not gathered.memories:
+        return ()
+    # One more than there is room for, so that it shows.
+    limit = min(gathered.most + 1, MAX_NODES_LIMIT)
+    around = subgraph(opened.database, list(gathered.memories), max_nodes=limit, viewer=viewer)
+    gathered.cut.update(around.cut_reasons)
+    for node in around.nodes:
+        distance = around.distances[node.memory_id]
+        if distance:
+            gathered.add(node, f"hop:{distance}")
+    return around.edges
+
+
+def _disagreeing(
+    opened: OpenOrchestrator, viewer: Viewer, gathered: _Found
+) -> tuple[Contradiction, ...]:
+    """Return open contradictions of the memories; add the other sides while there is room."""
+    view = View(viewer)
+    with opened.database.read() as snapshot:
+        edges = contradictions(snapshot, view, resolved=False, limit=MAX_CONTRADICTIONS)
+        known_ids = set(gathered.memories)
+        edges = [edge for edge in edges if {edge.from_id, edge.to_id} & known_ids]
+        ends = {end for edge in edges for end in (edge.from_id, edge.to_id)}
+        memories = visible_memories(snapshot, sorted(ends), view)
+        sources = {source.source_id: source for source in sources_of(snapshot, memories.values())}
+    for edge in edges:
+        for near, other in ((edge.from_id, edge.to_id), (edge.to_id, edge.from_id)):
+            if other in known_ids:
+                gathered.add(memories[near], f"contradicts:{other}")
+    now = opened.clock.now_ms()
+    return tuple(
+        describe(edge, memories[edge.from_id], memories[edge.to_id], sources, now) for edge in edges
+    )
+
+
+def _items(opened: OpenOrchestrator, gathered: _Found, now: int) -> list[EvidenceItem]:
+    with opened.database.read() as snapshot:
+        sources = {
+            source.source_id: source for source in sources_of(snapshot, gathered.memories.values())
+        }
+    exponent = opened.settings.memory.decay.exponent
+    return [
+        _item(memory, sources[memory.source_id], gathered.reasons[memory_id], now, exponent)
+        for memory_id, memory in gathered.memories.items()
+    ]
+
+
+def _item(
+    memory: Memory, source: StoredSource, reasons: Iterable[str], now: int, exponent: float
+) -> EvidenceItem:
+    return EvidenceItem(
+        memory=memory,
+        source=source,
+        citation=citation(memory, source),
+        effective_confidence=confidence_at(memory, now, exponent),
+        reasons=tuple(reasons),
+    )
+
+
+def _within(
+    inquiry: DiagnosisRequest,
+    items: Sequence[EvidenceItem],
+    edges: Sequence[Edge],
+    open_ones: Sequence[Contradiction],
+    mark: str,
+) -> EvidenceBundle:
+    """Return as many of the first items as fit the budget, and their edges. Pure."""
+
+    def of(count: int) -> EvidenceBundle:
+        kept_items = items[:count]
+        ids = {item.memory.memory_id for item in kept_items}
+        among = tuple(edge for edge in edges if edge.from_id in ids and edge.to_id in ids)
+        contradictions = tuple(
+            contradiction
+            for contradiction in open_ones
+            if {contradiction.edge.from_id, contradiction.edge.to_id} & ids
+        )
+        text = _text(kept_items, among, mark)
+        return EvidenceBundle(
+            question=inquiry.question,
+            items=tuple(kept_items),
+            edges=among,
+            contradictions=contradictions,
+            text=text,
+            token_cost=token_cost(text),
+        )
+
+    low, high = 0, len(items)
+    best = of(high)
+    if best.token_cost <= inquiry.budget_tokens:
+        return best
+    # The text grows with every item.
+    while low < high:
+        middle = (low + high + 1) // 2
+        if of(middle).token_cost <= inquiry.budget_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return of(low).model_copy(update={"cut_reasons": ("budget_tokens",)})
+
+
+def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str) -> str:
+    """Return the records, and below them the edges, by ids and types only, which are our own."""
+    lines = [
+        BlockLine(
+            memory_id=item.memory.memory_id,
+            kind=item.memory.kind,
+            text=item.memory.content,
+            at=item.memory.created_at if item.memory.event_time is None else item.memory.event_time,
+            citation=short_citation(item.memory, item.source),
+            confidence=item.effective_confidence,
+        )
+        for item in items
+    ]
+    block = render(lines, BlockFormat.FENCED, mark=mark)
+    if not edges:
+        return block
+    joined = "\n".join(_relation(edge) for edge in edges[:MAX_EDGES_SHOWN])
+    return f"{block}\n{RELATIONS}\n{joined}\n"
+
+
+def _relation(edge: Edge) -> str:
+    state = ""
+    if edge.edge_type is EdgeType.CONTRADICTS:
+        state = f" ({contradiction_state(edge.resolution)})"
+    return f"- {edge.from_id} {edge.edge_type} {edge.to_id}{state}"
+
+
+def _between(
+    grounds: Mapping[str, tuple[Link, ...]], shown_ids: set[str]
+) -> dict[str, tuple[Link, ...]]:
+    visible_links = {
+        memory_id: tuple(
+            link for link in links if link.memory_id in shown_ids and link.via_id in shown_ids
+        )
+        for memory_id, links in grounds.items()
+        if memory_id in shown_ids
+    }
+    return {memory_id: links for memory_id, links in visible_links.items() if links}
+
+
+def _cut_of(bundle: Bundle | None) -> set[str]:
+    # That more would answer is no news: a diagnosis asks for the best.
+    return set() if bundle is None else set(bundle.cut_reasons) - {"top_n"}
+
+
+def _receipt(
+    inquiry: DiagnosisRequest, evidence: EvidenceBundle, bundle: Bundle | None, now: int
+) -> Receipt:
+    recalled = {} if bundle is None else {item.memory.memory_id: item for item in bundle.items}
+    items = []
+    for memory_id in evidence.memory_ids:
+        recall_item = recalled.get(memory_id)
+        items.append(
+            ReceiptItem(memory_id, 0.0)
+            if recall_item is None
+            else ReceiptItem(memory_id, recall_item.score, recall_item.legs, recall_item.modifiers)
+        )
+    digest = hashlib.sha256(evidence.text.encode()).hexdigest()
+    return Receipt(
+        receipt_id=evidence.receipt_id or "",
+        at=now,
+        query=inquiry.question,
+        asked={**inquiry.asked, "purpose": PURPOSE, "sha256": digest},
+        items=tuple(items),
+        change_seq=None if bundle is None else bundle.account.change_seq,
+        left_out=None if bundle is None else bundle.account.left_out,
+    )
+
 
 MAX_NODES = 2_000
 MAX_BUDGET_TOKENS = 10_000_000
@@ -182,7 +524,6 @@ class DiagnosisHooks(WriteBackHooks):
         budget_tokens: int | None,
     ) -> EvidenceBundle:
         # With it come numpy and networkx.
-        from memgraph.service.turns.evidence import DiagnosisRequest, gather
 
         fields = place.model_dump(exclude_none=True, exclude={"orchestrator"})
         with self._service.opened(self.name) as opened:

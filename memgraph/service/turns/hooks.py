@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, validated
-from memgraph.service.turns.base import HookHost
+from memgraph.operations.aio import THREADS, ThreadPoolCaller, awaited
+from memgraph.service.turns.base import PATIENCE_S, HookHost
 from memgraph.service.turns.capture import TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosis import DiagnosisHooks
 from memgraph.service.turns.lanes import LaneError
 from memgraph.service.turns.prompts import PromptRequest
 from memgraph.service.turns.write_back import WriteBackHooks
+
+if TYPE_CHECKING:
+    from memgraph.model.context import AgentProfile
+    from memgraph.service.memory_service import MemoryService
 
 PREPARE_MS = 30_000
 
@@ -188,3 +196,62 @@ def _over(request: ContextRequest | None, default: ContextRequest) -> ContextReq
         return default
     set_here = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
     return request.model_copy(update={name: getattr(default, name) for name in set_here})
+
+
+class HookOptions(TypedDict, total=False):
+    """The options of ``MemoryHooks``."""
+
+    deadline_ms: int | None
+    actor: str
+    clearance: Sensitivity
+    profile: AgentProfile | None
+
+
+class AsyncMemoryHooks(ThreadPoolCaller):
+    """The same hooks, awaited. Their arguments, answers and errors are those of ``MemoryHooks``.
+
+    Args:
+        service, name, options: as ``MemoryHooks``.
+        threads: calls at the same time.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        threads: int = THREADS,
+        **options: Unpack[HookOptions],
+    ) -> None:
+        self.hooks = MemoryHooks(service, name, **options)
+        super().__init__(
+            self.hooks, ThreadPoolExecutor(threads, thread_name_prefix="memgraph-turns")
+        )
+
+    prepare = awaited(MemoryHooks.prepare)
+    on_message = awaited(MemoryHooks.on_message)
+    on_step = awaited(MemoryHooks.on_step)
+    on_step_output = awaited(MemoryHooks.on_step_output)
+    on_transcript = awaited(MemoryHooks.on_transcript)
+    on_diagnostics = awaited(MemoryHooks.on_diagnostics)
+    record_findings = awaited(MemoryHooks.record_findings)
+    end_task = awaited(MemoryHooks.end_task)
+
+    _close = awaited(MemoryHooks.close)
+
+    async def close(self, patience_s: float = PATIENCE_S) -> int:
+        """See ``MemoryHooks.close``."""
+        lost = await self._close(patience_s)
+        self._pool.shutdown(wait=False)
+        return lost
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memgraph.context.shorten import MAX_OUTPUT_CHARS, output_payload, shortened
+from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.context import Tier
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.turns import RejectedPart, TaskOutcome, TurnWarning, WriteBackResult
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
-from memgraph.rules.dedup import content_hash
+from memgraph.rules.similarity import content_hash
 from memgraph.rules.workflow import TICKED, parse
 from memgraph.rules.workflow_candidates import WorkflowCandidate
 from memgraph.service.turns.base import HookHost
@@ -38,7 +38,6 @@ from memgraph.store import items
 
 if TYPE_CHECKING:
     from memgraph.context.stores import TaskMemoryStore
-    from memgraph.service.turns.capture import CaptureHandle
 
 
 # What a step thought and what its tools gave: items of its task, kept once however often told.

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from memgraph.errors import DatabaseCorrupt
-from memgraph.store import postgres, sqlite, table_digests
-from memgraph.store.postgres import phrases, schema
+from memgraph.store import postgres, sqlite, whole_tables
+from memgraph.store.postgres import indexes, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import provision
-from memgraph.store.table_digests import TableDigest
+from memgraph.store.whole_tables import TableDigest
 
 Progress = Callable[[int, int], None]
 """Called with the tables that are copied, and the tables in all."""
@@ -110,7 +110,7 @@ def read_file(file: Path, transaction: Transaction) -> None:
             " (SELECT number FROM last_numbers WHERE name = %s), 0) + 1, false)",
             (sequence, name),
         )
-    phrases.rebuild(transaction)
+    indexes.rebuild(transaction)
 
 
 class _Digested:
@@ -125,7 +125,7 @@ class _Digested:
         count = total = 0
         for row in self._rows:
             count += 1
-            total += int.from_bytes(table_digests.row_digest(self._name, *row), "big")
+            total += int.from_bytes(whole_tables.row_digest(self._name, *row), "big")
             yield row
         self.digest = self.digest.plus(count, total)
 

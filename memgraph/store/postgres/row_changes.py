@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.store import table_digests
+from memgraph.store import whole_tables
 from memgraph.store.engine import RowChange
-from memgraph.store.table_digests import DigestedColumns
+from memgraph.store.whole_tables import DigestedColumns
 
 TABLE: Final = "pg_temp.row_changes"
 MAKE: Final = (
@@ -48,7 +48,7 @@ def columns_of(table: str) -> tuple[str, ...]:
 @cache
 def watched() -> tuple[DigestedColumns, ...]:
     """Return what is counted, by the columns of the models."""
-    return tuple(table_digests.digested_columns(columns_of))
+    return tuple(whole_tables.digested_columns(columns_of))
 
 
 def triggers() -> dict[str, str]:
@@ -106,7 +106,7 @@ def take(connection: Any) -> list[RowChange]:
     if not connection.is_watching:
         return []
     return [
-        (name, sign, table_digests.row_digest(name, *_values(name, json.loads(held))))
+        (name, sign, whole_tables.row_digest(name, *_values(name, json.loads(held))))
         for name, sign, held in connection.execute(_TAKE)
     ]
 

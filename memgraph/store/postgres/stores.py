@@ -17,9 +17,10 @@ from memgraph.errors import DatabaseEmpty, DatabaseForeign, InvalidInput, Orches
 from memgraph.paths import DATABASE_NAME, check_orchestrator_name
 from memgraph.store import journal, metadata, postgres
 from memgraph.store.engine import SchemaUpgrade, Store
-from memgraph.store.postgres import copies, phrases, schema
+from memgraph.store.postgres import copies, indexes, schema
 from memgraph.store.postgres.database import (
     DRAFT,
+    ENGINE,
     PostgresDatabase,
     draft_key,
     drop_left_drafts,
@@ -32,7 +33,6 @@ from memgraph.store.postgres.database import (
     using,
     writing,
 )
-from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite.copies import move_aside
 from memgraph.store.sqlite.stores import SqliteStore, copied
@@ -146,7 +146,7 @@ class PostgresStore:
             first()
             written, _ = journal.head(transaction)
             migrations.upgrade(connection, ENGINE, "head", key=key)
-            phrases.follow(transaction)
+            indexes.follow(transaction)
             sealed_at, _ = journal.head(transaction)
             after = metadata.revision(transaction) or ""
         return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
@@ -170,7 +170,7 @@ class PostgresStore:
         with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as connection:
             transaction = Transaction(connection, ENGINE)
             yield transaction
-            phrases.follow(transaction)
+            indexes.follow(transaction)
 
     def back_up(
         self,

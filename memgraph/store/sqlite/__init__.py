@@ -30,7 +30,7 @@ from memgraph.errors import (
     SqliteUnsuitable,
     StorageError,
 )
-from memgraph.store import open_files
+from memgraph.store import files
 from memgraph.store.engine import Constraint
 
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
@@ -84,13 +84,13 @@ class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver 
         shared: what the readers of a database keep together, by index; None: this one may write.
     """
 
-    files: tuple[open_files.Identity, ...] = ()
+    files: tuple[files.Identity, ...] = ()
     shared: dict[str, Any] | None = None
 
     def close(self) -> None:
         super().close()
-        files, self.files = self.files, ()
-        open_files.closed(files)
+        opened, self.files = self.files, ()
+        files.closed(opened)
 
 
 @cache
@@ -119,7 +119,7 @@ def connect(
     if not read_only:
         _set_foreign_journal_aside(path)
     mode = "ro" if read_only else "rwc" if create else "rw"
-    connection, files = open_files.connected(
+    connection, opened = files.connected(
         path,
         lambda: sqlite.connect(
             f"file:{quote(str(path))}?mode={mode}",
@@ -131,7 +131,7 @@ def connect(
             factory=TrackedConnection,
         ),
     )
-    connection.files = files
+    connection.files = opened
     try:
         connection.enable_load_extension(True)
         connection.load_extension(_vector_extension())
@@ -180,7 +180,7 @@ def _set_foreign_journal_aside(path: Path) -> None:
             return
     except OSError:
         return
-    with open_files.without_sqlite(path) as may_be_read:
+    with files.without_sqlite(path) as may_be_read:
         # Where this process has it open, SQLite plays nothing back.
         if may_be_read and _is_in_wal_mode(path):
             foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.errors import DatabaseForeign, DatabaseMissing
-from memgraph.store import open_files, sqlite
+from memgraph.store import files, sqlite
 from memgraph.store.files import fsync
 
 PAGES_PER_STEP = 2_048
@@ -57,7 +57,7 @@ def copy_file(source: Path, target: Path) -> None:
         DatabaseMissing: there is no file.
         DatabaseForeign: it is not a regular file, or a database that this process has open.
     """
-    with open_files.without_sqlite(source) as may_be_read:
+    with files.without_sqlite(source) as may_be_read:
         if not may_be_read:
             raise DatabaseForeign(
                 f"{source} is a database in use, not a backup; run: memgraph backup",

@@ -30,10 +30,10 @@ from memgraph.errors import (
     MemoryDisabled,
 )
 from memgraph.paths import naming_full_disk
-from memgraph.store import journal, sqlite, table_digests
+from memgraph.store import journal, sqlite, whole_tables
 from memgraph.store.files import FileLock
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import row_changes
+from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class SqliteDatabase:
         # First used under the lock; who only reads does without.
         def connect() -> Any:
             connection = self._connect()
-            row_changes.watch(connection)
+            engine.watch(connection)
             return connection
 
         return _engine(connect, "BEGIN IMMEDIATE", 1, 0)
@@ -212,7 +212,7 @@ class SqliteDatabase:
             with self._waiting_for_disk(connection, durable), connection.begin():
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
-                state = table_digests.update(transaction)
+                state = whole_tables.update(transaction)
                 if state is not None:
                     # Journalled changes have sealed the state already.
                     journal.append_seal(transaction, state, key=self.journal_key)
@@ -259,7 +259,7 @@ class SqliteDatabase:
                 yield raw
             finally:
                 # A change of ``temp_store`` drops the triggers.
-                row_changes.watch(raw)
+                engine.watch(raw)
 
     def fold(self, *, after: int | None = None) -> None:
         """Fold the WAL into the file every so many commits, beside readers and a writer.

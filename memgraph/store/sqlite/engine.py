@@ -8,19 +8,323 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.ext.compiler import compiles
 
-from memgraph.errors import StorageError
-from memgraph.store import sqlite
-from memgraph.store.engine import ConstraintViolated, DeadlinePassed, Engine, RowChange
+from memgraph.errors import DatabaseCorrupt, StorageError
+from memgraph.store import sqlite, whole_tables
+from memgraph.store.engine import (
+    ConstraintViolated,
+    DeadlinePassed,
+    Engine,
+    EngineDamage,
+    RowChange,
+)
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import full_text, inspection, row_changes
-from memgraph.store.sqlite.dialect import DIALECT
-from memgraph.store.sqlite.full_text import SqlitePhraseIndex
+from memgraph.store.sqlite import indexes
+from memgraph.store.sqlite.indexes import SqlitePhraseIndex
+from memgraph.store.statements import (
+    ChangedSince,
+    Construct,
+    FirstValue,
+    GreatestOf,
+    JsonEach,
+    JsonElement,
+    JsonMember,
+    JsonMembers,
+    JsonNumbers,
+    LastNumber,
+    LastValue,
+    LeastOf,
+    OrderedJoin,
+    RawText,
+    RowPlace,
+    StoredText,
+    Unindexed,
+    WholeNumber,
+)
+from memgraph.store.text_index import PhraseMatches
+from memgraph.store.whole_tables import DigestedColumns
 
 if TYPE_CHECKING:
     from memgraph.store.vector_cache import LocalHeldVectors
+
+MAX_MESSAGES = 20
+
+
+def prepare(connection: Any) -> None:
+    """Let a driver connection read alone, and show any bytes as text."""
+    connection.execute("PRAGMA query_only = ON")
+    # Sorting a large journal spills to disk rather than into memory.
+    connection.execute("PRAGMA temp_store = FILE")
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+
+
+def damage(snapshot: Snapshot) -> list[EngineDamage]:
+    """Return SQLite's own findings about its pages; empty: none.
+
+    It looks at the structure and not at the payload: one flipped byte of a text passes.
+    """
+    try:
+        with sqlite.translated_errors():
+            rows = snapshot.driver.execute(f"PRAGMA quick_check({MAX_MESSAGES})").fetchall()
+    except DatabaseCorrupt as error:
+        return [_damage(error.message)]
+    messages = [str(message) for message, *_ in rows]
+    return [] if messages == ["ok"] else [_damage(message) for message in messages]
+
+
+def _damage(message: str) -> EngineDamage:
+    is_of_index = "fts5" in message.lower()
+    return EngineDamage("the full-text index is damaged" if is_of_index else message, is_of_index)
+
+
+def schema(snapshot: Snapshot) -> dict[str, str]:
+    """Return the statement that made each table, index and trigger, by ``type name``."""
+    rows = snapshot.driver.execute(
+        "SELECT type || ' ' || name, sql FROM sqlite_schema"
+        " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    )
+    return {str(name): " ".join(str(statement).split()) for name, statement in rows}
+
+
+def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
+    """Yield (table, rowid, the table it refers to) of rows that refer to nothing."""
+    for table, rowid, parent, _ in snapshot.driver.execute("PRAGMA foreign_key_check"):
+        yield str(table), rowid, str(parent)
+
+
+# -- of a file that may be of another program, or of an earlier schema ----------------------------
+
+
+def begin(connection: Any, application_id: int) -> None:
+    """Mark an empty file as a program's; writes may be lost until it is copied."""
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(f"PRAGMA application_id = {application_id}")
+
+
+def application_id(connection: Any) -> int:
+    """Return the number that a program marked the file with; 0: none did."""
+    return int(_value(connection, "PRAGMA application_id"))
+
+
+def revision(connection: Any) -> str | None:
+    """Return the last migration that ran; None: none did."""
+    number: str | None = _value(connection, "SELECT version_num FROM alembic_version")
+    return number
+
+
+def fact(connection: Any, key: str) -> str | None:
+    """Return a fact about a database; see ``store.metadata``."""
+    text = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
+    return None if text is None else str(text)
+
+
+def last_entry(connection: Any, action: str | None = None) -> int:
+    """Return the number of the journal's last entry, or the last one of an action; 0: none."""
+    statement = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = coalesce(?, action)"
+    return int(_value(connection, statement, action))
+
+
+def _value(connection: Any, statement: str, *values: Any) -> Any:
+    """Return the first value of a statement; None: no row.
+
+    Raises:
+        DatabaseCorrupt: the table is not there.
+    """
+    try:
+        row = connection.execute(statement, values).fetchone()
+    except driver.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        raise DatabaseCorrupt("the database lacks its tables; restore a backup") from error
+    return row[0] if row else None
+
+
+_TABLE = "row_changes"
+_FUNCTION = "memgraph_row_digest"
+_TAKE = f"SELECT name, sign, digest FROM temp.{_TABLE}"
+
+
+def columns_of(connection: Any, table: str) -> tuple[str, ...]:
+    """Return the names of a table's columns in their order."""
+    return tuple(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+
+
+def watch(connection: Any) -> None:
+    """Begin to record the changes of a driver connection, outside a transaction; idempotent."""
+    if _is_watching(connection):
+        return
+    execute = connection.execute
+    # Only so does REPLACE fire triggers for the rows that it removes.
+    execute("PRAGMA recursive_triggers = ON")
+    connection.create_function(_FUNCTION, -1, whole_tables.row_digest, deterministic=True)
+    execute(f"CREATE TEMP TABLE {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
+    for digested in whole_tables.digested_columns(lambda table: columns_of(connection, table)):
+        listed = ", ".join(digested.columns)
+        went, came = _noted(digested, -1, "OLD"), _noted(digested, 1, "NEW")
+        for event, body in (
+            ("INSERT", came),
+            ("DELETE", went),
+            (f"UPDATE OF {listed}", f"{went}; {came}"),
+        ):
+            kind = event.partition(" ")[0].lower()
+            execute(
+                f"CREATE TEMP TRIGGER IF NOT EXISTS watch_{digested.name}_{kind}"
+                f" AFTER {event} ON main.{digested.table} BEGIN {body}; END"
+            )
+
+
+def _noted(digested: DigestedColumns, sign: int, row: str) -> str:
+    values = ", ".join(f"{row}.{column}" for column in digested.columns)
+    digest = f"{_FUNCTION}('{digested.name}', {values})"
+    return f"INSERT INTO {_TABLE} VALUES ('{digested.name}', {sign}, {digest})"
+
+
+def take(connection: Any) -> list[RowChange]:
+    """Return the changes recorded in this transaction since the last call."""
+    try:
+        changes: list[RowChange] = connection.execute(_TAKE).fetchall()
+    except driver.OperationalError:
+        if _is_watching(connection):
+            raise
+        return []
+    if changes:
+        connection.execute(f"DELETE FROM temp.{_TABLE}")
+    return changes
+
+
+def _is_watching(connection: Any) -> bool:
+    rows = connection.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = ?", (_TABLE,))
+    return rows.fetchone() is not None
+
+
+class _Compiler(SQLiteCompiler):
+    def visit_bindparam(self, bindparam: Any, *rest: Any, **options: Any) -> Any:
+        # A ``value`` has none yet: it is required.
+        if not bindparam.required:
+            options["literal_binds"] = True
+        return super().visit_bindparam(bindparam, *rest, **options)  # type: ignore[no-untyped-call]
+
+    def visit_unary(self, unary: Any, *rest: Any, **options: Any) -> Any:
+        text = super().visit_unary(unary, *rest, **options)  # type: ignore[no-untyped-call]
+        if unary.operator is sa.sql.operators.exists:
+            # Where all columns are named, an index that has those in question would not do.
+            return text.replace("EXISTS (SELECT * ", "EXISTS (SELECT 1 ", 1)
+        return text
+
+    def get_from_hint_text(self, table: Any, text: Any) -> Any:  # noqa: ARG002
+        return text
+
+
+class _Dialect(SQLiteDialect_pysqlite):
+    statement_compiler = _Compiler
+    supports_statement_cache = True
+
+
+DIALECT: Final = _Dialect(paramstyle="named", dbapi=driver)
+
+
+def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
+    return [compiler.process(clause, **options) for clause in construct.clauses]
+
+
+@compiles(OrderedJoin, "sqlite")
+def _cross_join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
+    inner = options | {"asfrom": True, "from_linter": None}
+    left = join.left._compiler_dispatch(compiler, **inner)
+    right = join.right._compiler_dispatch(compiler, **inner)
+    on = compiler.process(join.onclause)
+    return f"{left} CROSS JOIN {right} ON {on}"
+
+
+@compiles(Unindexed, "sqlite")
+def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return f"+{column}"
+
+
+@compiles(GreatestOf, "sqlite")
+def _greatest(construct: GreatestOf, compiler: Any, **options: Any) -> str:
+    return f"max({', '.join(_arguments(construct, compiler, options))})"
+
+
+@compiles(LeastOf, "sqlite")
+def _least(construct: LeastOf, compiler: Any, **options: Any) -> str:
+    return f"min({', '.join(_arguments(construct, compiler, options))})"
+
+
+@compiles(JsonMember, "sqlite")
+def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
+    column, key = construct.clauses
+    return f"({compiler.process(column, **options)} ->> '$.{key.value}')"
+
+
+@compiles(JsonElement, "sqlite")
+def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
+    array, index = _arguments(construct, compiler, options)
+    return f"({array} ->> {index})"
+
+
+@compiles(JsonNumbers, "sqlite")
+@compiles(JsonMembers, "sqlite")
+def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
+    [array] = _arguments(construct, compiler, options)
+    return f"json_each({array})"
+
+
+@compiles(FirstValue, "sqlite")
+@compiles(LastValue, "sqlite")
+def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
+    # Beside min() or max() a column is that of its row: https://sqlite.org/lang_select.html, 2.5.
+    column, _ = _arguments(construct, compiler, options)
+    return column
+
+
+@compiles(StoredText, "sqlite")
+def _as_read(construct: StoredText, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    return "NULL"
+
+
+@compiles(RawText, "sqlite")
+def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
+    [column] = _arguments(construct, compiler, options)
+    return f"CAST({column} AS BLOB)"
+
+
+@compiles(WholeNumber, "sqlite")
+def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
+    [text] = _arguments(construct, compiler, options)
+    return text
+
+
+@compiles(LastNumber, "sqlite")
+def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
+    name, _ = _arguments(construct, compiler, options)
+    return f"(SELECT seq FROM sqlite_sequence WHERE name = {name})"
+
+
+@compiles(PhraseMatches, "sqlite")
+def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
+    [match] = (compiler.process(clause, **options) for clause in construct.clauses)
+    return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
+
+
+@compiles(ChangedSince, "sqlite")
+def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:  # noqa: ARG001
+    return "temp.bulletin_changed"
+
+
+@compiles(RowPlace, "sqlite")
+def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
+    rowid = sa.column("rowid", sa.Integer, _selectable=place.table)
+    return str(compiler.process(rowid, **options))
+
 
 # A look at the clock every some 100 µs.
 _STEPS_BETWEEN_LOOKS = 20_000
@@ -35,13 +339,13 @@ class SqliteEngine:
     texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
-    damage = staticmethod(inspection.damage)
-    dangling = staticmethod(inspection.dangling)
-    schema = staticmethod(inspection.schema)
+    damage = staticmethod(damage)
+    dangling = staticmethod(dangling)
+    schema = staticmethod(schema)
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         # With it comes numpy, which most commands do without.
-        from memgraph.store.sqlite.vector_index import SqliteVectorIndex
+        from memgraph.store.sqlite.indexes import SqliteVectorIndex
 
         return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
 
@@ -54,12 +358,12 @@ class SqliteEngine:
     def thorough(self, transaction: Transaction) -> Iterator[None]:
         # By itself SQLite marks deleted data as free, and leaves the bytes where they are.
         transaction.driver.execute("PRAGMA secure_delete = ON")
-        full_text.remove_words(transaction, at_once=True)
+        indexes.remove_words(transaction, at_once=True)
         try:
             yield
         finally:
             transaction.driver.execute("PRAGMA secure_delete = FAST")
-        full_text.remove_words(transaction, at_once=False)
+        indexes.remove_words(transaction, at_once=False)
 
     @contextmanager
     def deadline(self, snapshot: Snapshot, ms: int) -> Iterator[None]:
@@ -89,10 +393,10 @@ class SqliteEngine:
         raw.execute("RELEASE batch")
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
-        return row_changes.take(transaction.driver)
+        return take(transaction.driver)
 
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:
-        return row_changes.columns_of(snapshot.driver, table)
+        return columns_of(snapshot.driver, table)
 
     def expected_schema(self) -> dict[str, str]:
         from memgraph.store.sqlite import provision

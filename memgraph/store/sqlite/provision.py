@@ -27,11 +27,11 @@ from memgraph.errors import (
     OrchestratorExists,
     StorageError,
 )
-from memgraph.store import journal, metadata, open_files, postings, sqlite
+from memgraph.store import files, journal, metadata, postings, sqlite
 from memgraph.store.engine import SchemaUpgrade
 from memgraph.store.files import FileLock, fsync
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import copies, inspection
+from memgraph.store.sqlite import copies, engine
 from memgraph.store.sqlite.database import SqliteDatabase, file_identity
 from memgraph.store.sqlite.engine import ENGINE
 
@@ -93,11 +93,11 @@ def template(revision: str) -> _Template:
     with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
         path = Path(folder) / "template.db"
         with _raw(path, create=True) as connection:
-            inspection.begin(connection, APPLICATION_ID)
+            engine.begin(connection, APPLICATION_ID)
             with writing(connection) as wrapped:
                 migrating.upgrade(wrapped, ENGINE, revision)
         with inspected(path) as snapshot:
-            schema = inspection.schema(snapshot)
+            schema = engine.schema(snapshot)
         return _Template(path.read_bytes(), schema)
 
 
@@ -191,11 +191,11 @@ def upgrade(
     inspect_file(path)
     with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
         check_identity(connection, path, orchestrator_id)
-        before, written = _revision(connection), inspection.last_entry(connection)
+        before, written = _revision(connection), engine.last_entry(connection)
         if before < metadata.SCHEMA_HEAD:
             first()
         migrate(connection, key=key)
-        sealed_at = inspection.last_entry(connection, journal.UPGRADE)
+        sealed_at = engine.last_entry(connection, journal.UPGRADE)
         sealed_anew = sealed_at > written
         return SchemaUpgrade(before, _revision(connection), sealed_at if sealed_anew else None)
 
@@ -266,7 +266,7 @@ def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot
         raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
     try:
         with sqlite.translated_errors():
-            inspection.prepare(raw)
+            engine.prepare(raw)
         with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
             # It ends by rolling back: on damaged pages even an empty COMMIT fails.
             connection.begin()
@@ -312,7 +312,7 @@ def _inspect(path: Path) -> None:
     size = path.stat().st_size
     if size == 0:
         raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
-    with open_files.without_sqlite(path) as may_be_read:
+    with files.without_sqlite(path) as may_be_read:
         if not may_be_read:
             # This process has it open: SQLite reports damage itself.
             return
@@ -331,7 +331,7 @@ def _inspect(path: Path) -> None:
 
 def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
     """Raise DatabaseForeign: it is another program's database, or another orchestrator's."""
-    if inspection.application_id(connection) != APPLICATION_ID:
+    if engine.application_id(connection) != APPLICATION_ID:
         raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
     if orchestrator_of(connection) != orchestrator_id:
         raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
@@ -339,7 +339,7 @@ def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
 
 def orchestrator_of(connection: Any) -> str | None:
     """Return the orchestrator of a database; None: unknown."""
-    return inspection.fact(connection, metadata.ORCHESTRATOR_KEY)
+    return engine.fact(connection, metadata.ORCHESTRATOR_KEY)
 
 
 def check_schema(connection: Any) -> None:
@@ -364,7 +364,7 @@ def _raw(path: Path, *, busy_timeout_ms: int = 30_000, create: bool = False) -> 
 
 
 def _revision(connection: Any) -> str:
-    return inspection.revision(connection) or ""
+    return engine.revision(connection) or ""
 
 
 def _remove_draft(draft: Path) -> None:

@@ -17,7 +17,7 @@ from memgraph.errors import InvalidInput, MemgraphError, NotFound, OrchestratorM
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.surfaces.cli.builder import common_parameters, make_command
 from memgraph.surfaces.cli.invocation import Invocation, flush
-from memgraph.surfaces.cli.table import COMMANDS, GROUPS
+from memgraph.surfaces.cli.screen import COMMANDS, GROUPS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.rules.lifecycle import contradiction_state
+from memgraph.surfaces.cli.files import counted, plain
 from memgraph.surfaces.cli.screen import Screen
-from memgraph.surfaces.cli.text import counted, plain
 
 if TYPE_CHECKING:
     from memgraph.model.values import Edge, Memory, Source, Value

@@ -12,14 +12,54 @@ import typer
 
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, stages
-from memgraph.surfaces.cli.text import json_line
+from memgraph.surfaces.cli.files import json_line
+from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, progress, stages
 
 if TYPE_CHECKING:
     from memgraph.client import Client
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.rules.scope import Viewer
     from memgraph.service.memory_service import MemoryService
+
+LOCAL_PROVIDERS = ("local", "fake")
+# About two seconds of the local model; what is left waits for the next command.
+MAX_EMBEDDED = 20_000
+MAX_COMPARED = 2_000
+
+
+def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]:
+    """Compare new facts, and embed with a local model; for a remote one only report how many wait.
+
+    Args:
+        quiet: no remark on standard error.
+
+    Returns:
+        ``{"embedded": n, "pending": n}`` and, when it stopped early, its ``code``.
+    """
+    provider = orchestrator.settings.memory.embedding.provider
+    orchestrator.maintenance.compare_pending(limit=MAX_COMPARED)
+    told: dict[str, Any] = {"embedded": 0, "pending": 0}
+    if provider == "none":
+        return told
+    waiting = orchestrator.maintenance.pending_embeddings()
+    if waiting and provider in LOCAL_PROVIDERS:
+        with progress("embedding", min(waiting, MAX_EMBEDDED)) as advance:
+            drained = orchestrator.maintenance.embed_pending(limit=MAX_EMBEDDED, progress=advance)
+        told["embedded"] = drained.ready
+        if drained.error_code is not None:
+            told["code"] = drained.error_code
+        waiting = orchestrator.maintenance.pending_embeddings()
+    told["pending"] = waiting
+    if waiting and not quiet:
+        note(_what_waits(orchestrator.name, told))
+    return told
+
+
+def _what_waits(name: str, told: dict[str, Any]) -> str:
+    if told.get("code") == "embedding.model_changed":
+        return f"the embedding model changed; run: memgraph embeddings rebuild {name}"
+    why = f" ({told['code']})" if "code" in told else ""
+    return f"{told['pending']} to embed{why}; run: memgraph embeddings drain {name}"
 
 
 @dataclass(slots=True)
@@ -180,7 +220,6 @@ class Invocation:
         """Embed what was written, when that is quick; return the result to report."""
         if self.server_url is not None:
             return {"by": "server"}
-        from memgraph.surfaces.cli.embedding import embed_if_quick
 
         return embed_if_quick(orchestrator, quiet=self.as_json)
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, cast
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Final, cast
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from fastapi.datastructures import QueryParams
 
-from memgraph.errors import AccessDenied, RequestTimeout
+from memgraph.errors import AccessDenied, RequestTimeout, ServerBusy
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
-from memgraph.surfaces.host_checks import shown_key
+from memgraph.surfaces.asgi import AUTHENTICATED, ENTERED, UNTIMED, WANTED, shown_key
 from memgraph.surfaces.http.idempotency import take_turn
-from memgraph.surfaces.http.unknown_fields import FieldNames
-from memgraph.surfaces.scopes import AUTHENTICATED, ENTERED, UNTIMED, WANTED
+from memgraph.surfaces.http.problems import FieldNames
 
 WRITING = (Permission.WRITE, Permission.ADMIN)
 
@@ -126,3 +127,39 @@ def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
         return orc
 
     return enter
+
+
+SHARE: Final = 4
+"""One thread of so many may be used for such work."""
+RETRY_S: Final = 5
+
+
+class SlowRequestLimit:
+    """The limit of such work. Thread-safe.
+
+    Args:
+        threads: of the server, for all requests.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._free = threading.BoundedSemaphore(max(1, threads // SHARE))
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count one more piece of work for the time of the block; never blocks.
+
+        Raises:
+            ServerBusy: the limit is reached.
+        """
+        if not self._free.acquire(blocking=False):
+            raise ServerBusy("other jobs, audits or copies are running", retry_after_s=RETRY_S)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+def lengthy_of(request: Request) -> SlowRequestLimit:
+    """Return the server's limit."""
+    result: SlowRequestLimit = request.app.state.lengthy
+    return result

@@ -19,7 +19,8 @@ from memgraph.errors import MemgraphError
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.service.idempotency import ClaimTaken
-from memgraph.surfaces.host_checks import ASGIApp, HostCheck
+from memgraph.surfaces.asgi import ASGIApp, HostCheck, Pages
+from memgraph.surfaces.http.access import SlowRequestLimit
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
 from memgraph.surfaces.http.idempotency import (
@@ -30,16 +31,19 @@ from memgraph.surfaces.http.idempotency import (
 )
 from memgraph.surfaces.http.limits import RequestLimits
 from memgraph.surfaces.http.operations import router_of
-from memgraph.surfaces.http.problems import on_bug, on_http_error, on_invalid, on_memgraph_error
+from memgraph.surfaces.http.problems import (
+    FieldNames,
+    on_bug,
+    on_http_error,
+    on_invalid,
+    on_memgraph_error,
+)
 from memgraph.surfaces.http.routes import copies as copying
 from memgraph.surfaces.http.routes import events as watching
 from memgraph.surfaces.http.routes import health as running
 from memgraph.surfaces.http.routes import ingestion as ingesting
 from memgraph.surfaces.http.routes import memories, orchestrators
 from memgraph.surfaces.http.routes import operations as operating
-from memgraph.surfaces.http.slow_requests import SlowRequestLimit
-from memgraph.surfaces.http.unknown_fields import FieldNames
-from memgraph.surfaces.pages import Pages
 
 # The most frequent routes come first.
 ROUTERS = (

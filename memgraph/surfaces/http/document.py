@@ -18,7 +18,7 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.service.idempotency import MAX_KEY_CHARS
-from memgraph.surfaces.host_checks import PROBLEM
+from memgraph.surfaces.asgi import PROBLEM
 from memgraph.surfaces.http.problems import Problem
 
 DESCRIPTION: Final = (

@@ -17,7 +17,11 @@ from pydantic import TypeAdapter
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.model.values import Value
-from memgraph.surfaces.host_checks import (
+from memgraph.surfaces.asgi import (
+    BEGAN,
+    CODE,
+    ENTERED,
+    REQUEST_ID,
     ASGIApp,
     Headers,
     Message,
@@ -28,8 +32,7 @@ from memgraph.surfaces.host_checks import (
     refuse,
 )
 from memgraph.surfaces.http.problems import BUG
-from memgraph.surfaces.request_metrics import known_method, route_of
-from memgraph.surfaces.scopes import BEGAN, CODE, ENTERED, REQUEST_ID
+from memgraph.surfaces.metrics import known_method, route_of
 
 SECURITY: Final[Headers] = [
     (b"x-content-type-options", b"nosniff"),

@@ -27,9 +27,18 @@ from memgraph.service.idempotency import (
 from memgraph.service.memory_service import MemoryService
 from memgraph.store.idempotency import CompletedRequest
 from memgraph.store.visibility import View
-from memgraph.surfaces.host_checks import PROBLEM, ASGIApp, Message, Receive, Scope, Send, header
+from memgraph.surfaces.asgi import (
+    PROBLEM,
+    REQUEST_ID,
+    TURN,
+    ASGIApp,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+)
 from memgraph.surfaces.http.problems import problem
-from memgraph.surfaces.scopes import REQUEST_ID, TURN
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"

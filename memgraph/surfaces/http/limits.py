@@ -27,9 +27,13 @@ from memgraph.errors import (
     ServerBusy,
     Unauthenticated,
 )
-from memgraph.surfaces.host_checks import (
+from memgraph.surfaces.asgi import (
+    AUTHENTICATED,
+    UNTIMED,
+    WANTED,
     ASGIApp,
     Message,
+    Pages,
     Receive,
     Scope,
     Send,
@@ -38,8 +42,6 @@ from memgraph.surfaces.host_checks import (
     shown_key,
 )
 from memgraph.surfaces.http.problems import status_of
-from memgraph.surfaces.pages import Pages
-from memgraph.surfaces.scopes import AUTHENTICATED, UNTIMED, WANTED
 
 # Whom a request counts for.
 

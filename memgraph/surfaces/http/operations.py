@@ -14,10 +14,9 @@ from memgraph.model.operation import Operation, Parameter, operations_of
 from memgraph.model.values import Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.access import entering, undivided, untimed
+from memgraph.surfaces.http.access import entering, lengthy_of, undivided, untimed
 from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.envelope import answered, answered_as, done, tagged
-from memgraph.surfaces.http.slow_requests import lengthy_of
 
 ROOT = "/v1/orchestrators/{orchestrator}"
 

@@ -39,10 +39,9 @@ from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import outward
-from memgraph.surfaces.host_checks import shown_key
+from memgraph.surfaces.asgi import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID, shown_key
 from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
-from memgraph.surfaces.scopes import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID
 
 _DOOR: Final = "memgraph.door"
 _REPEATED: Final = {"project": "project_ids", "session": "session_ids"}

@@ -12,8 +12,8 @@ from typing import Any
 
 from memgraph.operations.tools.schemas import schema_of
 from memgraph.operations.tools.tools import Tool
-from memgraph.surfaces.mcp import prompts, resources
-from memgraph.surfaces.mcp.tools import offered
+from memgraph.surfaces.mcp import resources
+from memgraph.surfaces.mcp.server import offered
 
 
 def reference() -> str:
@@ -97,7 +97,7 @@ def _resources() -> Iterator[str]:
 
 def _prompts() -> Iterator[str]:
     yield "| prompt | takes | |\n|---|---|---|"
-    for item in prompts.listed():
+    for item in resources.prompts():
         taken = ", ".join(f"`{one.name}`" for one in item.arguments or ())
         yield f"| `{item.name}` | {taken} | {item.description} |"
 

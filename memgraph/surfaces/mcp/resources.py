@@ -5,19 +5,58 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import mcp_types as types
 
 from memgraph.context.blocks import as_json
-from memgraph.errors import NotFound
+from memgraph.errors import InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
-from memgraph.retrieval.citation import short_citation
+from memgraph.operations.tools.schemas import ContextArguments, context, parsed
+from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS
+from memgraph.retrieval.scores import short_citation
+from memgraph.rules.blocks import cleaned
 from memgraph.surfaces.mcp.access import HandleAccess
-from memgraph.surfaces.mcp.answers import seen
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
+
+
+def seen(value: Any) -> Any:
+    """Return a JSON value whose texts have only visible characters."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, dict):
+        return {seen(name): seen(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [seen(item) for item in value]
+    return value
+
+
+def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallToolResult:
+    """Return an answer twice, as the protocol requires: as a value, and as text.
+
+    Args:
+        text: the field that is meant to be read as it is; None: the text is the value in JSON.
+    """
+    message = seen(answer)
+    if text is not None:
+        message[text] = answer[text]
+    return types.CallToolResult(
+        content=[
+            types.TextContent(type="text", text=as_json(message) if text is None else answer[text])
+        ],
+        structured_content=message,
+    )
+
+
+def tool_error(error: MemgraphError) -> types.CallToolResult:
+    """Return an error for the model, so that it can fix its call."""
+    details = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=as_json(seen(details)))], is_error=True
+    )
+
 
 SCHEME: Final = "memgraph://"
 PERMISSION: Final = Permission.READ
@@ -79,7 +118,7 @@ def read(door: HandleAccess, uri: str) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[contents])
 
 
-def listed() -> list[types.Resource]:
+def resources() -> list[types.Resource]:
     """Return the resources with one address."""
     return [
         types.Resource(
@@ -150,3 +189,56 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         parameter="sha256",
     ),
 }
+
+
+CONTEXT: Final = "context"
+DESCRIPTION: Final = "A message with what is remembered about it before it."
+
+
+def prompts() -> list[types.Prompt]:
+    """Return the prompts as the protocol lists them."""
+    message = types.PromptArgument(
+        name="message", title="Message", description="What is to be answered.", required=True
+    )
+    return [
+        types.Prompt(
+            name=CONTEXT,
+            title="Context for a message",
+            description=DESCRIPTION,
+            arguments=[message],
+        )
+    ]
+
+
+def prompt(
+    door: HandleAccess, name: str, arguments: Mapping[str, str] | None
+) -> types.GetPromptResult:
+    """Return a prompt with its arguments filled in.
+
+    Raises:
+        InvalidInput: no such prompt, or an argument is wrong.
+        MemgraphError: what ``HandleAccess.ask`` raises.
+    """
+    if name != CONTEXT:
+        raise InvalidInput("no such prompt", field="name")
+    given = _given(arguments)
+
+    def work(handle: Orchestrator) -> types.GetPromptResult:
+        block = context(handle, given.message)["text"]
+        texts = [block, given.message] if block else [given.message]
+        return types.GetPromptResult(
+            description=DESCRIPTION,
+            messages=[
+                types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+                for text in texts
+            ],
+        )
+
+    return door.ask(PERMISSION, work)
+
+
+def _given(arguments: Mapping[str, str] | None) -> ContextArguments:
+    allowed: dict[str, Any] = dict(arguments or {})
+    if "limit" in allowed:
+        raise InvalidInput("this prompt takes only a message", field="limit")
+    return parsed(ContextArguments, allowed)

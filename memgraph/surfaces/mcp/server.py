@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 import mcp_types as types
@@ -17,11 +17,56 @@ from pydantic import ValidationError
 
 from memgraph import __version__
 from memgraph.errors import MemgraphError
-from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS
-from memgraph.surfaces.mcp import prompts, resources
-from memgraph.surfaces.mcp.access import HandleAccess
-from memgraph.surfaces.mcp.answers import seen, tool_error, tool_result
-from memgraph.surfaces.mcp.tools import call, listed, offered
+from memgraph.operations.tools.schemas import parsed, schema_of
+from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS, Tool, tools
+from memgraph.surfaces.mcp import resources
+from memgraph.surfaces.mcp.access import HandleAccess, place
+from memgraph.surfaces.mcp.resources import seen, tool_error, tool_result
+
+if TYPE_CHECKING:
+    from memgraph.operations.orchestrator import Orchestrator
+
+
+def offered() -> Mapping[str, Tool]:
+    """Return the tools that a server offers: maintenance of all that is stored is none of them."""
+    return {name: tool for name, tool in tools().items() if not tool.maintenance}
+
+
+def call(tool: Tool, door: HandleAccess, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Run one call.
+
+    Raises:
+        MemgraphError: what is wrong with it; a refusal is journalled.
+    """
+
+    def work(handle: Orchestrator) -> dict[str, Any]:
+        given = dict(parsed(tool.arguments, arguments))
+        if "scope" in tool.host:
+            given |= zip(("scope", "scope_id"), place(handle, door.scope), strict=True)
+        return tool.function(handle, **given)
+
+    return door.ask(tool.permission, work)
+
+
+@cache
+def listed(name: str) -> types.Tool:
+    """Return a tool as the protocol lists it; built once, as schemas are slow."""
+    tool = offered()[name]
+    return types.Tool(
+        name=name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=schema_of(tool.arguments),
+        output_schema=schema_of(tool.answer),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=not tool.changes,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
 
 Context = ServerRequestContext[Any, Any]
 DoorOf = Callable[[Context], HandleAccess]
@@ -107,7 +152,7 @@ class _Asked:
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         may = resources.PERMISSION in self._door_of(context).permissions
-        return types.ListResourcesResult(resources=resources.listed() if may else [])
+        return types.ListResourcesResult(resources=resources.resources() if may else [])
 
     async def list_templates(
         self, context: Context, _params: types.PaginatedRequestParams | None
@@ -126,14 +171,14 @@ class _Asked:
     async def list_prompts(
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        may = prompts.PERMISSION in self._door_of(context).permissions
-        return types.ListPromptsResult(prompts=prompts.listed() if may else [])
+        may = resources.PERMISSION in self._door_of(context).permissions
+        return types.ListPromptsResult(prompts=resources.prompts() if may else [])
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         door = self._door_of(context)
-        return await self._answered(partial(prompts.get, door, params.name, params.arguments))
+        return await self._answered(partial(resources.prompt, door, params.name, params.arguments))
 
     async def _answered(self, work: Callable[[], Result]) -> Result:
         """Run ``_work``, with its errors as protocol errors where there is no tool's result."""

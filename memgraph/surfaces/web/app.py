@@ -23,18 +23,28 @@ from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthe
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.sanitizer import outward
-from memgraph.surfaces.host_checks import ASGIApp, Headers, Message, Receive, Scope, Send
-from memgraph.surfaces.pages import Pages
-from memgraph.surfaces.refusals import settle
-from memgraph.surfaces.scopes import AUTHENTICATED, CODE, ENTERED, UNTIMED
+from memgraph.surfaces.asgi import (
+    AUTHENTICATED,
+    CODE,
+    ENTERED,
+    UNTIMED,
+    ASGIApp,
+    Headers,
+    Message,
+    Pages,
+    Receive,
+    Scope,
+    Send,
+    settle,
+)
 from memgraph.surfaces.web import cookies
+from memgraph.surfaces.web.cookies import FIELD, HEADER, CsrfTokens
 from memgraph.surfaces.web.pages import ARRIVALS, PAGES
 from memgraph.surfaces.web.pages import sign_in as signing
 from memgraph.surfaces.web.render import Assets, environment
 from memgraph.surfaces.web.requests import PLACE, VISIT, ConsolePage, UploadPage, Visit
 from memgraph.surfaces.web.seals import Seal
 from memgraph.surfaces.web.sessions import MS_PER_MINUTE, ConsoleSessions, Session, SignIns
-from memgraph.surfaces.web.tokens import FIELD, HEADER, CsrfTokens
 
 # What every answer of the console tells the browser: whatever a page holds, it loads and runs
 # nothing that is not the console's own.

@@ -20,7 +20,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.sanitizer import below
-from memgraph.surfaces.scopes import ENTERED
+from memgraph.surfaces.asgi import ENTERED
 from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import Session
 from memgraph.text.periods import periods

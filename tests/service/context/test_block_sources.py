@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import ContextAssembler, MemoryHooks, MemoryService, Orchestrator, call_tool
 from memgraph.model.context import AgentProfile, BlockFormat
-from memgraph.rules.reflection import WEEKLY
+from memgraph.rules.conversations import WEEKLY
 
 TEXT = "The harbour closes at nine."
 ASKED = "When does the harbour close?"

@@ -16,7 +16,7 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
-from memgraph.operations.erasure import erase, folder, rows
+from memgraph.operations.erasure import erase, folder
 from memgraph.operations.erasure.choice import make_plan
 from memgraph.operations.erasure.folder import pieces
 from memgraph.operations.erasure.plan import ErasurePlan
@@ -124,8 +124,8 @@ def test_another_writes_between_the_steps_and_nothing_is_read_any_more(
         seen.append((len(set(found) & set(ids)), len(orc.memories.list())))
 
     for name in ("BLANKED", "SWEPT"):
-        monkeypatch.setattr(rows, name, 2)
-    monkeypatch.setattr(rows, "time", SimpleNamespace(sleep=between))
+        monkeypatch.setattr(erase, name, 2)
+    monkeypatch.setattr(erase, "time", SimpleNamespace(sleep=between))
     report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert set(report.memory_ids) == set(ids)
     assert report.unfinished == ()

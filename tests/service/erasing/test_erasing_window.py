@@ -15,7 +15,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import STORED_STATUSES
-from memgraph.operations.erasure import rows
+from memgraph.operations.erasure import erase
 
 WHY = "asked for"
 
@@ -56,7 +56,7 @@ def world(orc: Orchestrator, clock: FixedClock) -> World:
     orc.bulletin()
     before = clock.now_ms()
     clock.advance(days=1)
-    with patch.object(rows, "_blank", stop), pytest.raises(Stopped):
+    with patch.object(erase, "_blank", stop), pytest.raises(Stopped):
         orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     return World(orc, secret, alone, shared, rival, before, given.receipt_id)
 
@@ -122,7 +122,7 @@ def test_a_source_does_not_bring_it_back_meanwhile(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- The oven was cleaned in May.\n")
     mine = next(each for each in orc.memories.list() if "zwieback" in each.content)
     orc.sources.retract(path="notes.md", reason="forged", dry_run=False)
-    with patch.object(rows, "_blank", stop), pytest.raises(Stopped):
+    with patch.object(erase, "_blank", stop), pytest.raises(Stopped):
         orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert orc.sources.restore(path="notes.md", reason="genuine", dry_run=False).restored >= 1
     assert [each for each in orc.memories.list() if "zwieback" in each.content] == []

@@ -16,7 +16,7 @@ from memgraph.model.enums import EdgeType, JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.operations.life import consolidation as consolidating
 from memgraph.operations.life.consolidation import consolidate_pending
-from memgraph.operations.life.page_transaction import StoreChanged
+from memgraph.operations.life.pages import StoreChanged
 
 TEA = "Ann drinks green tea in the morning."
 BUILD = "The nightly build takes 10 minutes."

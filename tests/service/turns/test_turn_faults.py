@@ -24,7 +24,7 @@ from memgraph import MemoryHooks, MemoryKind, MemoryService
 from memgraph.model.turns import TurnContext
 from memgraph.model.values import Memory
 from memgraph.service.memory_service import FEWEST_TURNS
-from memgraph.service.turns.aio import AsyncMemoryHooks
+from memgraph.service.turns.hooks import AsyncMemoryHooks
 
 ROUNDS = 4
 PATIENCE_S = 60.0

@@ -17,7 +17,7 @@ from serving_worlds import Served, serving
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.service import event_reader as happenings
+from memgraph.service import event_delivery as happenings
 from memgraph.surfaces.http import event_streams as streaming
 from memgraph.surfaces.http.app import create_app
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import MemgraphError
-from memgraph.surfaces.host_checks import ASGIApp, Message, Receive, Scope, Send
+from memgraph.surfaces.asgi import AUTHENTICATED, ASGIApp, Message, Pages, Receive, Scope, Send
 from memgraph.surfaces.http.limits import RequestLimits, RequestSources
-from memgraph.surfaces.pages import Pages
-from memgraph.surfaces.scopes import AUTHENTICATED
 
 TIMEOUT_S = 0.01
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import MemgraphError
-from memgraph.surfaces.mcp.answers import seen, tool_error, tool_result
+from memgraph.surfaces.mcp.resources import seen, tool_error, tool_result
 
 HOSTILE = st.one_of(
     st.text(),

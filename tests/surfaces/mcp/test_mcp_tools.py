@@ -22,8 +22,8 @@ from serving_worlds import Served, serving
 
 from memgraph import CapturedBy
 from memgraph.model.access import Permission
-from memgraph.surfaces.mcp import prompts, resources
-from memgraph.surfaces.mcp.tools import offered
+from memgraph.surfaces.mcp import resources
+from memgraph.surfaces.mcp.server import offered
 
 READING = {"recall", "context", "contradictions", "trace", "entity_info", "stats"}
 WRITING = {"remember", "correct", "confirm", "relate"}
@@ -96,7 +96,7 @@ def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: 
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"
             assert agent.failed("get_prompt", "context", {"message": "x"}) == "access.denied"
-    assert (resources.PERMISSION, prompts.PERMISSION) == (Permission.READ, Permission.READ)
+    assert resources.PERMISSION is Permission.READ
 
 
 def test_both_sides_of_a_contradiction_are_told_with_their_sources(

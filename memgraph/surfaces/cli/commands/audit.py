@@ -8,10 +8,10 @@ import typer
 
 from memgraph.errors import AuditFailed
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.access import HealthMeasure, StoreHealth

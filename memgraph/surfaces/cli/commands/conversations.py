@@ -14,10 +14,10 @@ import typer
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
-from memgraph.surfaces.cli.text import counted
 
 # As long as a memory with all its fields can be.
 MAX_LINE_CHARS = 1_000_000

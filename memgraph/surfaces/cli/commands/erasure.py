@@ -12,11 +12,10 @@ from memgraph.errors import ErasureUnproven, InvalidInput, MemgraphError
 from memgraph.model.erasure import ErasurePreview, erasure_target
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group, value
 from memgraph.surfaces.cli.commands.sources import FIELDS, named
-from memgraph.surfaces.cli.files import new_file
+from memgraph.surfaces.cli.files import counted, new_file
 from memgraph.surfaces.cli.formats import as_json, short
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.erasure import ErasureReport, ServerTraces

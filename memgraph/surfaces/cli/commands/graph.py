@@ -11,7 +11,7 @@ import typer
 
 from memgraph.model.enums import EdgeType
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command
-from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.files import counted, write_whole
 from memgraph.surfaces.cli.formats import (
     as_json,
     citation,
@@ -26,7 +26,6 @@ from memgraph.surfaces.cli.formats import (
 )
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Contradiction, Link, Subgraph, Trace

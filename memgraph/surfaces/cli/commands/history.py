@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memgraph.operations.history import HistoryOperations
+from memgraph.operations.groups import HistoryOperations
 from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.formats import moment, short
 from memgraph.surfaces.cli.operations import command_of

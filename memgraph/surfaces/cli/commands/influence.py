@@ -11,6 +11,7 @@ import typer
 
 from memgraph.model.enums import MemoryKind
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
     as_json,
     citation,
@@ -22,7 +23,6 @@ from memgraph.surfaces.cli.formats import (
 )
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Branch, Screen
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Link

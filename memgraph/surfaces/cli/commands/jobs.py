@@ -13,6 +13,7 @@ import typer
 
 from memgraph.errors import InvalidInput, JobFailed, MemgraphError
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import as_json, moment, short
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
@@ -22,7 +23,6 @@ from memgraph.surfaces.cli.invocation import (
     write_json,
 )
 from memgraph.surfaces.cli.screen import Screen, note, stages
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.jobs import JobPlan, JobRun, SessionReport

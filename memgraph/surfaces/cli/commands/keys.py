@@ -17,10 +17,10 @@ from memgraph.model.access import ANY, ApiKey, NewKey, Permission
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import choice, make_group, value
+from memgraph.surfaces.cli.files import plain
 from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen, note
-from memgraph.surfaces.cli.text import plain
 
 if TYPE_CHECKING:
     from memgraph.service.access.keys import KeyStore

@@ -18,9 +18,9 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport

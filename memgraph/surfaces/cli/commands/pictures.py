@@ -11,10 +11,9 @@ import typer
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command
-from memgraph.surfaces.cli.files import write_whole
+from memgraph.surfaces.cli.files import counted, write_whole
 from memgraph.surfaces.cli.formats import short, summary_of
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.surfaces.pictures.timelines import DrawnBulletin

@@ -13,10 +13,10 @@ from memgraph.clock import iso
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import Scope
 from memgraph.surfaces.cli.builder import OrchestratorName, make_group, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import moment, short, summary_of
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt, Replay

@@ -9,10 +9,10 @@ import typer
 
 from memgraph.errors import ConfirmationMissing, NotFound
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import as_json, short
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
-from memgraph.surfaces.cli.text import counted
 
 if TYPE_CHECKING:
     from memgraph.model.context import ContextItem, Tier

@@ -22,7 +22,7 @@ MOST = 1_000
 
 def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Post a signed test event now. Ends with 1 when the receiver does not take it."""
-    from memgraph.service.webhook import TEST, send_test
+    from memgraph.service.event_delivery import TEST, send_test
 
     with invocation(context).service() as service:
         chosen = service.orchestrator(orchestrator).settings.memory.webhook
@@ -63,7 +63,7 @@ def failures(
 
 def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Send again what was set aside, oldest first. Ends with 1 when some is not taken."""
-    from memgraph.service.webhook import SUBSCRIBER
+    from memgraph.service.event_delivery import SUBSCRIBER
     from memgraph.service.worker import Worker
 
     with invocation(context).service() as service:
@@ -90,7 +90,7 @@ def _missing(orchestrator: str) -> str:
 
 
 def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
-    from memgraph.service.webhook import SUBSCRIBER
+    from memgraph.service.event_delivery import SUBSCRIBER
 
     results = handle.events.failures(limit=MOST)
     return [item for item in results if item.subscriber == SUBSCRIBER][:limit]

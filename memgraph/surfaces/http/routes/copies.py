@@ -9,9 +9,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.http.access import gate_of, undivided, untimed
-from memgraph.surfaces.http.file_responses import TemporaryFileResponse
-from memgraph.surfaces.http.slow_requests import lengthy_of
+from memgraph.surfaces.http.access import gate_of, lengthy_of, undivided, untimed
+from memgraph.surfaces.http.event_streams import TemporaryFileResponse
 
 NDJSON = "application/x-ndjson"
 SQLITE = "application/vnd.sqlite3"

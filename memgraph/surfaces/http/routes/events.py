@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Request
 
 from memgraph.model.access import Permission
-from memgraph.service.event_reader import EventReader
+from memgraph.service.event_delivery import EventReader
 from memgraph.surfaces.http.access import Asking, Reader, gate_of, principal_of
 from memgraph.surfaces.http.event_streams import EVENT_STREAM, EventStreamResponse, StreamCounter
 

@@ -17,9 +17,8 @@ from memgraph.rules.access import sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.sanitizer import below
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.access import Admin, Asking, Auditor, gate_of, untimed
+from memgraph.surfaces.http.access import Admin, Asking, Auditor, gate_of, lengthy_of, untimed
 from memgraph.surfaces.http.envelope import answered
-from memgraph.surfaces.http.slow_requests import lengthy_of
 
 UNTIMED = [Depends(untimed)]
 

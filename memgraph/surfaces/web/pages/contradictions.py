@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
-from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
+from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.model.graph import Case, Contradiction
 from memgraph.surfaces.web.export import case_document, evidence_pack

@@ -13,7 +13,7 @@ from memgraph.model.remote import UploadResult
 from memgraph.model.values import Memory
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.scopes import UNTIMED
+from memgraph.surfaces.asgi import UNTIMED
 from memgraph.surfaces.uploads import taken
 from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
 

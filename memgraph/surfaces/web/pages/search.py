@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
-from memgraph.graph.contradictions import MAX_SOUGHT_CHARS
+from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.web.pages import memories

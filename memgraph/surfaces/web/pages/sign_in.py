@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from memgraph.errors import RateLimited, Unauthenticated
 from memgraph.surfaces.web import cookies
+from memgraph.surfaces.web.cookies import FIELD
 from memgraph.surfaces.web.requests import PLACE
-from memgraph.surfaces.web.tokens import FIELD
 
 if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console

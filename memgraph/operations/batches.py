@@ -1,9 +1,4 @@
-"""Storing many memories: while a thousand is written, the next is prepared.
-
-SQLite and the local model work beside Python, so two cores share the load. The local model needs
-microseconds for a text: a bulk load embeds before each transaction, never inside one, and stores
-the vectors with their memories. Any other model is left to the outbox.
-"""
+"""What operations that write memories have in common."""
 
 from __future__ import annotations
 
@@ -13,10 +8,21 @@ from contextvars import copy_context
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, ProviderError
-from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
+from memgraph.errors import (
+    AccessDenied,
+    Conflict,
+    InvalidInput,
+    MemgraphError,
+    NotFound,
+    ProviderError,
+)
+from memgraph.model.access import Permission
+from memgraph.model.operation import F
+from memgraph.model.remote import MAX_BATCH, ForgetOutcome
+from memgraph.model.values import EdgeInput, EpisodeInput, MemoryInput, Outcome, validated
+from memgraph.operations.handle import Handle
+from memgraph.operations.write.checks import with_canonical_source
 from memgraph.operations.write.edges import ComparisonTime
-from memgraph.operations.write.provenance import with_canonical_source
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -26,6 +32,131 @@ from memgraph.store.visibility import View
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memgraph.operations.write.edges import StoredBatch
+    from memgraph.store.snapshot import JournalledTransaction
+
+
+def within_batch(memory_ids: Sequence[str]) -> Sequence[str]:
+    """Return the ids unchanged. Raises InvalidInput: none, more than a thousand, or a single
+    text.
+    """
+    if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
+        raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
+    return memory_ids
+
+
+def forgotten(
+    transaction: JournalledTransaction,
+    memory_ids: Sequence[str],
+    reason: str,
+    view: View,
+    refused: Callable[[MemgraphError], None],
+) -> list[ForgetOutcome]:
+    """Retract each memory; one that cannot be retracted is rejected by itself.
+
+    Args:
+        refused: called with the error of each that cannot be.
+    """
+    outcomes = []
+    for memory_id in memory_ids:
+        error = _refusal(transaction, memory_id, reason, view)
+        if error is None:
+            outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="retracted"))
+            continue
+        refused(error)
+        told = {"code": error.code, "message": error.message}
+        outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="rejected", **told))
+    return outcomes
+
+
+def _refusal(
+    transaction: JournalledTransaction, memory_id: str, reason: str, view: View
+) -> MemgraphError | None:
+    from memgraph.operations.write import changes
+
+    try:
+        entries = changes.retract(transaction, memory_id, reason=reason, view=view)
+    except (NotFound, Conflict) as error:
+        return error
+    transaction.record(entries)
+    return None
+
+
+class WritingHandle(Handle[F]):
+    """The base of operations that write memories."""
+
+    def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
+        """Return an edge between two memories named by full or short ids."""
+        given = validated(EdgeInput, fields)
+        from_id, to_id = self._whole_ids([given.from_id, given.to_id])
+        return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
+
+    def _remember(
+        self, given: MemoryInput, *, live: bool = False, compare: bool = False
+    ) -> Outcome:
+        with self._service.opened(self.name) as opened:
+            [stored] = self._store(opened, [given], [], live=live, compare=compare).memories
+            self._embed_soon(opened)
+        return stored
+
+    def _readable(self, outcome: Outcome) -> Outcome:
+        """Return an outcome without references to other memories, for callers who may not read."""
+        if Permission.READ in self.permissions:
+            return outcome
+        hidden = ("updates", "updated_by", "contradicts", "reasons")
+        return outcome.model_copy(update=dict.fromkeys(hidden))
+
+    def _remember_all(
+        self,
+        kind: type[MemoryInput],
+        items: Iterable[MemoryInput | Mapping[str, Any]],
+        *,
+        embeds: bool,
+    ) -> list[Outcome]:
+
+        with self._service.opened(self.name) as opened:
+            loader = BulkLoader(
+                opened,
+                kind,
+                actor=self.actor,
+                view=self._view,
+                embeds=embeds,
+                rejected=self._record_rejected,
+            )
+            try:
+                return loader.load(items)
+            finally:
+                # What was stored before an error is to be embedded too.
+                self._embed_soon(opened)
+
+    def _store(
+        self,
+        opened: OpenOrchestrator,
+        given: Sequence[MemoryInput],
+        links: Sequence[EdgeInput],
+        *,
+        live: bool = False,
+        compare: bool = False,
+    ) -> StoredBatch:
+        """Store all or nothing: the first item that cannot be stored undoes the transaction."""
+        from memgraph.operations.write.edges import ComparisonTime
+
+        prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
+        with opened.transaction(self.actor) as transaction:
+            written = opened.writer.store(
+                transaction,
+                prepared,
+                links,
+                view=self._view,
+                live=live,
+                compare=ComparisonTime.NOW if compare else ComparisonTime.LATER,
+            )
+            if written.errors:
+                raise written.errors[0]
+            transaction.record(written.entries)
+        return written
+
 
 # Memories of one transaction: large enough that its fixed cost is small, short enough for others.
 TRANSACTION_SIZE = 1_000

@@ -6,12 +6,18 @@ Plain ASGI, so that it guards every mounted surface.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
+import anyio
+from anyio.to_thread import run_sync
+
 from memgraph.config.server import allowed_host, host_name
-from memgraph.errors import MemgraphError, RequestRefused
+from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused
+from memgraph.service.access.gate import Gate
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -157,3 +163,57 @@ def _shown_to(origin: str, send: Send) -> Send:
         await send(message)
 
     return shown
+
+
+async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
+    """Journal a refusal before it is answered, and delay the answer so that its time reveals
+    nothing.
+    """
+    entered = scope.get(ENTERED)
+    refused = isinstance(error, AccessDenied | NotFound) and not error.journalled
+    if entered is not None and refused:
+        principal, orchestrator = entered
+        await run_sync(gate.miss, principal, orchestrator, error)
+    now = time.monotonic()
+    pause_s = gate.pause_s(error, now - scope.get(BEGAN, now))
+    if pause_s > 0:
+        await anyio.sleep(pause_s)
+
+
+BEGAN: Final = "memgraph.began"
+"""When the request arrived: seconds of ``time.monotonic``."""
+REQUEST_ID: Final = "memgraph.request_id"
+AUTHENTICATED: Final = "memgraph.authenticated"
+"""True once the request's key was accepted."""
+ENTERED: Final = "memgraph.entered"
+"""The principal, and the name of the orchestrator that it entered."""
+CODE: Final = "memgraph.code"
+"""The code of the error that was answered, when the answer is a page."""
+UNTIMED: Final = "memgraph.untimed"
+"""A function that removes the time limit of the answer, for routes that an operator waits for."""
+WANTED: Final = "memgraph.wanted"
+"""A function that returns True while somebody waits for the answer."""
+TURN: Final = "memgraph.turn"
+"""The turn of a request with an Idempotency-Key; see ``Once``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Pages that are mounted beside the API.
+
+    Attributes:
+        place: their address; all paths below it are theirs.
+        app: answers there.
+        visitor: the unit that a request counts for by its session; None: none. Called for every
+            request, in the event loop: it reads no file.
+        refusal: returns the page for an error, with a status, when ``app`` is not called.
+    """
+
+    place: str
+    app: ASGIApp
+    visitor: Callable[[Scope], str | None]
+    refusal: Callable[[Scope, MemgraphError, int], ASGIApp]
+
+    def has(self, scope: Scope) -> bool:
+        """Return True when a request is for one of them."""
+        return f"{scope['path']}/".startswith(f"{self.place}/")
