@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,8 +9,6 @@ from enum import StrEnum
 from typing import Any
 
 from memgraph.clock import iso
-from memgraph.store import integrity
-from memgraph.store.snapshot import Snapshot
 
 # A wholly damaged database has one finding per row; the report stays small, the counts are full.
 MAX_PER_CODE = 100
@@ -141,60 +138,3 @@ class VerifyReport:
             "totals": dict(sorted(self.totals.items())),
             "findings": [finding.as_dict() for finding in self.findings],
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Redaction:
-    """The record of a redacted entry in a later entry of the journal.
-
-    Attributes:
-        seq, hash: number and seal of the redacted entry.
-        details: SHA-256 of its details as they are now.
-        listed_in: the number of the entry with this record.
-        ended_in: of the entry that ended the erasure; None: it did not end.
-        entries: how many entries the erasure redacted in all.
-    """
-
-    seq: int
-    hash: str
-    details: str
-    erasure_id: str
-    listed_in: int
-    ended_in: int | None
-    entries: int
-
-    def fits(self, details: Any, sealed: str) -> bool:
-        """Return True when an entry is as this redaction left it."""
-        if not isinstance(details, str):
-            return False
-        digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
-        return (self.hash, self.details) == (sealed, digest)
-
-    @property
-    def listed(self) -> tuple[int, str, str]:
-        """Return the form in a signed report."""
-        return self.seq, self.hash, self.details
-
-
-Proofs = Callable[[Redaction], str | None]
-"""Returns why a redaction is not proven by anything outside of the database; None: it is."""
-
-
-def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
-    """Return the last redaction of each entry that was redacted, by its number."""
-    # An engine may give an element of JSON as text.
-    rows = [(_number(seq), *rest) for seq, *rest in integrity.redactions().rows(snapshot)]
-    entries: dict[str, set[Any]] = {}
-    for seq, _, _, erasure_id, *_ in rows:
-        entries.setdefault(str(erasure_id), set()).add(seq)
-    return {
-        seq: Redaction(
-            seq, str(sealed), str(details), str(erasure), at, end, len(entries[str(erasure)])
-        )
-        for seq, sealed, details, erasure, at, end in rows
-        if seq is not None
-    }
-
-
-def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int) or str(value).isdecimal() else None

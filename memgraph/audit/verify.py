@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from memgraph.audit import anchor
-from memgraph.audit.findings import (
-    FindingCode,
-    Progress,
-    Proofs,
-    Redaction,
-    VerifyReport,
-    redactions,
-)
+from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import (
     SEALED_FIELDS,
     VALUES,
@@ -32,6 +25,7 @@ from memgraph.audit.journal import (
     memory_seal,
     reasons,
 )
+from memgraph.audit.redactions import Proofs, Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source

@@ -33,7 +33,6 @@ from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowe
 from memgraph.retrieval.scores import (
     CandidateStates,
     RatedCandidate,
-    citation,
     distrusted,
     in_order,
     lift_agreed,
@@ -50,6 +49,7 @@ from memgraph.rules.ranking import (
     reciprocal_rank_fusion,
 )
 from memgraph.rules.scope import Viewer
+from memgraph.rules.sources import citation
 from memgraph.rules.trust import (
     CaptureFacts,
     NamedSource,

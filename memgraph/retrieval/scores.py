@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.recall import AS_STORED, Accesses
-from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
@@ -216,32 +214,3 @@ def rating(
 @lru_cache(maxsize=16)
 def _limits(group: ModifierGroup) -> ModifierSettings:
     return ModifierSettings(**group.model_dump())
-
-
-def citation(memory: Memory, source: StoredSource) -> str:
-    """Return where a memory comes from, in one line for people; of a file, the whole path."""
-    if source.source_path is not None:
-        return _within(source.source_path, source)
-    parts = [str(source.source_type)]
-    if source.conversation_id is not None:
-        parts.append(f"conversation {source.conversation_id}")
-    if memory.session_id is not None:
-        parts.append(f"session {memory.session_id}")
-    if memory.turn_id is not None:
-        parts.append(f"turn {memory.turn_id}")
-    if source.workflow_run_id is not None:
-        parts.append(f"run {source.workflow_run_id}")
-    if source.step_id is not None:
-        parts.append(f"step {source.step_id}")
-    return ", ".join(parts)
-
-
-def short_citation(memory: Memory, source: StoredSource) -> str:
-    """The same for a prompt: of a file its name and the place in it, not where it lies."""
-    if source.source_path is None:
-        return citation(memory, source)
-    return _within(PurePosixPath(source.source_path).name or "file", source)
-
-
-def _within(file: str, source: StoredSource) -> str:
-    return f"{file}#{source.locator}" if source.locator else file

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memgraph import ContextAssembler, MemoryService
-from memgraph.context.candidates import gathered
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
 from memgraph.operations.context import builder as building
+from memgraph.operations.context.builder import gathered
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import open_orchestrator as opened_module
 from memgraph.service.background import BackgroundWork

@@ -19,7 +19,6 @@ from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, MemoryInput, Source, StoredSource
 from memgraph.operations.read.recall import answer
 from memgraph.operations.read.receipts import ReceiptContext, behind
-from memgraph.retrieval.scores import short_citation
 from memgraph.rules.access import question_about
 from memgraph.rules.blocks import MARK_DIGITS
 from memgraph.rules.budget import select_within, token_cost
@@ -28,6 +27,7 @@ from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import content_hash
+from memgraph.rules.sources import short_citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay, graph, items, memories
 from memgraph.store.graph import sources_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from memgraph.audit.findings import Redaction, redactions
+from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import Conflict, ExtraMissing, InvalidConfig, InvalidInput, StorageError
 from memgraph.model.erasure import ErasureReport, RedactedEntry, Signature
 from memgraph.model.values import Millis, Value, validated

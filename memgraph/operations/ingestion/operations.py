@@ -2,169 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from memgraph.errors import InvalidInput, MemgraphError, NotFound
+from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import IngestStatus
 from memgraph.model.operation import F, WireFormat, local, operation
-from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
+from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
-from memgraph.operations.ingestion.ingest import BY
-from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
-from memgraph.store import ingest_files, memories
-from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.model.sources import Document, DocumentOutcome
     from memgraph.operations.ingestion.extraction import Proposals
+    from memgraph.operations.ingestion.manifests import FileReader
     from memgraph.operations.orchestrator import Orchestrator
-    from memgraph.store.ingest_files import FileRow
-    from memgraph.store.snapshot import Snapshot
-
-BLOCK: Final = 16
-"""The minimum number of rows read at a time, when most are hidden."""
-Place = tuple[int, str]
-_CURSOR: Final = re.compile(r"([0-9]{1,16})\.([0-9a-f]{64})")
-
-TOLD: Final = (
-    "version",
-    "path",
-    "size",
-    "format",
-    "title",
-    "started_at",
-    "memories",
-    "edges",
-    "partial",
-    "rejected_items",
-    "findings",
-    "finding_counts",
-    "reason",
-    "message",
-    "details",
-    "items",
-)
-"""The fields of a manifest that are returned: no paths, and no references to other files that may
-be hidden (links and relations).
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class FileReader:
-    """A reader of files.
-
-    Attributes:
-        actor: files that it sent are visible to it.
-        everything: True when nothing in the orchestrator is hidden from it.
-    """
-
-    view: View
-    actor: str
-    everything: bool
-
-
-def seen_file(opened: OpenOrchestrator, sha256: str, reader: FileReader) -> IngestedFile | None:
-    """Return the record of one content; None: it was not dropped, or is hidden."""
-    with opened.database.read() as snapshot:
-        row = ingest_files.row_of(snapshot, sha256)
-        return None if row is None else _seen(snapshot, row, reader)
-
-
-def seen_files(
-    opened: OpenOrchestrator, reader: FileReader, *, limit: int, after: str | None = None
-) -> IngestPage:
-    """Return files, latest first.
-
-    Args:
-        after: ``next_cursor`` of the page before. It holds a time and a digest, so that files
-            dropped again or hidden meanwhile do no harm.
-
-    Raises:
-        InvalidInput: a limit outside 1..1000; ``after`` is no cursor.
-    """
-    if not 1 <= limit <= MAX_BATCH:
-        raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
-    files: list[IngestedFile] = []
-    places: list[Place] = []
-    place = None if after is None else _place(after)
-    with opened.database.read() as snapshot:
-        while len(files) <= limit:
-            # Manifests may be large: hardly more are read than fit a page.
-            page = ingest_files.before(snapshot, place, max(limit + 1 - len(files), BLOCK))
-            if not page:
-                break
-            place = page[-1].place
-            for row in page:
-                file = _seen(snapshot, row, reader)
-                if file is not None:
-                    files.append(file)
-                    places.append(row.place)
-    following = _cursor(places[limit - 1]) if len(files) > limit else None
-    return IngestPage(items=tuple(files[:limit]), next_cursor=following)
-
-
-def _cursor(place: Place) -> str:
-    recorded_at, sha256 = place
-    return f"{recorded_at}.{sha256}"
-
-
-def _place(cursor: str) -> Place:
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
-        raise InvalidInput("not a cursor; use the next_cursor of the page before", field="cursor")
-    return int(match[1]), match[2]
-
-
-def no_file(sha256: str) -> NotFound:
-    """Return the error for a file that is missing or hidden."""
-    return NotFound("no dropped file of this content", sha256=sha256[:64])
-
-
-def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile | None:
-    memory_ids = _memory_ids(row.manifest)
-    seen = memories.existing_ids(snapshot, sorted(memory_ids), reader.view)
-    is_visible = memory_ids == seen and bool(memory_ids)
-    if not (
-        is_visible or row.manifest.get(BY) == reader.actor or (not memory_ids and reader.everything)
-    ):
-        return None
-    details: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
-    return IngestedFile(
-        sha256=row.sha256,
-        status=_status(row),
-        at=row.recorded_at,
-        manifest=details if memory_ids == seen else _without_hidden(details, seen),
-    )
-
-
-def _status(row: FileRow) -> Literal["processed", "held", "rejected"]:
-    if row.status is IngestStatus.PROCESSED:
-        return "processed"
-    return "held" if row.manifest.get("reason") == HELD else "rejected"
-
-
-def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:
-    items: Sequence[Mapping[str, Any]] = manifest.get("items", {}).get("memories", ())
-    return {item["memory_id"] for item in items if item.get("memory_id")}
-
-
-def _without_hidden(manifest: dict[str, Any], visible: set[str]) -> dict[str, Any]:
-    """Return the file without hidden memories and their counts: a sender's view may have
-    narrowed.
-    """
-    items = [item for item in manifest["items"]["memories"] if item.get("memory_id") in visible]
-    counts = {
-        name: manifest[name] for name in manifest if name not in ("memories", "edges", "items")
-    }
-    return counts | {"items": {"memories": items}}
 
 
 class Ingestion(Handle[F], group="ingestion"):
@@ -193,6 +49,7 @@ class Ingestion(Handle[F], group="ingestion"):
         Raises:
             NotFound: it was not dropped here, or is hidden from this handle.
         """
+        from memgraph.operations.ingestion.manifests import no_file, seen_file
         from memgraph.operations.ingestion.uploads import uploads
 
         reader = self._file_reader()
@@ -241,11 +98,13 @@ class Ingestion(Handle[F], group="ingestion"):
         Raises:
             InvalidInput: a limit out of range; ``after`` is no cursor.
         """
+        from memgraph.operations.ingestion.manifests import seen_files
 
         with self._service.opened(self.name) as opened:
             return seen_files(opened, self._file_reader(), limit=limit, after=after)
 
     def _file_reader(self) -> FileReader:
+        from memgraph.operations.ingestion.manifests import FileReader
 
         return FileReader(self._view, self.actor, self.whole)
 

@@ -13,8 +13,9 @@ from typing import Any
 from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.findings import FindingCode, Progress, Proofs, VerifyReport
+from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import JournalHead
+from memgraph.audit.redactions import Proofs
 from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock, iso
 from memgraph.errors import (

@@ -15,8 +15,8 @@ from memgraph.model.access import Permission
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import EdgeType, JobName, JobState, MemoryStatus
 from memgraph.model.values import Name, Reason, Text
-from memgraph.retrieval.scores import short_citation
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS
+from memgraph.rules.sources import short_citation
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Contradiction, Link, Trace

@@ -45,13 +45,13 @@ from memgraph.model.values import (
 )
 from memgraph.operations.context.injection import new_mark
 from memgraph.operations.read.recall import answer
-from memgraph.retrieval.scores import citation, short_citation
 from memgraph.rules.budget import token_cost
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import MEMORY_ID
+from memgraph.rules.sources import citation, short_citation
 from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.turns.capture import (

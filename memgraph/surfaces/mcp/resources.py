@@ -14,8 +14,8 @@ from memgraph.errors import InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.operations.tools.schemas import ContextArguments, context, parsed
 from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS
-from memgraph.retrieval.scores import short_citation
 from memgraph.rules.blocks import cleaned
+from memgraph.rules.sources import short_citation
 from memgraph.surfaces.mcp.access import HandleAccess
 
 if TYPE_CHECKING:
