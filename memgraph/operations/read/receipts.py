@@ -4,7 +4,7 @@ Work that costs time and can wait is done at writing: digests, and the check for
 might not see.
 
 With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
-recognised later. They are hashed elsewhere, see ``service.life.echoes.catch_up``: here that would
+recognised later. They are hashed elsewhere, see ``operations.life.echoes.catch_up``: here that would
 delay the next recall.
 """
 
