@@ -246,12 +246,12 @@ def is_claimed(zone: Path, claim_id: str) -> bool:
     return _exists(zone / CLAIMS / claim_id / _FILE)
 
 
-def claimed_paths(zone: Path, *, held: bool = True) -> set[str]:
-    """Return where the files of all claims were dropped; with or without ``held`` ones."""
+def claimed_paths(zone: Path, *, include_held: bool = True) -> set[str]:
+    """Return where the files of all claims were dropped; with or without ``include_held`` ones."""
     if not (zone / CLAIMS).is_dir():
         return set()
     states = _states(zone, but="")
-    return {state["path"] for state in states if held or not state.get("held")}
+    return {state["path"] for state in states if include_held or not state.get("held")}
 
 
 def claim_states(zone: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -330,24 +330,26 @@ def sender_of(zone: Path, sha256: str) -> Mapping[str, Any] | None:
     return None if note is None else note["sender"]
 
 
-def waiting(zone: Path, sha256: str, *, held: bool = True) -> Mapping[str, Any] | None:
+def waiting(zone: Path, sha256: str, *, include_held: bool = True) -> Mapping[str, Any] | None:
     """Return the sender of a content whose file is dropped or claimed; None: no file of it waits.
 
     Args:
-        held: count files that wait for an operator.
+        include_held: count files that wait for an operator.
     """
     note = _read(_note_of(zone, sha256))
     if note is None:
         return None
     # A sender who was killed in between left a note without its file.
-    exists = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(zone, held=held)
+    exists = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(
+        zone, include_held=include_held
+    )
     sender: Mapping[str, Any] = note["sender"]
     return sender if exists else None
 
 
 def any_waiting(zone: Path) -> bool:
     """Return True when a sent file waits for a run."""
-    return any(waiting(zone, note.stem, held=False) is not None for note in _notes(zone))
+    return any(waiting(zone, note.stem, include_held=False) is not None for note in _notes(zone))
 
 
 def forget_sender(zone: Path, sha256: str) -> None:

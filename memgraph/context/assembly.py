@@ -112,11 +112,13 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
     ]
     present = {word for first, last, word in matches if last <= width or first >= end}
     news = [
-        each for each in matches if each[2] not in present and each[0] >= width and each[1] <= end
+        match
+        for match in matches
+        if match[2] not in present and match[0] >= width and match[1] <= end
     ]
     best: tuple[int, int, int] | None = None
     for at, (first, _, _) in enumerate(news):
-        inside = [each for each in news[at : at + _LOOKED_AT] if each[1] <= first + width]
+        inside = [match for match in news[at : at + _LOOKED_AT] if match[1] <= first + width]
         many = len({word for _, _, word in inside})
         if inside and (best is None or many > best[0]):
             best = (many, first, inside[-1][1])
@@ -268,15 +270,21 @@ def assembled(
         for line in cutting.within(own, reach[tier])
     }
     offers = {
-        tier: [(one, line.cost) for one, line in lines.items() if line.candidate.tier is tier]
+        tier: [
+            (memory_id, line.cost)
+            for memory_id, line in lines.items()
+            if line.candidate.tier is tier
+        ]
         for tier in Tier
     }
     together = {
-        one: line.candidate.against for one, line in lines.items() if line.candidate.against
+        memory_id: line.candidate.against
+        for memory_id, line in lines.items()
+        if line.candidate.against
     }
     allocation = allocated(offers, room, weights, together, reach)
     fitting = [memory_id for tier_ids in allocation.chosen.values() for memory_id in tier_ids]
-    chosen = _at_most(plan.max_items, [lines[one] for one in fitting], together)
+    chosen = _at_most(plan.max_items, [lines[memory_id] for memory_id in fitting], together)
     beyond = set(fitting) - {line.memory_id for line in chosen}
     chosen, text, cost = _written(
         cutting.grown(chosen), frame, plan.budget_tokens, counter, together
@@ -285,8 +293,8 @@ def assembled(
     left_out = [
         *(
             _left(line, _reason(line, room, beyond))
-            for one, line in lines.items()
-            if one not in inside
+            for memory_id, line in lines.items()
+            if memory_id not in inside
         ),
         *(
             (len(lines), _omitted(candidate, DUPLICATE))

@@ -105,7 +105,7 @@ def memory_input_of(
     record |= {
         name: value for name, (value, derived_value) in derived.items() if value != derived_value
     }
-    given = {
+    input_fields = {
         "content": content,
         "type": type_,
         "importance": weight,
@@ -121,7 +121,7 @@ def memory_input_of(
             captured_by=CapturedBy.SYSTEM,
         ),
     }
-    return validated(MemoryInput, given | fields)
+    return validated(MemoryInput, input_fields | fields)
 
 
 def item_of(memory: Memory) -> ContextItem:
@@ -195,12 +195,12 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     key = record.get("text", "text")
     if key is None:
         try:
-            whole = json.loads(memory.content)
+            payload = json.loads(memory.content)
         except (ValueError, RecursionError):
-            whole = None
+            payload = None
         # Anybody may store a memory that says of itself that it is an item.
-        if isinstance(whole, dict) and not _is_deep(whole, MAX_DEPTH):
-            return whole
+        if isinstance(payload, dict) and not _is_deep(payload, MAX_DEPTH):
+            return payload
     key = key if isinstance(key, str) else "text"
     rest = {name: value for name, value in memory.attributes.items() if name not in RESERVED}
     hidden = record.get("payload")

@@ -142,11 +142,11 @@ def _capped(steps: Iterable[GraphStep], max_degree: int) -> tuple[list[GraphStep
     by_origin: dict[str, list[GraphStep]] = {}
     for step in steps:
         by_origin.setdefault(step.origin_id, []).append(step)
-    kept: list[GraphStep] = []
+    capped: list[GraphStep] = []
     for own_steps in by_origin.values():
         own_steps.sort(key=_strength, reverse=True)
-        kept.extend(own_steps[:max_degree])
-    return kept, any(len(own_steps) > max_degree for own_steps in by_origin.values())
+        capped.extend(own_steps[:max_degree])
+    return capped, any(len(own_steps) > max_degree for own_steps in by_origin.values())
 
 
 def _in_order(steps: Iterable[GraphStep]) -> list[str]:

@@ -161,7 +161,7 @@ class _Tracing:
             if len(fresh) > room or len(steps) > _ROWS_PER_STEP:
                 self._cut.add("max_links")
             frontier = list(fresh)[:room]
-            links |= {one: fresh[one] for one in frontier}
+            links |= {memory_id: fresh[memory_id] for memory_id in frontier}
             if not frontier:
                 break
         return tuple(links.values()), pairs

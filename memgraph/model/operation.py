@@ -184,9 +184,9 @@ class WireResult:
     def __post_init__(self) -> None:
         if self.wrap is None and self.unwrap is None:
             first, *others = self.type.model_fields.items()
-            made = {first[0]} | ({"next_cursor"} if self.cursor else set())
+            field_names = {first[0]} | ({"next_cursor"} if self.cursor else set())
             for name, info in others:
-                if info.is_required() and name not in made:
+                if info.is_required() and name not in field_names:
                     raise InvalidInput(
                         f"{self.type.__name__} has a field that nothing fills: {name}; give wrap"
                         + (" or cursor" if name == "next_cursor" else "")
@@ -497,11 +497,11 @@ def methods_of(kind: type) -> dict[str, Any]:
 
 def operations_of(kind: type) -> dict[str, Operation]:
     """Return the operations of a class and of its groups, by their paths."""
-    found: dict[str, Operation] = {}
+    operations: dict[str, Operation] = {}
     for member in methods_of(kind).values():
         declared = getattr(member, _ATTRIBUTE, None)
         if isinstance(declared, Operation):
-            found[declared.attribute] = declared
+            operations[declared.attribute] = declared
         elif isinstance(member, GroupAttribute):
-            found |= operations_of(member.kind)
-    return found
+            operations |= operations_of(member.kind)
+    return operations

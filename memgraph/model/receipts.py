@@ -146,11 +146,11 @@ def degraded_field(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
     return {"degraded": codes} if codes else {}
 
 
-def context_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
+def context_fields(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a receipt that ``Receipt.asked`` implies."""
-    fields = {name: asked[name] for name in ASKED_FOR if asked.get(name) is not None}
+    fields = {name: request[name] for name in ASKED_FOR if request.get(name) is not None}
     # Of a recall it is a filter: whose memories are asked for, not who asks.
-    talk = asked.get("conversation_id") or asked.get("exclude_session_id")
+    talk = request.get("conversation_id") or request.get("exclude_session_id")
     if "purpose" in fields and talk is not None:
         fields["conversation_id"] = talk
     return fields

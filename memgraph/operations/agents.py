@@ -125,25 +125,25 @@ class Agents(WritingHandle[F], group="agents"):
         """
         place = place_of(self.viewer, scope, scope_id)
         with self._service.opened(self.name) as opened:
-            said = self._repeated(opened, content, session_id)
-            known = _known(content, said)
-            if known is not None:
-                return known
-            require_no_wider(place, said.memories)
-            least = min(self.viewer.clearance, Sensitivity.INTERNAL, key=lambda each: each.level)
+            repeated = self._repeated(opened, content, session_id)
+            outcome = _known(content, repeated)
+            if outcome is not None:
+                return outcome
+            require_no_wider(place, repeated.memories)
+            floor = min(self.viewer.clearance, Sensitivity.INTERNAL, key=lambda level: level.level)
             fields = {
                 "key": "new",
                 "content": content,
                 "type": _type_of(content),
                 "confidence": min(confidence, MAX_CONFIDENCE),
-                "sensitivity": sensitivity_of(least, said.memories),
+                "sensitivity": sensitivity_of(floor, repeated.memories),
                 "source": _model_source(session_id),
             }
-            given = validated(MemoryInput, fields | place._asdict())
-            same = self._says_the_same(opened, given)
+            memory = validated(MemoryInput, fields | place._asdict())
+            same = self._says_the_same(opened, memory)
             if same is not None:
                 return ProposalOutcome("duplicate", same)
-            stored = self._store_fact(opened, given, entity_names)
+            stored = self._store_fact(opened, memory, entity_names)
             self._embed_soon(opened)
         if stored.outcome == "duplicate":
             return ProposalOutcome("duplicate", stored.memory_id or "")
@@ -165,12 +165,12 @@ class Agents(WritingHandle[F], group="agents"):
         everyday: Everyday[Blocking] = self._as(Everyday)
         old = everyday.get(memory_id)
         memory_id = old.memory_id
-        kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
+        fields_kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
-            said = self._repeated(opened, content, session_id)
-            others = [memory for memory in said.memories if memory.memory_id != memory_id]
+            repeated = self._repeated(opened, content, session_id)
+            others = [memory for memory in repeated.memories if memory.memory_id != memory_id]
             fields = {
-                **{name: getattr(old, name) for name in kept},
+                **{name: getattr(old, name) for name in fields_kept},
                 "key": "new",
                 "content": content,
                 "importance": min(old.importance, MAX_IMPORTANCE),
@@ -241,7 +241,7 @@ class Agents(WritingHandle[F], group="agents"):
 
     def recall_shown(
         self,
-        shown: Callable[[Bundle], Sequence[RecallItem]],
+        items_of: Callable[[Bundle], Sequence[RecallItem]],
         query: str = "",
         *,
         answers: int | None = None,
@@ -250,7 +250,7 @@ class Agents(WritingHandle[F], group="agents"):
         """Recall for a reader that is shown only some memories of the answer.
 
         Args:
-            shown: returns these; the receipt names no others.
+            items_of: returns these; the receipt names no others.
             query: words or a sentence.
             answers: at most so many, without turns that repeat the question and labels of tool
                 calls; None: what is recalled.
@@ -264,12 +264,12 @@ class Agents(WritingHandle[F], group="agents"):
             bundle = answer(opened, self.viewer, request)
             if answers is not None:
                 bundle = answers_of(bundle, query, answers)
-            shown_bundle = bundle.model_copy(update={"items": tuple(shown(bundle))})
-            behind = behind_of(self.viewer, request, shown_bundle)
+            shown_bundle = bundle.model_copy(update={"items": tuple(items_of(bundle))})
+            receipt_context = behind_of(self.viewer, request, shown_bundle)
             receipt = Receipt.of(request, shown_bundle)
             if answers is not None:
                 receipt = replace(receipt, asked={**receipt.asked, ANSWERS: answers})
-            self._keep_receipt(opened, receipt, behind)
+            self._keep_receipt(opened, receipt, receipt_context)
         return bundle
 
     def maintained_since(self, pause_ms: int) -> bool:
@@ -290,14 +290,14 @@ class Agents(WritingHandle[F], group="agents"):
             enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
             self._write_receipts(opened, enough=enough)
 
-    def _says_the_same(self, opened: OpenOrchestrator, given: MemoryInput) -> str | None:
+    def _says_the_same(self, opened: OpenOrchestrator, memory: MemoryInput) -> str | None:
         """Return the id of a fact with the same meaning, of any author; None: there is none."""
         from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
         from memgraph.operations.write import comparisons
 
         at = opened.clock.now_ms()
         with opened.database.read() as snapshot:
-            new = comparisons.statement_of(given, at)
+            new = comparisons.statement_of(memory, at)
             [matches] = find_matches(
                 snapshot, [new], at=at, view=self._view, limit=IN_LINE_CANDIDATES
             )
@@ -320,15 +320,15 @@ class Agents(WritingHandle[F], group="agents"):
             return repeated(snapshot, content, at_ms=at, view=self._view, session_id=session_id)
 
     def _store_fact(
-        self, opened: OpenOrchestrator, given: MemoryInput, entity_names: Sequence[str]
+        self, opened: OpenOrchestrator, memory: MemoryInput, entity_names: Sequence[str]
     ) -> Outcome:
         from memgraph.operations.write.edges import ComparisonTime
 
         if entity_names:
             # A rebuild of the links reads them there.
-            attributes = {**given.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
-            given = given.model_copy(update={"attributes": attributes})
-        prepared = opened.writer.prepare(given)
+            attributes = {**memory.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
+            memory = memory.model_copy(update={"attributes": attributes})
+        prepared = opened.writer.prepare(memory)
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
                 transaction, [prepared], [], view=self._view, compare=ComparisonTime.NOW
@@ -339,13 +339,13 @@ class Agents(WritingHandle[F], group="agents"):
         return written.memories[0]
 
 
-def _known(content: str, said: RepeatedMemories) -> ProposalOutcome | None:
+def _known(content: str, repeated: RepeatedMemories) -> ProposalOutcome | None:
     """Return the memory that states the text; None: some of it is new."""
     form = normal_form(content)
-    for memory in said.memories:
+    for memory in repeated.memories:
         if memory.kind != MemoryKind.EPISODE and normal_form(memory.content) == form:
             return ProposalOutcome("duplicate", memory.memory_id)
-    return ProposalOutcome("known", said.memories[0].memory_id) if said.whole else None
+    return ProposalOutcome("known", repeated.memories[0].memory_id) if repeated.whole else None
 
 
 def _model_source(session_id: str | None) -> Source:

@@ -47,8 +47,8 @@ def forgotten(
             outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="retracted"))
             continue
         refused(error)
-        told = {"code": error.code, "message": error.message}
-        outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="rejected", **told))
+        problem = {"code": error.code, "message": error.message}
+        outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="rejected", **problem))
     return outcomes
 
 
@@ -70,15 +70,15 @@ class WritingHandle(Handle[F]):
 
     def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
         """Return an edge between two memories named by full or short ids."""
-        given = validated(EdgeInput, fields)
-        from_id, to_id = self._whole_ids([given.from_id, given.to_id])
+        edge = validated(EdgeInput, fields)
+        from_id, to_id = self._whole_ids([edge.from_id, edge.to_id])
         return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
 
     def _remember(
-        self, given: MemoryInput, *, live: bool = False, compare: bool = False
+        self, memory: MemoryInput, *, live: bool = False, compare: bool = False
     ) -> Outcome:
         with self._service.opened(self.name) as opened:
-            [stored] = self._store(opened, [given], [], live=live, compare=compare).memories
+            [stored] = self._store(opened, [memory], [], live=live, compare=compare).memories
             self._embed_soon(opened)
         return stored
 
@@ -116,7 +116,7 @@ class WritingHandle(Handle[F]):
     def _store(
         self,
         opened: OpenOrchestrator,
-        given: Sequence[MemoryInput],
+        inputs: Sequence[MemoryInput],
         links: Sequence[EdgeInput],
         *,
         live: bool = False,
@@ -125,7 +125,7 @@ class WritingHandle(Handle[F]):
         """Store all or nothing: the first item that cannot be stored undoes the transaction."""
         from memgraph.operations.write.edges import ComparisonTime
 
-        prepared = [opened.writer.prepare(self._canonical(opened, each)) for each in given]
+        prepared = [opened.writer.prepare(self._canonical(opened, memory)) for memory in inputs]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
                 transaction,

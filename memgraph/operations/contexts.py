@@ -130,8 +130,8 @@ class Contexts(TierHandle[F], group="contexts"):
             raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
         backend = DatabaseBackend(self, which, scope_id)
         items = tuple(
-            TierItem.model_construct(memory_id=each.memory_id, **dict(each.item))
-            for each in backend.query_held({}, limit=limit)
+            TierItem.model_construct(memory_id=item.memory_id, **dict(item.item))
+            for item in backend.query_held({}, limit=limit)
         )
         return TierPage(tier=which, scope_id=scope_id, count=backend.count(), items=items)
 

@@ -74,17 +74,17 @@ class Events(WritingHandle[F], group="events"):
             raise InvalidInput(f"name: 1 to {MAX_NAME_CHARS} characters", field="name")
         if not 1 <= claim_s <= 86_400:
             raise InvalidInput("claim_s: 1 to 86,400", field="claim_s")
-        given = Subscriber(name, handler, checked_topics(topics), int(claim_s * 1_000))
-        self.subscribe_as(given, from_start=from_start)
+        subscriber = Subscriber(name, handler, checked_topics(topics), int(claim_s * 1_000))
+        self.subscribe_as(subscriber, from_start=from_start)
 
-    def subscribe_as(self, given: Subscriber, *, from_start: bool) -> None:
+    def subscribe_as(self, subscriber: Subscriber, *, from_start: bool) -> None:
         """Subscribe a validated subscriber; see ``subscribe``. Raises Conflict."""
         from memgraph.store import events
 
         with self._service.opened(self.name) as opened:
             with opened.database.write() as transaction:
-                events.register(transaction, given.name, from_start=from_start)
-            opened.subscribers.add(given)
+                events.register(transaction, subscriber.name, from_start=from_start)
+            opened.subscribers.add(subscriber)
             self._dispatch_soon(opened)
             if self._service.embeds_in_background:
                 self._service.stores.add(opened.settings.memory.storage.url)
@@ -100,12 +100,12 @@ class Events(WritingHandle[F], group="events"):
         from memgraph.store import events
 
         with self._service.opened(self.name) as opened:
-            found = opened.subscribers.remove(name)
+            removed = opened.subscribers.remove(name)
             opened.events.failing.discard(name)
             if forget:
                 with opened.database.write() as transaction:
                     events.forget(transaction, name)
-        return found
+        return removed
 
     @local
     def deliver(self) -> DeliveryRound:
@@ -115,9 +115,9 @@ class Events(WritingHandle[F], group="events"):
             StorageError: the database failed; events not recorded as delivered come again.
         """
         with self._service.opened(self.name) as opened:
-            told = opened.events.deliver()
+            report = opened.events.deliver()
             opened.upkeep.run()
-        return told
+        return report
 
     @local
     def failures(self, *, limit: int = 100) -> list[EventFailure]:

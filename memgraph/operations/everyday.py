@@ -95,8 +95,8 @@ class Everyday(WritingHandle[F]):
             AccessDenied: the file named as its source may not be read, or the handle is confined
                 and would not see what it stores.
         """
-        given = validated(MemoryInput, {"content": content, **fields})
-        return self._remember(given, compare=True).memory_id or ""
+        memory = validated(MemoryInput, {"content": content, **fields})
+        return self._remember(memory, compare=True).memory_id or ""
 
     @operation(
         Permission.WRITE,
@@ -152,8 +152,11 @@ class Everyday(WritingHandle[F]):
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``remember``.
         """
-        given = {"content": content, "session_id": session_id, "source_role": source_role}
-        return self._remember(validated(EpisodeInput, given | fields), live=True).memory_id or ""
+        episode_fields = {"content": content, "session_id": session_id, "source_role": source_role}
+        return (
+            self._remember(validated(EpisodeInput, episode_fields | fields), live=True).memory_id
+            or ""
+        )
 
     @operation(
         Permission.WRITE,
@@ -201,8 +204,8 @@ class Everyday(WritingHandle[F]):
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
                 raise self._denied(opened, error, field=error.details["field"]) from None
-            behind = receipts.behind(self.viewer, request, bundle)
-            self._keep_receipt(opened, Receipt.of(request, bundle), behind)
+            receipt_context = receipts.behind(self.viewer, request, bundle)
+            self._keep_receipt(opened, Receipt.of(request, bundle), receipt_context)
             return bundle
 
     @operation(
@@ -271,14 +274,16 @@ class Everyday(WritingHandle[F]):
         memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             old = reading.get(opened, self.viewer, memory_id)
-            kept = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
-            given = validated(MemoryInput, {**kept, **fields, "key": "new", "content": content})
-            if identity_of(content_hash(content), given) == identity_of(old.content_hash, old):
+            inherited = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
+            memory = validated(
+                MemoryInput, {**inherited, **fields, "key": "new", "content": content}
+            )
+            if identity_of(content_hash(content), memory) == identity_of(old.content_hash, old):
                 raise Conflict("the new text equals the old one", memory_id=memory_id)
             link = EdgeInput(
                 from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=because
             )
-            written = self._store(opened, [given], [link])
+            written = self._store(opened, [memory], [link])
             self._embed_soon(opened)
         return written.ids_by_key["new"]
 
@@ -417,12 +422,12 @@ class Everyday(WritingHandle[F]):
                 viewer = narrow(self.viewer, agent_id=agent_id)
             except AccessDenied as error:
                 raise self._denied(opened, error, field="agent_id", asked=agent_id) from None
-            block, receipt, behind = context_for(
+            block, receipt, receipt_context = context_for(
                 opened, viewer, request, format=form, include_insight=include_insight
             )
             # A memory of several lines stands on one in it: as such it would come back.
             texts = () if form is BlockFormat.FENCED else (block.text,)
-            self._keep_receipt(opened, receipt, behind, viewer=viewer, texts=texts)
+            self._keep_receipt(opened, receipt, receipt_context, viewer=viewer, texts=texts)
             return block
 
     @operation(
@@ -496,19 +501,19 @@ class Everyday(WritingHandle[F]):
         from memgraph.store.receipts import BULLETIN
 
         limits = opened.settings.memory.bulletin
-        asked: dict[str, Any] = {
+        question: dict[str, Any] = {
             "purpose": BULLETIN,
             # Those of earlier releases were no use of what stood in them.
             "used": True,
             "limits": limits.model_dump(include=set(LIMITS)),
         }
         if issued.warning is not None:
-            asked["warning"] = issued.warning
+            question["warning"] = issued.warning
         receipt = Receipt(
             receipt_id=opened.ids.new(RECEIPT_PREFIX),
             at=at,
             query="",
-            asked=asked,
+            asked=question,
             items=(),
             counts=False,
             change_seq=issued.bulletin.change_seq,

@@ -180,14 +180,14 @@ def _listed(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str]:
     return [edge_types] if isinstance(edge_types, str) else sorted(edge_types)
 
 
-def _edge_types(given: Collection[EdgeType | str]) -> list[EdgeType]:
-    if isinstance(given, str):
-        given = [given]
+def _edge_types(names: Collection[EdgeType | str]) -> list[EdgeType]:
+    if isinstance(names, str):
+        names = [names]
     try:
-        return [EdgeType(item) for item in given]
+        return [EdgeType(item) for item in names]
     except ValueError as error:
-        known = ", ".join(EdgeType)
-        raise InvalidInput(f"an edge type is one of {known}", field="edge_types") from error
+        valid_names = ", ".join(EdgeType)
+        raise InvalidInput(f"an edge type is one of {valid_names}", field="edge_types") from error
 
 
 class LocalGraph(Graph[F]):

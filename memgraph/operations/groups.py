@@ -171,10 +171,10 @@ class Sessions(Handle[F], group="sessions"):
     def _place(self, snapshot: Snapshot, session_id: str) -> SessionPlace:
         from memgraph.store import sessions
 
-        found = sessions.place(snapshot, self._view, session_id)
-        if found is None:
+        place = sessions.place(snapshot, self._view, session_id)
+        if place is None:
             raise _no_session(session_id)
-        return found
+        return place
 
     @operation(
         Permission.WRITE,
@@ -197,10 +197,10 @@ class Sessions(Handle[F], group="sessions"):
         from memgraph.store import events, sessions
 
         with self._write() as (opened, transaction):
-            known = sessions.visible(transaction, self._view, session_id)
-            if known is None:
+            session = sessions.visible(transaction, self._view, session_id)
+            if session is None:
                 raise _no_session(session_id)
-            if known.state is not SessionState.OPEN:
+            if session.state is not SessionState.OPEN:
                 return False
             sessions.complete(transaction, [session_id])
             events.append(transaction, transaction.at, [SessionCompleted(session_id=session_id)])

@@ -109,18 +109,18 @@ class Handle(Methods[F]):
 
         return View(self.viewer)
 
-    def _whole_id(self, given: str) -> str:
+    def _whole_id(self, memory_id: str) -> str:
         """Return the full id for a short one of a prompt; any other text unchanged."""
-        return self._whole_ids([given])[0]
+        return self._whole_ids([memory_id])[0]
 
-    def _whole_ids(self, given: Sequence[str]) -> list[str]:
+    def _whole_ids(self, memory_ids: Sequence[str]) -> list[str]:
         """Return the full ids for short ones of a prompt, in order; other texts unchanged."""
         from memgraph.store import memories
 
-        if not any(memories.is_short(item) for item in given):
-            return list(given)
+        if not any(memories.is_short(item) for item in memory_ids):
+            return list(memory_ids)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.full_ids(snapshot, given, self._view)
+            return memories.full_ids(snapshot, memory_ids, self._view)
 
     @contextmanager
     def _write(self) -> Iterator[tuple[OpenOrchestrator, JournalledTransaction]]:
@@ -162,14 +162,14 @@ class Handle(Methods[F]):
                         opened, actor=self.actor, field=denial.field, requested=denial.asked
                     )
 
-    def _canonical(self, opened: OpenOrchestrator, given: MemoryInput) -> MemoryInput:
+    def _canonical(self, opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
         """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
         from memgraph.operations.write.checks import with_canonical_source
 
         try:
-            return with_canonical_source(opened, given)
+            return with_canonical_source(opened, memory)
         except AccessDenied as error:
-            path = given.source.source_path
+            path = memory.source.source_path
             raise self._denied(opened, error, field=SOURCE_FIELD, asked=path) from None
 
     def _embed_soon(self, opened: OpenOrchestrator) -> None:
@@ -185,7 +185,7 @@ class Handle(Methods[F]):
         self,
         opened: OpenOrchestrator,
         receipt: Receipt,
-        behind: ReceiptContext | None = None,
+        context: ReceiptContext | None = None,
         *,
         viewer: Viewer | None = None,
         texts: Sequence[str] = (),
@@ -200,10 +200,12 @@ class Handle(Methods[F]):
         """
         from memgraph.operations.read.receipts import NOTHING
 
-        seen = viewer_fields(self.viewer if viewer is None else viewer)
+        viewer_details = viewer_fields(self.viewer if viewer is None else viewer)
         settings = opened.settings_sha256
-        whole = replace(receipt, actor=self.actor, viewer=seen, settings_sha256=settings)
-        enough = opened.receipts.add(whole, NOTHING if behind is None else behind) or enough
+        complete = replace(
+            receipt, actor=self.actor, viewer=viewer_details, settings_sha256=settings
+        )
+        enough = opened.receipts.add(complete, NOTHING if context is None else context) or enough
         for text in texts:
             enough = opened.receipts.add_text(text, receipt.at) or enough
         self._write_receipts(opened, enough=enough)

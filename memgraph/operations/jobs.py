@@ -105,14 +105,14 @@ class LocalJobs(Jobs[F]):
         """
         from memgraph.service import job_runs as jobs
 
-        wanted = _job(job)
+        kind = _job(job)
         if session_id is None:
-            asked = jobs.of_job(wanted, actor=self.actor)
-        elif wanted is JobName.CONSOLIDATION:
-            asked = jobs.of_session(session_id, actor=self.actor)
+            request = jobs.of_job(kind, actor=self.actor)
+        elif kind is JobName.CONSOLIDATION:
+            request = jobs.of_session(session_id, actor=self.actor)
         else:
             raise InvalidInput("only a consolidation takes a session", field="session_id")
-        return self._run(asked, now, progress, stop)
+        return self._run(request, now, progress, stop)
 
     @local
     def maintain(
@@ -212,13 +212,13 @@ class LocalJobs(Jobs[F]):
             opened.upkeep.removes = False
             yield opened
 
-    def _run(self, asked: RunRequest, now: Time | None, progress: Told, stop: Stop) -> JobRun:
+    def _run(self, request: RunRequest, now: Time | None, progress: Told, stop: Stop) -> JobRun:
         from memgraph.service import job_runs as jobs
 
         with self._then(now) as opened:
-            if asked.session_id is not None:
-                _require_session(opened, self._view, asked.session_id)
-            ended = jobs.run(opened, asked, jobs.RunCallbacks(progress=progress, stop=stop))
+            if request.session_id is not None:
+                _require_session(opened, self._view, request.session_id)
+            ended = jobs.run(opened, request, jobs.RunCallbacks(progress=progress, stop=stop))
             self._embed_soon(opened)
         return ended
 
@@ -228,8 +228,8 @@ class LocalJobs(Jobs[F]):
 
         turns = {item for fact in report.facts for item in fact.evidence}
         with opened.database.read() as snapshot:
-            seen = memories.existing_ids(snapshot, sorted(turns), self._view)
-        facts = [fact for fact in report.facts if seen.issuperset(fact.evidence)]
+            visible_ids = memories.existing_ids(snapshot, sorted(turns), self._view)
+        facts = [fact for fact in report.facts if visible_ids.issuperset(fact.evidence)]
         if len(facts) == len(report.facts):
             return report
         hidden = {fact.memory_id or fact.content for fact in report.facts if fact not in facts}

@@ -137,8 +137,8 @@ class Memories(WritingHandle[F], group="memories"):
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``Orchestrator.remember``.
         """
-        given = validated(MemoryInput, {"content": content, **fields})
-        return self._readable(self._remember(given, compare=True))
+        memory = validated(MemoryInput, {"content": content, **fields})
+        return self._readable(self._remember(memory, compare=True))
 
     @operation(
         Permission.WRITE,
@@ -230,12 +230,14 @@ class Memories(WritingHandle[F], group="memories"):
         It is cached until any process writes.
         """
         with self._service.opened(self.name) as opened:
-            found = opened.reflections.latest(self.viewer)
+            reflection = opened.reflections.latest(self.viewer)
             now = opened.clock.now_ms()
-            if found is not None and opened.reflections.is_news(found, now):
+            if reflection is not None and opened.reflections.is_news(reflection, now):
                 # It comes to stand in prompts, and what an answer repeats of it is no news.
-                self._write_receipts(opened, enough=opened.receipts.add_text(found.content, now))
-            return found
+                self._write_receipts(
+                    opened, enough=opened.receipts.add_text(reflection.content, now)
+                )
+            return reflection
 
 
 class LocalMemories(Memories[F]):

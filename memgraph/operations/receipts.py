@@ -60,7 +60,7 @@ class Receipts(Handle[F], group="receipts"):
         Raises:
             InvalidInput: a limit out of range, or an invalid id.
         """
-        asked = {
+        conditions = {
             "task_id": task_id,
             "workflow_run_id": workflow_run_id,
             "conversation_id": conversation_id,
@@ -69,7 +69,7 @@ class Receipts(Handle[F], group="receipts"):
         from memgraph.operations.read import receipt_lookup as reading
 
         with self._service.opened(self.name) as opened:
-            return reading.receipt_list(opened, self._view, asked, limit=limit, before=before)
+            return reading.receipt_list(opened, self._view, conditions, limit=limit, before=before)
 
     @operation(
         Permission.AUDIT,
@@ -120,9 +120,9 @@ class Receipts(Handle[F], group="receipts"):
         from memgraph.operations.read.replay import replayed
 
         with self._service.opened(self.name) as opened:
-            found = reading.stored(opened, self._view, receipt_id).receipt
+            receipt = reading.stored(opened, self._view, receipt_id).receipt
             try:
-                return replayed(opened, found, self.viewer, query)
+                return replayed(opened, receipt, self.viewer, query)
             except AccessDenied as error:
                 raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
 
@@ -200,13 +200,13 @@ class Receipts(Handle[F], group="receipts"):
 
         if not answer.strip() or len(answer) > MAX_ANSWER_CHARS:
             raise InvalidInput(f"answer: 1 to {MAX_ANSWER_CHARS:,} characters", field="answer")
-        asked = {"conversation_id": conversation_id, "workflow_run_id": workflow_run_id}
+        conditions = {"conversation_id": conversation_id, "workflow_run_id": workflow_run_id}
         with self._service.opened(self.name) as opened:
             return explain_answer(
                 opened,
                 self._view,
                 answer,
-                asked=asked,
+                fields=conditions,
                 until=None if until is None else parse_time(until),
                 limit=limit,
             )

@@ -104,12 +104,12 @@ class Sources(Handle[F], group="sources"):
         from memgraph.operations.provenance import sources
         from memgraph.store import trust as trust_rows
 
-        named = self._named(kind, name)
+        source = self._named(kind, name)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             trust = trust_rows.with_assigned(snapshot, _defaults(opened))
-            result = sources.info_of(snapshot, trust, named, self._view)
+            result = sources.info_of(snapshot, trust, source, self._view)
         if result is None:
-            raise sources.no_source(named)
+            raise sources.no_source(source)
         return result
 
     @operation(
@@ -188,20 +188,20 @@ class Sources(Handle[F], group="sources"):
         from memgraph.store import trust as trust_rows
         from memgraph.store.snapshot import NewEntry
 
-        named = self._named(kind, name)
+        source = self._named(kind, name)
         because = self._because(reason)
         with self._write() as (_, transaction):
-            said = {"tier": tier, "max_memories": max_memories}
-            details = {"kind": named.kind, "name": named.name, "reason": because, **said}
+            rule = {"tier": tier, "max_memories": max_memories}
+            details = {"kind": source.kind, "name": source.name, "reason": because, **rule}
             who = {"set_at": transaction.at, "actor": self.actor}
-            given = validated(TrustedSource, details | who)
-            before = sources.told_of(transaction, named)
-            if not self._may_tell_of(transaction, named, before):
-                raise sources.no_source(named)
-            trusted = AssignedTrust(given.tier, given.max_memories)
-            row = trust_rows.TrustRow(named, trusted, transaction.at, self.actor, because)
+            trusted_source = validated(TrustedSource, details | who)
+            before = sources.told_of(transaction, source)
+            if not self._may_tell_of(transaction, source, before):
+                raise sources.no_source(source)
+            trusted = AssignedTrust(trusted_source.tier, trusted_source.max_memories)
+            row = trust_rows.TrustRow(source, trusted, transaction.at, self.actor, because)
             trust_rows.assign(transaction, row)
-            details = given.model_dump(mode="json", exclude={"set_at", "actor"})
+            details = trusted_source.model_dump(mode="json", exclude={"set_at", "actor"})
             transaction.record([NewEntry("trust", None, details)])
         return sources.trusted_from_row(row)
 
@@ -224,14 +224,14 @@ class Sources(Handle[F], group="sources"):
         from memgraph.store import trust as trust_rows
         from memgraph.store.snapshot import NewEntry
 
-        named = self._named(kind, name)
+        source = self._named(kind, name)
         because = self._because(reason)
         with self._write() as (_, transaction):
-            told_of = sources.told_of(transaction, named)
-            if told_of is None or not self._may_tell_of(transaction, named, told_of):
-                raise NotFound("no trust is assigned to this source", name=named.name[:80])
-            trust_rows.unassign(transaction, named)
-            details = {"kind": named.kind.value, "name": named.name, "reason": because}
+            told_of = sources.told_of(transaction, source)
+            if told_of is None or not self._may_tell_of(transaction, source, told_of):
+                raise NotFound("no trust is assigned to this source", name=source.name[:80])
+            trust_rows.unassign(transaction, source)
+            details = {"kind": source.kind.value, "name": source.name, "reason": because}
             transaction.record([NewEntry("distrust", None, details)])
 
     @operation(
@@ -269,17 +269,17 @@ class Sources(Handle[F], group="sources"):
         """
         from memgraph.operations.provenance import retraction
 
-        named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
+        source = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                result = retraction.plan_retraction(snapshot, named, self._view)
-                return retraction.retraction_report(snapshot, named, result, dry_run=True)
+                result = retraction.plan_retraction(snapshot, source, self._view)
+                return retraction.retraction_report(snapshot, source, result, dry_run=True)
         with self._write() as (_, transaction):
-            result = retraction.plan_retraction(transaction, named, self._view)
-            told = retraction.retraction_report(transaction, named, result, dry_run=False)
-            retraction.retract(transaction, named, result, reason=because)
-        return told
+            result = retraction.plan_retraction(transaction, source, self._view)
+            report = retraction.retraction_report(transaction, source, result, dry_run=False)
+            retraction.retract(transaction, source, result, reason=because)
+        return report
 
     @operation(
         Permission.ADMIN,
@@ -315,17 +315,17 @@ class Sources(Handle[F], group="sources"):
         """
         from memgraph.operations.provenance import retraction
 
-        named = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
+        source = self._one_of(path, conversation_id, workflow_run_id, content_sha256)
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                result = retraction.plan_restoration(snapshot, named, self._view)
-                return retraction.restoration_report(snapshot, named, result, dry_run=True)
+                result = retraction.plan_restoration(snapshot, source, self._view)
+                return retraction.restoration_report(snapshot, source, result, dry_run=True)
         with self._write() as (_, transaction):
-            result = retraction.plan_restoration(transaction, named, self._view)
-            told = retraction.restoration_report(transaction, named, result, dry_run=False)
-            retraction.restore(transaction, named, result, reason=because, view=self._view)
-        return told
+            result = retraction.plan_restoration(transaction, source, self._view)
+            report = retraction.restoration_report(transaction, source, result, dry_run=False)
+            retraction.restore(transaction, source, result, reason=because, view=self._view)
+        return report
 
     def _one_of(
         self,
@@ -334,26 +334,26 @@ class Sources(Handle[F], group="sources"):
         workflow_run_id: str | None,
         content_sha256: str | None,
     ) -> NamedSource:
-        given = {
+        names = {
             SourceName.PATH: path,
             SourceName.CONVERSATION: conversation_id,
             SourceName.RUN: workflow_run_id,
             SourceName.CONTENT: content_sha256,
         }
-        chosen = [(kind, name) for kind, name in given.items() if name is not None]
+        chosen = [(kind, name) for kind, name in names.items() if name is not None]
         if len(chosen) != 1:
             raise InvalidInput("name one source: a path, a conversation, a run or a content hash")
         return self._named(*chosen[0])
 
     def _may_tell_of(
-        self, snapshot: Snapshot, named: NamedSource, details: TrustedSource | None
+        self, snapshot: Snapshot, source: NamedSource, details: TrustedSource | None
     ) -> bool:
         """Return True when this handle may see and change the trust of a source."""
         if not self.viewer.confined or (details is not None and details.actor == self.actor):
             return True
         from memgraph.store import sources
 
-        return sources.is_visible(snapshot, named, self._view)
+        return sources.is_visible(snapshot, source, self._view)
 
     def _named(self, kind: SourceName | str, name: str) -> NamedSource:
         from memgraph.operations.provenance import sources

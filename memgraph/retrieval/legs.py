@@ -216,14 +216,14 @@ class SnapshotSearch:
         run: Callable[[int, RecallFilter], list[RecallCandidate]],
     ) -> None:
         limit = self._limit(name)
-        shown: list[RecallCandidate] = []
+        candidates: list[RecallCandidate] = []
         first: list[RecallCandidate] = []
         starved = False
         with self.timed(name), self._bounded(name, legs):
             if self._looks_at_replaced:
                 wide = limit + limit // 2
                 both = run(wide, self.narrowing.with_statuses(STANDING))
-                shown = [candidate for candidate in both if self._is_shown(candidate)]
+                candidates = [candidate for candidate in both if self._is_shown(candidate)]
                 first = both[:1]
                 speak = both[:NEAREST_THAT_SPEAK] if name == "vector" else both
                 replaced = (
@@ -232,11 +232,11 @@ class SnapshotSearch:
                     if candidate.status != MemoryStatus.ACTIVE.value
                 )
                 legs.replaced.update((candidate.pk, candidate) for candidate in replaced)
-                starved = len(shown) < limit and len(both) == wide
+                starved = len(candidates) < limit and len(both) == wide
             if not self._looks_at_replaced or starved:
-                shown = run(limit, self.narrowing)
-        legs.put(name, shown[:limit])
-        legs.first.update((name, candidate.pk) for candidate in first or shown[:1])
+                candidates = run(limit, self.narrowing)
+        legs.put(name, candidates[:limit])
+        legs.first.update((name, candidate.pk) for candidate in first or candidates[:1])
 
     def _within(self, legs: LegResults, name: str, run: Callable[[LegResults], None]) -> None:
         with self.timed(name), self._bounded(name, legs):
@@ -353,5 +353,5 @@ class SnapshotSearch:
             order = list(
                 dict.fromkeys(key for pk in order for key in (*successors.get(pk, ()), pk))
             )
-        shown = (members[pk] for pk in order if self._is_shown(members[pk]))
-        legs.put("context", list(islice(shown, self.top_k_context)))
+        visible = (members[pk] for pk in order if self._is_shown(members[pk]))
+        legs.put("context", list(islice(visible, self.top_k_context)))

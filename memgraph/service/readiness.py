@@ -134,20 +134,20 @@ class Readiness:
         changed, stale = [], []
         now = self._service.clock.now_ms()
         for name in names:
-            known = self._found.setdefault(
+            known_state = self._found.setdefault(
                 name, _Found(None, OrchestratorState(orchestrator=name, status="unknown"), None)
             )
-            if known.stamp != self._stamp(name) or self._damaged(name, known):
-                changed.append(known)
+            if known_state.stamp != self._stamp(name) or self._damaged(name, known_state):
+                changed.append(known_state)
             # A clock that was set back is no reason to rest for long.
-            elif not 0 <= now - (known.standing.looked_at or 0) < FRESH_MS:
-                stale.append(known)
+            elif not 0 <= now - (known_state.standing.looked_at or 0) < FRESH_MS:
+                stale.append(known_state)
         until = time.monotonic() + LOOK_S
         for group in (changed, stale):
-            for known in sorted(group, key=lambda entry: entry.standing.looked_at or 0):
+            for known_state in sorted(group, key=lambda entry: entry.standing.looked_at or 0):
                 if time.monotonic() >= until:
                     return
-                name = known.standing.orchestrator
+                name = known_state.standing.orchestrator
                 self._found[name] = self._probed(name)
 
     def _damaged(self, name: str, entry: _Found) -> bool:

@@ -70,7 +70,7 @@ class DatabaseBackend(Handle):
         self.scope_id = scope_id
         # What it stores it has to see, and no one else who would not see what it was made from.
         self._sensitivity = min(
-            Sensitivity.INTERNAL, self.viewer.clearance, key=lambda each: each.level
+            Sensitivity.INTERNAL, self.viewer.clearance, key=lambda level: level.level
         )
         self._agent_id = None if self.viewer.shared else self.viewer.agent_id
         facts = ScopeFacts(tier.scope, scope_id, self._sensitivity, self._agent_id)

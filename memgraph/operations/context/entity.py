@@ -293,11 +293,11 @@ class MemoryEntity(Handle):
         result = calls[method](dict(payload or {}))
         if isinstance(result, BaseModel):
             return result.model_dump(mode="json", by_alias=camel_case)
-        return [each.model_dump(mode="json", by_alias=camel_case) for each in result]
+        return [item.model_dump(mode="json", by_alias=camel_case) for item in result]
 
     def _store(self, request: StoreRequest) -> StoreResult:
         with self._service.opened(self.name) as opened:
-            inputs = [self._input(opened, each) for each in request.items]
+            inputs = [self._input(opened, item) for item in request.items]
             with self._turn():
                 ids = self._write_items(opened, inputs)
                 self._embed_soon(opened)
@@ -348,7 +348,7 @@ class MemoryEntity(Handle):
             with self._turn(), opened.database.read() as snapshot:
                 chosen = MemoryFilter(kinds=_kinds(request.tier))
                 rows = memories.select(snapshot, view, chosen, limit=request.limit)
-                sources = {each.source_id: each for each in sources_of(snapshot, rows)}
+                sources = {source.source_id: source for source in sources_of(snapshot, rows)}
         return tuple(
             MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in rows
         )

@@ -74,8 +74,8 @@ def context_for(
     if before is None and request.min_relevance is None:
         request = request.model_copy(update={"min_relevance": settings.min_relevance})
     limit = request.top_n or settings.facts
-    most = min(limit + SURPLUS, MAX_TOP_N)
-    wide = request.model_copy(update={"top_n": most})
+    candidates = min(limit + SURPLUS, MAX_TOP_N)
+    wide = request.model_copy(update={"top_n": candidates})
     then = None if before is None else before.then
     bundle = answer(opened, viewer, wide, then=then)
     as_of = None if then is None else then.known

@@ -148,7 +148,7 @@ class NamespaceHandle(Handle):
                 now = opened.clock.now_ms()
                 seq, _ = journal.head(snapshot)
                 ranked = self._ranked(snapshot, recalled, filters or {}, at=now)
-                rest = self._newest(snapshot, prefix, filters or {}, ranked, at=now, most=end)
+                rest = self._newest(snapshot, prefix, filters or {}, ranked, at=now, maximum=end)
             page = [*ranked, *rest][offset:end]
             items = [
                 ReceiptItem(item.memory_id, item.score or 0.0, *_reasons(recalled, item))
@@ -251,14 +251,14 @@ class NamespaceHandle(Handle):
         ranked: Sequence[StoredItem],
         *,
         at: int,
-        most: int,
+        maximum: int,
     ) -> list[StoredItem]:
-        """Return items to fill an answer up to ``most``, last put first."""
-        missing = max(most - len(ranked), 0)
+        """Return items to fill an answer up to ``maximum``, last put first."""
+        missing = max(maximum - len(ranked), 0)
         if not missing:
             return []
         ranked_names = {item.name for item in ranked}
-        limit = None if filters else most
+        limit = None if filters else maximum
         keys = items_rows.newest(snapshot, self._place, prefix, at=at, limit=limit)
         items: list[StoredItem] = []
         for start in range(0, len(keys), _AT_A_TIME):

@@ -140,12 +140,12 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     raise NotFound(f"no memory of the {target.kind.value} {labels!r}", value=labels)
 
 
-def _close(snapshot: Snapshot, plan: ErasurePlan, named: Sequence[int]) -> None:
+def _close(snapshot: Snapshot, plan: ErasurePlan, pks: Sequence[int]) -> None:
     """Set the plan's memories: the named ones and those derived from them alone; note those that
     stay.
     """
     kept_fields: dict[str, str] = {}
-    chosen = set(named)
+    chosen = set(pks)
     if plan.kind in _BY_SOURCE:
         elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
         chosen -= elsewhere
@@ -182,8 +182,8 @@ def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[
 
 
 def _said_beside(row: MemoryToErase) -> list[str]:
-    beside = [row.item_id or "", json.loads(row.tags), json.loads(row.attributes)]
-    return _words(beside)
+    fields = [row.item_id or "", json.loads(row.tags), json.loads(row.attributes)]
+    return _words(fields)
 
 
 def _words(value: Any) -> list[str]:
@@ -230,10 +230,10 @@ def _lengthen(
         # No string holds the NUL between two of them.
         data, ends = b"\0".join(texts), list(accumulate(len(item) + 1 for item in texts))
         for hit in needles.hits(data):
-            said = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
-            message = unfolded_length(plan.strings[hit.string], said + 1)
+            length = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
+            message = unfolded_length(plan.strings[hit.string], length + 1)
             minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), message)
-            if said >= len(needles.strings[hit.string]):
+            if length >= len(needles.strings[hit.string]):
                 saying.add(chunk[bisect_right(ends, hit.start)][0])
     return saying - {""}
 

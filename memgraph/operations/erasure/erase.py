@@ -142,15 +142,15 @@ def _sweep(
 def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[ErasedRow]) -> int:
     with opened.transaction(plan.actor) as transaction:
         with transaction.engine.thorough(transaction):
-            made = erasure.apply(transaction, changes)
+            result = erasure.apply(transaction, changes)
         rows: dict[str, int] = {}
-        for item in made:
+        for item in result:
             if item.table != erasure.JOURNAL:
                 rows[item.table] = rows.get(item.table, 0) + 1
-        redacted = [list(item) for item in erasure.redacted(transaction, made)]
-        if made:
+        redacted = [list(item) for item in erasure.redacted(transaction, result)]
+        if result:
             _record(transaction, [_step(plan, {"rows": rows, "redacted": redacted})])
-    return len(made)
+    return len(result)
 
 
 def _step(plan: ErasurePlan, details: dict[str, Any]) -> NewEntry:

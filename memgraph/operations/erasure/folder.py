@@ -224,8 +224,8 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
 def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> FilesToErase:
     """Return what ``erase_files`` would do, and what would be left; nothing is written."""
     done, waiting, cased = ErasedFiles(), list[str](), list[CaseVariant]()
-    whole = (*plan.removals, *plan.snapshots)
-    removed = [item for item in whole if (paths.directory / item).is_file()]
+    entries = (*plan.removals, *plan.snapshots)
+    removed = [item for item in entries if (paths.directory / item).is_file()]
     done.removed += [*removed, *database.copies(plan.memory_ids)]
     terms = SearchTerms(plan.memory_ids)
     for path in files_of(paths):
@@ -316,8 +316,8 @@ def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
     """Return the span, moved by a byte when it was found in the other byte order."""
     if encoding == UTF8 or span[0] % 2 == 0:
         return span
-    beside = 1 if encoding == "utf-16-le" else -1
-    return span[0] + beside, span[1] + beside
+    shift = 1 if encoding == "utf-16-le" else -1
+    return span[0] + shift, span[1] + shift
 
 
 def _overlap(plan: ErasurePlan) -> int:

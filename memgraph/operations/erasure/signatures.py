@@ -54,11 +54,11 @@ def signed(report: ErasureReport, root: Path) -> ErasureReport:
     return report.model_copy(update={"signature": sign(_said(report), root)})
 
 
-def sign(said: bytes, root: Path) -> Signature:
+def sign(content: bytes, root: Path) -> Signature:
     """Return the signature of some bytes. Raises InvalidConfig: as ``signed``."""
     key = _key(root)
     public = key.public_key().public_bytes_raw().hex()
-    return Signature(public_key=public, value=key.sign(said).hex())
+    return Signature(public_key=public, value=key.sign(content).hex())
 
 
 def check_signature(report: ErasureReport) -> bool:
@@ -66,14 +66,14 @@ def check_signature(report: ErasureReport) -> bool:
     return report.signature is not None and fits(report.signature, _said(report))
 
 
-def fits(signature: Signature, said: bytes) -> bool:
+def fits(signature: Signature, content: bytes) -> bool:
     """Return True when a signature is of these bytes, by the holder of the key that it names."""
     ed25519 = load_ed25519()
     from cryptography.exceptions import InvalidSignature
 
     key = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
     try:
-        key.verify(bytes.fromhex(signature.value), said)
+        key.verify(bytes.fromhex(signature.value), content)
     except InvalidSignature:
         return False
     return True

@@ -60,8 +60,10 @@ class LocatedSentences:
     def has(self, content: str, first: int, last: int) -> bool:
         """Return True when a sentence that shares a line with these is equal or nearly so."""
         return any(
-            begin <= last and first <= end and compare(content, said) is not Similarity.DIFFERENT
-            for said, begin, end in map(self._said.__getitem__, self._alike(content))
+            begin <= last
+            and first <= end
+            and compare(content, sentence) is not Similarity.DIFFERENT
+            for sentence, begin, end in map(self._said.__getitem__, self._alike(content))
         )
 
     def _alike(self, content: str) -> set[int]:
@@ -109,26 +111,26 @@ def propose(
         mark: makes the random word that fences the text in the prompt.
     """
     pieces = _pieces(text, max_chars)
-    told = Proposals(provider.name, pieces=len(pieces))
+    proposals = Proposals(provider.name, pieces=len(pieces))
     answered = down = 0
     for offset, piece in pieces:
         try:
             answer = provider.complete_json(SYSTEM, fenced(piece, mark()), ANSWER_SCHEMA)
         except ProviderError as error:
-            told.error_code = error.code
+            proposals.error_code = error.code
             down = 0 if isinstance(error, ProviderAnswerInvalid) else down + 1
             if isinstance(error, ProviderRejected) or down == MAX_FAILURES:
                 break
             continue
         answered, down = answered + 1, 0
         accepted, rejected = judge(answer, piece)
-        told.rejected += rejected
-        told.accepted += [
+        proposals.rejected += rejected
+        proposals.accepted += [
             replace(proposal, start=proposal.start + offset, end=proposal.end + offset)
             for proposal in accepted
         ]
-    told.failed = len(pieces) - answered
-    return told
+    proposals.failed = len(pieces) - answered
+    return proposals
 
 
 def _pieces(text: str, size: int) -> list[tuple[int, str]]:

@@ -93,8 +93,8 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
         The number of memories.
     """
     with opened.database.read() as snapshot:
-        told = [_Told.read(link.outcomes) for link in ingest_files.parts(snapshot, sha256)]
-    outcomes = [memory for part in told for memory in part.memories]
+        results = [_Told.read(link.outcomes) for link in ingest_files.parts(snapshot, sha256)]
+    outcomes = [memory for part in results for memory in part.memories]
     ids = [
         outcome.memory_id
         for outcome in outcomes
@@ -104,7 +104,7 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
         with opened.transaction(actor) as transaction:
             for memory_id in ids[start : start + MOST]:
                 _retract(transaction, memory_id)
-    if told:
+    if results:
         with opened.transaction(actor) as transaction:
             ingest_files.forget_parts(transaction, sha256)
     return len(ids)
@@ -133,11 +133,11 @@ class _Told:
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> _Told:
         """Return the value that ``written`` made."""
-        made, edges, links = (
+        ids, edges, links = (
             [Outcome.model_validate(item) for item in fields[name]]
             for name in ("memories", "edges", "links")
         )
-        return cls(made, edges, links, fields["waiting"], fields["to_compare"])
+        return cls(ids, edges, links, fields["waiting"], fields["to_compare"])
 
     def written(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -197,9 +197,9 @@ class _Storing:
                 break
             self._told.add(_Told.read(row.outcomes))
             self.done, self._part = row.done, row.part
-        for given, outcome in zip(self._document.memories, self._told.memories, strict=False):
-            if given.key is not None and outcome.memory_id is not None:
-                self._keys[given.key] = outcome.memory_id
+        for memory, outcome in zip(self._document.memories, self._told.memories, strict=False):
+            if memory.key is not None and outcome.memory_id is not None:
+                self._keys[memory.key] = outcome.memory_id
 
     def advance(self, refused: Callable[[MemgraphError], None]) -> DocumentOutcome | None:
         """Store the next part; return the outcome of the whole with the last one."""

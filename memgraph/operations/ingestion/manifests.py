@@ -126,8 +126,8 @@ def no_file(sha256: str) -> NotFound:
 
 def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile | None:
     memory_ids = _memory_ids(row.manifest)
-    seen = memories.existing_ids(snapshot, sorted(memory_ids), reader.view)
-    is_visible = memory_ids == seen and bool(memory_ids)
+    visible_ids = memories.existing_ids(snapshot, sorted(memory_ids), reader.view)
+    is_visible = memory_ids == visible_ids and bool(memory_ids)
     if not (
         is_visible or row.manifest.get(BY) == reader.actor or (not memory_ids and reader.everything)
     ):
@@ -137,7 +137,7 @@ def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile 
         sha256=row.sha256,
         status=_status(row),
         at=row.recorded_at,
-        manifest=details if memory_ids == seen else _without_hidden(details, seen),
+        manifest=details if memory_ids == visible_ids else _without_hidden(details, visible_ids),
     )
 
 

@@ -54,9 +54,9 @@ class Ingestion(Handle[F], group="ingestion"):
 
         reader = self._file_reader()
         with self._service.opened(self.name) as opened:
-            found = seen_file(opened, sha256, reader)
-            if found is not None:
-                return found
+            manifest = seen_file(opened, sha256, reader)
+            if manifest is not None:
+                return manifest
             sender = (
                 uploads().waiting(self._service.paths(self.name).ingest, sha256)
                 if _is_digest(sha256)
@@ -64,9 +64,9 @@ class Ingestion(Handle[F], group="ingestion"):
             )
             if sender is None:
                 # It may have been waiting above, and have been processed since.
-                found = seen_file(opened, sha256, reader)
-                if found is not None:
-                    return found
+                manifest = seen_file(opened, sha256, reader)
+                if manifest is not None:
+                    return manifest
         if sender is None or not (reader.everything or sender["actor"] == self.actor):
             raise no_file(sha256)
         return IngestedFile(sha256=sha256, status="waiting", at=None, manifest=None)
@@ -126,8 +126,8 @@ class LocalIngestion(Ingestion[F]):
         Raises:
             NotFound: it was not dropped here, or is hidden from this handle.
         """
-        found = self.get(sha256)
-        return {"status": found.status, "manifest": found.manifest}
+        manifest = self.get(sha256)
+        return {"status": manifest.status, "manifest": manifest.manifest}
 
     def store(
         self,
@@ -221,8 +221,8 @@ class LocalIngestion(Ingestion[F]):
         from memgraph.operations.life.echoes import without_own_output
 
         with self._service.opened(self.name) as opened:
-            left = without_own_output(opened, text)
-        return left.text, len(left.reasons)
+            rest = without_own_output(opened, text)
+        return rest.text, len(rest.reasons)
 
     def log_event(self, event: str, **fields: Any) -> None:
         """Write a line to the orchestrator's ``memory.log``."""

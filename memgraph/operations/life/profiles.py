@@ -140,7 +140,7 @@ class EntityReader:
                 entities.top_memories(self._snapshot, entity.row.pk, self.active, limit)
             ),
             related=tuple(related),
-            candidates=tuple(each.info for each in others),
+            candidates=tuple(candidate.info for candidate in others),
         )
 
     def top(self, rows: Iterator[EntityRecord], limit: int, prefix: str) -> list[VisibleEntity]:
@@ -162,8 +162,8 @@ class EntityReader:
         """Return the names that the reader may know; None: there is none."""
         merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
-        written += [(each.name_key, each.canonical_name) for each in merged]
-        pks = [row.pk, *(each.pk for each in merged)]
+        written += [(entity.name_key, entity.canonical_name) for entity in merged]
+        pks = [row.pk, *(entity.pk for entity in merged)]
         aliases = entities.aliases(self._snapshot, pks)
         written += [(key, alias) for _, key, alias in aliases]
         nicknames = self._naming.nicknames.pairs_of([key for key, _ in written])
@@ -173,8 +173,8 @@ class EntityReader:
         if len(written) == 1:
             used = set(written)
         else:
-            used = self._said(row, [each for each in written if each not in nicknames], mentions)
-        pairs = [*(each for each in written if each in used or each in nicknames), *nicknames]
+            used = self._said(row, [name for name in written if name not in nicknames], mentions)
+        pairs = [*(name for name in written if name in used or name in nicknames), *nicknames]
         if not pairs:
             return None
         shown_name = pairs[0][1]
@@ -189,14 +189,14 @@ class EntityReader:
         texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
-            for each in list(open_ones):
-                if _says(text, folded, each, row):
-                    used.add(each)
-                    del open_ones[each]
+            for name in list(open_ones):
+                if _says(text, folded, name, row):
+                    used.add(name)
+                    del open_ones[name]
             if not open_ones:
                 return used
         if mentions > MAX_READ:
-            used.update(each for each in open_ones if self._is_said(row, each))
+            used.update(name for name in open_ones if self._is_said(row, name))
         return used
 
     def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
@@ -258,4 +258,4 @@ def listing(
             if begin
             else entities.most_mentioned(snapshot, reader.view)
         )
-        return [each.info for each in reader.top(rows, limit, begin)]
+        return [entity.info for entity in reader.top(rows, limit, begin)]

@@ -138,8 +138,10 @@ def _is_copy(store: Store, source: Store) -> bool:
         return False
     with store.inspect() as copy, source.inspect() as snapshot:
         seq, seal = journal.head(copy)
-        made = [metadata.get(each, "created_at") for each in (copy, snapshot)]
-        return made[0] == made[1] and (not seq or journal.hash_of(snapshot, seq) == seal)
+        creation_times = [metadata.get(side, "created_at") for side in (copy, snapshot)]
+        return creation_times[0] == creation_times[1] and (
+            not seq or journal.hash_of(snapshot, seq) == seal
+        )
 
 
 def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:

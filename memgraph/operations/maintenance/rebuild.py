@@ -199,10 +199,10 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
         total = 2 * row_count(snapshot, "memories")
     linker = opened.writer.linker
 
-    def relink(transaction: JournalledTransaction, found: Sequence[Named]) -> None:
-        pks = [pk for pk, _ in found]
+    def relink(transaction: JournalledTransaction, names: Sequence[Named]) -> None:
+        pks = [pk for pk, _ in names]
         touched = text_index.unlink(transaction, pks)
-        linker.link(transaction, found, search=False)
+        linker.link(transaction, names, search=False)
         text_index.recount(transaction, touched, pks)
 
     done = _in_batches(
@@ -239,7 +239,7 @@ def _in_batches(
         if not batch:
             return done
         # Names are searched outside the transaction: it may take longer than writers wait.
-        results = [(pk, names_in(opened, content, kept)) for pk, content, kept in batch]
+        results = [(pk, names_in(opened, content, entities)) for pk, content, entities in batch]
         with opened.transaction(actor) as transaction:
             change(transaction, results)
         done, after = done + len(batch), batch[-1][0]

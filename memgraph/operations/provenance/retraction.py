@@ -88,12 +88,12 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
         else:
             plan.gone[memory_id] = "given"
     _cascade(snapshot, plan, stands, view)
-    left = {
+    remaining = {
         memory_id: tuple(rows)
         for memory_id, rows in supported.items()
         if memory_id not in plan.gone
     }
-    plan.weakened = _weakened(snapshot, left)
+    plan.weakened = _weakened(snapshot, remaining)
     plan.reinstated = _reinstated(snapshot, plan.gone, view)
     plan.reopened = sources.decided_for(snapshot, plan.reinstated)
     return plan
@@ -119,13 +119,13 @@ def retract(
             _disown(transaction, memory_id, details)
     _reinstate(transaction, plan.reinstated, f"what had replaced it was taken back: {reason}")
     counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
-    whole = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
+    entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
     transaction.record(
         [
             NewEntry(
                 "retract_source",
                 None,
-                whole
+                entry
                 | {
                     "kept": len(plan.kept),
                     "weakened": len(plan.weakened),
@@ -209,15 +209,17 @@ class _Stands:
         return supported
 
 
-def _weakened(snapshot: Snapshot, said: Mapping[str, tuple[str, ...]]) -> dict[str, SourceLoss]:
+def _weakened(
+    snapshot: Snapshot, remaining: Mapping[str, tuple[str, ...]]
+) -> dict[str, SourceLoss]:
     """Return what memories lose that a source stated, too; the journal has what they gained by
     it.
     """
     losses: dict[str, SourceLoss] = {}
-    ids = list(said)
+    ids = list(remaining)
     for start in range(0, len(ids), BATCH):
         for memory in memories.get_many(snapshot, ids[start : start + BATCH]):
-            rows, before = said[memory.memory_id], memory.confidence
+            rows, before = remaining[memory.memory_id], memory.confidence
             gains = trust.gained(snapshot, memory.memory_id, rows)
             after = weakened(before, gains)
             losses[memory.memory_id] = SourceLoss(rows, before, round(after, 6))
@@ -232,8 +234,8 @@ def _weaken(
     if loss.after != loss.before:
         memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
-    whole = {**details, "source_ids": list(loss.source_ids), **changed}
-    transaction.record([NewEntry("weaken", memory_id, whole)])
+    entry = {**details, "source_ids": list(loss.source_ids), **changed}
+    transaction.record([NewEntry("weaken", memory_id, entry)])
 
 
 def end_for(
@@ -247,8 +249,10 @@ def end_for(
     """Remove a source from some visible memories that stay, or are restored by another."""
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
     text = sources.supported_by(transaction, source, view)
-    left = {memory_id: tuple(rows) for memory_id, rows in text.items() if memory_id in memory_ids}
-    for memory_id, loss in _weakened(transaction, left).items():
+    remaining = {
+        memory_id: tuple(rows) for memory_id, rows in text.items() if memory_id in memory_ids
+    }
+    for memory_id, loss in _weakened(transaction, remaining).items():
         _weaken(transaction, memory_id, loss, details)
     for memory_id in sources.memories_of(transaction, source, view):
         if memory_id in memory_ids:
@@ -292,8 +296,8 @@ def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping
     [memory] = memories.get_many(transaction, [memory_id])
     if trust.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
-        whole = {**details, "source_ids": [memory.source_id], "confidence": same}
-        transaction.record([NewEntry("weaken", memory_id, whole)])
+        entry = {**details, "source_ids": [memory.source_id], "confidence": same}
+        transaction.record([NewEntry("weaken", memory_id, entry)])
 
 
 def is_of(source: NamedSource) -> Callable[[Origin], bool]:
@@ -372,19 +376,19 @@ def plan_restoration(snapshot: Snapshot, source: NamedSource, view: View) -> Res
     Raises:
         NotFound: there is no visible memory that was retracted with it and is still retracted.
     """
-    back = sources.retracted_with(snapshot, source, view)
+    restored = sources.retracted_with(snapshot, source, view)
     losses = sources.support_losses(snapshot, source, view)
-    if not back and not losses:
+    if not restored and not losses:
         raise NotFound("nothing is retracted with this source", name=source.name[:80])
     others = sources.retracting_sources(snapshot, {loss.memory_id for loss in losses})
-    others = {memory_id: other for memory_id, other in others.items() if memory_id not in back}
-    back += others
-    replaced = edges.still_replaced(snapshot, back, restored=back)
+    others = {memory_id: other for memory_id, other in others.items() if memory_id not in restored}
+    restored += others
+    replaced = edges.still_replaced(snapshot, restored, restored=restored)
     status = {
         memory_id: MemoryStatus.SUPERSEDED if memory_id in replaced else MemoryStatus.ACTIVE
-        for memory_id in back
+        for memory_id in restored
     }
-    superseded_again = edges.replaced_and_active(snapshot, back, view)
+    superseded_again = edges.replaced_and_active(snapshot, restored, view)
     active = [memory_id for memory_id, then in status.items() if then is MemoryStatus.ACTIVE]
     left_open = tuple(
         loss
@@ -421,8 +425,8 @@ def restore(
         end_for(transaction, other, its, reason=reason, view=view)
     replaced = changes.replace_again(transaction, list(plan.back), view=view)
     counts = {"restored": len(plan.back), "replaced": len(replaced), "counted": len(plan.losses)}
-    whole = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
-    transaction.record([*replaced, NewEntry("restore_source", None, whole)])
+    entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
+    transaction.record([*replaced, NewEntry("restore_source", None, entry)])
 
 
 def restoration_report(
@@ -432,8 +436,8 @@ def restoration_report(
     summary_by_id = dict.fromkeys(loss.memory_id for loss in plan.losses)
     counted = [memory_id for memory_id in summary_by_id if memory_id not in plan.back]
     lists = (list(plan.back), list(plan.replaced), counted)
-    back, replaced, again = (loss[:MAX_TOLD] for loss in lists)
-    summaries = sources.summaries(snapshot, [*back, *replaced, *again])
+    restored, replaced, again = (loss[:MAX_TOLD] for loss in lists)
+    summaries = sources.summaries(snapshot, [*restored, *replaced, *again])
     return SourceRestoration(
         kind=source.kind,
         name=source.name,
@@ -446,7 +450,7 @@ def restoration_report(
             RestoredMemory(
                 memory_id=memory_id, summary=summaries[memory_id], status=plan.back[memory_id]
             )
-            for memory_id in back
+            for memory_id in restored
         ),
         replaced_items=tuple(
             MemorySummary(memory_id=memory_id, summary=summaries[memory_id])
@@ -470,5 +474,5 @@ def _count_again(
     if after != memory.confidence:
         memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)
     changed = {"confidence": {"before": memory.confidence, "after": after}}
-    whole = {**details, "source_ids": list(loss.source_ids), **changed}
-    transaction.record([NewEntry("regain", memory_id, whole)])
+    entry = {**details, "source_ids": list(loss.source_ids), **changed}
+    transaction.record([NewEntry("regain", memory_id, entry)])

@@ -79,16 +79,16 @@ def listing(
         raise InvalidInput(f"limit: 1 to {MAX_SOURCES}", field="limit")
     kinds = LISTED if kind is None else (kind,)
     place = _place(after, kinds) if after is not None else NamedSource(kinds[0], "")
-    found: list[SourceInfo] = []
+    results: list[SourceInfo] = []
     for row in kinds[kinds.index(place.kind) :]:
         name = place.name if row is place.kind else ""
-        room = limit + 1 - len(found)
+        room = limit + 1 - len(results)
         names = sources_rows.names(snapshot, row, view, after=name, limit=room, sender=sender)
         infos = (info_of(snapshot, trust, NamedSource(row, source), view) for source in names)
-        found.extend(source for source in infos if source is not None)
-    more = len(found) > limit
-    following = f"{found[limit - 1].kind.value}:{found[limit - 1].name}" if more else None
-    return SourcePage(items=tuple(found[:limit]), next_after=following)
+        results.extend(source for source in infos if source is not None)
+    more = len(results) > limit
+    following = f"{results[limit - 1].kind.value}:{results[limit - 1].name}" if more else None
+    return SourcePage(items=tuple(results[:limit]), next_after=following)
 
 
 def info_of(
@@ -284,14 +284,14 @@ class _Reading:
         cached = ingest_files.status_of(self._snapshot, sha256)
         content = cached is not None and cached[0] is IngestStatus.PROCESSED
         manifest: Mapping[str, Any] = cached[1] if cached is not None and content else {}
-        made = _made(manifest)
+        counts = _made(manifest)
         erased = bool(manifest.get("erased"))
-        if not made or erased:
-            return _File(erased, made, (), _Kept("unverified"))
+        if not counts or erased:
+            return _File(erased, counts, (), _Kept("unverified"))
         hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
         # An erasure overwrites lines in place: those that are left are where they were.
         digest = manifest.get("redacted", {}).get("sha256", sha256)
-        return _File(erased, made, _parts(hidden), _read(self._folder, path, digest))
+        return _File(erased, counts, _parts(hidden), _read(self._folder, path, digest))
 
 
 def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:

@@ -96,10 +96,10 @@ def _answered(
     if embed is not None and reranks:
         embed = _once(embed)
 
-    def ask(asked: RecallRequest) -> Bundle:
+    def ask(request: RecallRequest) -> Bundle:
         return recall(
             opened.database,
-            asked,
+            request,
             viewer=viewer,
             settings=opened.settings.memory,
             embed=embed,
@@ -176,21 +176,21 @@ def reading(
             yield RecallInSnapshot(snapshot, narrowing, items, bundle.degraded, bundle.account)
         return
     timed = partial(opened.timed, "recall")
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with timed(), opened.recalls:
             with timed("prepare"):
-                asked = prepared(
+                prepared_request = prepared(
                     request,
                     narrowing.at if then is None else then.at,
                     embed=None if opened.embedding is None else opened.embedding.embed,
                     name_keys=opened.naming.query_keys,
                 )
             with opened.turns:
-                snapshot = held.enter_context(opened.database.read())
+                snapshot = stack.enter_context(opened.database.read())
                 state, narrowing = dated(snapshot)
                 items, degraded, account = recalled(
                     snapshot,
-                    asked,
+                    prepared_request,
                     narrowing,
                     state,
                     settings=opened.settings.memory,

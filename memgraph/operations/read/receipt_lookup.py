@@ -70,27 +70,27 @@ def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredRecei
 def receipt_list(
     opened: OpenOrchestrator,
     view: View,
-    asked: Mapping[str, str | None],
+    fields: Mapping[str, str | None],
     *,
     limit: int,
     before: str | None = None,
 ) -> ReceiptList:
     """Return the newest receipts that ``receipts.get`` would return; see ``Receipts.list``."""
-    wanted = {name: value for name, value in asked.items() if value is not None}
-    for name, value in wanted.items():
+    conditions = {name: value for name, value in fields.items() if value is not None}
+    for name, value in conditions.items():
         _check_id(value, name)
     _check_page(limit, before, "rcl_")
     opened.receipts.flush()
     visible: list[Receipt] = []
-    most = MAX_RECEIPTS_LOOKED_AT
+    maximum = MAX_RECEIPTS_LOOKED_AT
     with opened.database.read() as snapshot:
-        for receipt_id in receipts.newest(snapshot, wanted, limit=most, before=before):
+        for receipt_id in receipts.newest(snapshot, conditions, limit=maximum, before=before):
             result = receipts.read(snapshot, receipt_id)
             if result is not None and _listed(snapshot, view, result.receipt):
                 visible.append(_shown(snapshot, view, result))
             if len(visible) > limit:
                 break
-        cut = len(visible) > limit or receipts.is_count_above(snapshot, most)
+        cut = len(visible) > limit or receipts.is_count_above(snapshot, maximum)
     return ReceiptList(tuple(visible[:limit]), cut)
 
 
@@ -225,27 +225,31 @@ def explain_answer(
     view: View,
     text: str,
     *,
-    asked: Mapping[str, str | None],
+    fields: Mapping[str, str | None],
     until: int | None,
     limit: int,
 ) -> AnswerExplanation:
     """Return the receipts whose memories best hold the sentences of an answer.
 
     Args:
-        asked: what the receipts are for, as of ``receipt_list``.
+        fields: what the receipts are for, as of ``receipt_list``.
         until: milliseconds; only what was handed out by then. None: by now.
         limit: of the receipts.
     """
     before = None if until is None else f"rcl_{first_ulid(until + 1)}"
-    page = receipt_list(opened, view, asked, limit=MAX_RECEIPTS, before=before)
-    receipts = [each for each in page.receipts if each.items and each.step_id != CONSOLE]
-    ids = list(dict.fromkeys(item.memory_id for each in receipts for item in each.items))
+    page = receipt_list(opened, view, fields, limit=MAX_RECEIPTS, before=before)
+    receipts = [
+        receipt for receipt in page.receipts if receipt.items and receipt.step_id != CONSOLE
+    ]
+    ids = list(dict.fromkeys(item.memory_id for receipt in receipts for item in receipt.items))
     with opened.database.read() as snapshot:
         memories = visible_memories(snapshot, ids, view)
-    sentences = [one for one in split_sentences(text) if _stems(one)]
-    stems = {one: _stems(memory.content) for one, memory in memories.items()}
-    held = Counter(stem for each in stems.values() for stem in each)
-    shares = [_shares(_stems(sentence), stems, held) for sentence in sentences[:MAX_SENTENCES]]
+    sentences = [sentence for sentence in split_sentences(text) if _stems(sentence)]
+    stems = {memory_id: _stems(memory.content) for memory_id, memory in memories.items()}
+    frequencies = Counter(stem for memory_stems in stems.values() for stem in memory_stems)
+    shares = [
+        _shares(_stems(sentence), stems, frequencies) for sentence in sentences[:MAX_SENTENCES]
+    ]
     sizes = [len(_stems(sentence)) for sentence in sentences[:MAX_SENTENCES]]
     supports = [
         SentenceSupport(
@@ -256,13 +260,17 @@ def explain_answer(
         for sentence, by_memory in zip(sentences, shares, strict=False)
     ]
     rated = [_rated(receipt, shares, sizes) for receipt in receipts]
-    best = sorted((each for each in rated if each.sentences), key=lambda each: -each.share)[:limit]
-    holding = [each.memory_ids for each in supports] + [each.memory_ids for each in best]
-    named = {one for ids in holding for one in ids}
+    best = sorted((entry for entry in rated if entry.sentences), key=lambda entry: -entry.share)[
+        :limit
+    ]
+    holding = [entry.memory_ids for entry in supports] + [entry.memory_ids for entry in best]
+    memory_ids = {memory_id for ids in holding for memory_id in ids}
     return AnswerExplanation(
         sentences=tuple(supports),
         receipts=tuple(best),
-        memories={one: memory for one, memory in memories.items() if one in named},
+        memories={
+            memory_id: memory for memory_id, memory in memories.items() if memory_id in memory_ids
+        },
         receipts_read=len(receipts),
         cut=page.cut or len(sentences) > MAX_SENTENCES,
     )
@@ -273,23 +281,26 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _shares(
-    sentence: Collection[str], memories: Mapping[str, frozenset[str]], held: Mapping[str, int]
+    sentence: Collection[str],
+    memories: Mapping[str, frozenset[str]],
+    frequencies: Mapping[str, int],
 ) -> dict[str, float]:
     """Return how much of a sentence each memory has, 0..1, by id; none of it: it is left out."""
     weights: Weights = {
-        one: math.log(1 + (len(memories) + 1) / (held.get(one, 0) + 1)) for one in sentence
+        stem: math.log(1 + (len(memories) + 1) / (frequencies.get(stem, 0) + 1))
+        for stem in sentence
     }
-    whole = sum(weights.values())
+    total = sum(weights.values())
     shares = {}
     for memory_id, stems in memories.items():
         if common := stems.intersection(sentence):
-            shares[memory_id] = round(sum(weights[one] for one in common) / whole, 4)
+            shares[memory_id] = round(sum(weights[stem] for stem in common) / total, 4)
     return shares
 
 
 def _best(shares: Mapping[str, float], memories: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """Return the memories that hold enough of a sentence; of equal ones the shorter first."""
-    enough = [one for one, share in shares.items() if share >= ENOUGH]
+    enough = [memory_id for memory_id, share in shares.items() if share >= ENOUGH]
     return tuple(sorted(enough, key=lambda one: (-shares[one], len(memories[one]), one)))
 
 
@@ -300,8 +311,12 @@ def _rated(
     best = [max((each.get(one, 0.0) for one in ids), default=0.0) for each in shares]
     places = tuple(place for place, share in enumerate(best) if share >= ENOUGH)
     # A long sentence says more than a short one.
-    whole = sum(share * size for share, size in zip(best, sizes, strict=True))
-    holding = [one for one in ids if any(shares[at].get(one, 0.0) >= ENOUGH for at in places)]
+    covered_share = sum(share * size for share, size in zip(best, sizes, strict=True))
+    holding = [
+        memory_id
+        for memory_id in ids
+        if any(shares[at].get(memory_id, 0.0) >= ENOUGH for at in places)
+    ]
     return ReceiptSupport(
         receipt_id=receipt.receipt_id,
         at=receipt.at,
@@ -310,7 +325,7 @@ def _rated(
         conversation_id=receipt.conversation_id,
         workflow_run_id=receipt.workflow_run_id,
         query=receipt.query,
-        share=round(whole / max(sum(sizes), 1), 4),
+        share=round(covered_share / max(sum(sizes), 1), 4),
         sentences=places,
         memory_ids=tuple(dict.fromkeys(holding)),
     )

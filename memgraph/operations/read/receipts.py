@@ -4,8 +4,8 @@ Work that costs time and can wait is done at writing: digests, and the check for
 might not see.
 
 With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
-recognised later. They are hashed elsewhere, see ``operations.life.echoes.catch_up``: here that would
-delay the next recall.
+recognised later. They are hashed elsewhere, see ``operations.life.echoes.catch_up``: here that
+would delay the next recall.
 """
 
 from __future__ import annotations
@@ -251,14 +251,14 @@ class ReceiptBook:
         Args:
             give_way: called before every millisecond or so of work, and at the end.
         """
-        with ExitStack() as held:
+        with ExitStack() as stack:
             snapshot = None
             for item in waiting:
                 if item.handed_out is not None:
                     continue
                 give_way()
                 if item.behind.match and snapshot is None:
-                    snapshot = held.enter_context(self._database.read())
+                    snapshot = stack.enter_context(self._database.read())
                 item.handed_out = _handed_out(item.receipt, item.behind, snapshot)
         give_way()
 

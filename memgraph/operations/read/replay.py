@@ -240,16 +240,16 @@ def _shown(
 def _package(
     opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str
 ) -> ContextPackage:
-    asked = receipt.asked
-    if "plan" not in asked:
+    asked_fields = receipt.asked
+    if "plan" not in asked_fields:
         raise InvalidInput("the receipt does not record the layout of its context")
-    fields = _fields(ContextRequest, asked)
+    fields = _fields(ContextRequest, asked_fields)
     request = validated(ContextRequest, {**fields, "query": query})
     task = None
-    if asked.get("task_id") is not None:
-        task = Task(task_id=asked["task_id"], project_id=asked.get("project_id"))
-    counter, notes = TokenCounters().at_hand(request.model or asked["plan"]["model"])
-    plan = building.plan_from(asked, query)
+    if asked_fields.get("task_id") is not None:
+        task = Task(task_id=asked_fields["task_id"], project_id=asked_fields.get("project_id"))
+    counter, notes = TokenCounters().at_hand(request.model or asked_fields["plan"]["model"])
+    plan = building.plan_from(asked_fields, query)
     package, _, _ = building.built(
         opened,
         asker,

@@ -58,17 +58,17 @@ def store_health(
     # What was handed out a moment ago counts, too.
     opened.receipts.flush()
     catch_up(opened)
-    taken: dict[HealthMetric, _Rate] = {}
+    rates: dict[HealthMetric, _Rate] = {}
     with opened.database.read() as snapshot:
         measuring = _Measuring(snapshot, view, examples)
         for measure, rate in measuring.rates().items():
-            progress(f"measuring {measure}", len(taken), len(HealthMetric))
-            taken[measure] = rate()
+            progress(f"measuring {measure}", len(rates), len(HealthMetric))
+            rates[measure] = rate()
     # Comparing texts takes seconds, and no snapshot is held for it.
-    progress(f"measuring {HealthMetric.NEAR_DUPLICATE}", len(taken), len(HealthMetric))
-    taken[HealthMetric.NEAR_DUPLICATE] = measuring.near_duplicates()
+    progress(f"measuring {HealthMetric.NEAR_DUPLICATE}", len(rates), len(HealthMetric))
+    rates[HealthMetric.NEAR_DUPLICATE] = measuring.near_duplicates()
     progress("measuring", len(HealthMetric), len(HealthMetric))
-    measures = tuple(_measured(metric, taken[metric], limits) for metric in HealthMetric)
+    measures = tuple(_measured(metric, rates[metric], limits) for metric in HealthMetric)
     return StoreHealth(
         orchestrator=opened.database.orchestrator_id,
         at=opened.clock.now_ms(),
@@ -109,14 +109,16 @@ class _Measuring:
     def _stale(self) -> _Rate:
         """Measure all stale memories, up to the bound."""
         page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
-        fallen = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
-        ids = [each.memory_id for each in fallen[: self._examples]]
+        stale_memories = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
+        ids = [memory.memory_id for memory in stale_memories[: self._examples]]
         texts = memories.beginnings(self._snapshot, ids, EXCERPT_CHARS)
         examples = [
             CountedMemory(stale.memory_id, stale.ground_id, texts[stale.memory_id])
-            for stale in fallen[: self._examples]
+            for stale in stale_memories[: self._examples]
         ]
-        return _Rate(len(fallen), self.known, examples, sampled=page.cut or page.place is not None)
+        return _Rate(
+            len(stale_memories), self.known, examples, sampled=page.cut or page.place is not None
+        )
 
     def _unembedded(self) -> _Rate:
         active = health.active_count(self._snapshot, self._view)
@@ -125,10 +127,10 @@ class _Measuring:
 
     def near_duplicates(self) -> _Rate:
         """Measure near duplicates within each place: other projects and agents do not count."""
-        sample = {each.pk: each for each in self._sample}
+        sample = {row.pk: row for row in self._sample}
         places: dict[str, dict[int, str]] = {}
-        for each in self._sample:
-            places.setdefault(each.place, {})[each.pk] = each.content
+        for row in self._sample:
+            places.setdefault(row.place, {})[row.pk] = row.content
         pairs = {
             pk: other for texts in places.values() for pk, other in near_duplicates(texts).items()
         }
@@ -139,15 +141,15 @@ class _Measuring:
     def _echoes(self) -> _Rate:
         """Measure memories of which every line had been handed out before they were stored."""
         sample = self._sample
-        lines = {each.pk: line_hashes(each.content) for each in sample}
-        handed = self._handed_out({one for item in lines.values() for one in item})
+        lines = {row.pk: line_hashes(row.content) for row in sample}
+        handed = self._handed_out({line_hash for item in lines.values() for line_hash in item})
         echoes = [
             item
             for item in sample
             if lines[item.pk]
             and all(handed.get(line, item.created_at) < item.created_at for line in lines[item.pk])
         ]
-        examples = [_found(each, None) for each in echoes[::-1][: self._examples]]
+        examples = [_found(row, None) for row in echoes[::-1][: self._examples]]
         return self._of_sample(len(echoes), examples)
 
     def _handed_out(self, hashes: set[int]) -> dict[int, int]:
@@ -156,7 +158,7 @@ class _Measuring:
         results: dict[int, int] = {}
         for start in range(0, len(ordered), _HASHES_AT_ONCE):
             part = echoes.find(self._snapshot, ordered[start : start + _HASHES_AT_ONCE])
-            results |= {one: first for one, (first, _) in part.items()}
+            results |= {line_hash: first for line_hash, (first, _) in part.items()}
         return results
 
     def _of_sample(self, count: int, examples: Sequence[CountedMemory]) -> _Rate:

@@ -67,8 +67,8 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
         raise InvalidInput(f"a scope is one of {', '.join(Scope)}", field="scope") from None
     if (result is Scope.GLOBAL) != (scope_id is None):
         raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
-    seen = result in viewer.scopes if scope_id is None else (result, scope_id) in narrow
-    if not seen:
+    visible = result in viewer.scopes if scope_id is None else (result, scope_id) in narrow
+    if not visible:
         raise AccessDenied("this scope is not open to the handle", field="scope")
     return FactPlace(result, scope_id, viewer.agent_id)
 
@@ -88,10 +88,10 @@ def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None
             )
 
 
-def sensitivity_of(least: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
-    """Return the highest of ``least`` and the sensitivities of the repeated texts."""
-    levels = [least, *(Sensitivity(item.sensitivity) for item in repeated)]
-    return max(levels, key=lambda each: each.level)
+def sensitivity_of(floor: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
+    """Return the highest of ``floor`` and the sensitivities of the repeated texts."""
+    levels = [floor, *(Sensitivity(item.sensitivity) for item in repeated)]
+    return max(levels, key=lambda level: level.level)
 
 
 def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memory:

@@ -100,9 +100,9 @@ def correct(
 
     A more trusted fact is not replaced: the two contradict each other then.
     """
-    made = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
+    outcome = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
     replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
-    return {"memory_id": made, "replaced": memory_id if replaced else None}
+    return {"memory_id": outcome, "replaced": memory_id if replaced else None}
 
 
 def confirm(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
             [candidate.canonical_name for candidate in result.candidates[:5]]
         ),
     }
-    told = fitting(head, "memories", [remembered(memory) for memory in result.memories])
-    handle.agents.note_handed_out([item["text"] for item in told["memories"]])
-    return told
+    answer = fitting(head, "memories", [remembered(memory) for memory in result.memories])
+    handle.agents.note_handed_out([item["text"] for item in answer["memories"]])
+    return answer
 
 
 def consolidate(handle: Orchestrator) -> dict[str, Any]:
@@ -247,14 +247,14 @@ def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) ->
 
 def within(room: int, items: Sequence[Item]) -> list[Item]:
     """Return the first items whose JSON has at most ``room`` characters in all; at least one."""
-    kept: list[Item] = []
+    items_within: list[Item] = []
     for item in items:
         room -= len(json.dumps(item, ensure_ascii=False)) + 2
         # A page without any would be the last one.
-        if room < 0 and kept:
+        if room < 0 and items_within:
             break
-        kept.append(item)
-    return kept
+        items_within.append(item)
+    return items_within
 
 
 MAX_HISTORY: Final = 20
@@ -306,9 +306,9 @@ def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
         "stale_grounds": list(result.stale_grounds[:MAX_LINKS]),
         "cut": result.cut,
     }
-    told = fitting(head, "linked", _linked(result))
-    _note(handle, [told["memory"], *told["linked"]])
-    return told
+    answer = fitting(head, "linked", _linked(result))
+    _note(handle, [answer["memory"], *answer["linked"]])
+    return answer
 
 
 def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
@@ -334,15 +334,15 @@ def _linked(trace: Trace) -> list[dict[str, Any]]:
         "ground": trace.grounds,
         "dependent": trace.dependents,
     }
-    told: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for role, links in by_role.items():
         for link in links:
             memory = trace.memory_by_id[link.memory_id]
-            told.setdefault(
+            entries.setdefault(
                 link.memory_id,
                 {"role": role, "distance": link.distance, **remembered(memory)},
             )
-    return list(told.values())
+    return list(entries.values())
 
 
 def _opponents(trace: Trace) -> list[str]:
@@ -617,13 +617,13 @@ class ContextAnswer(ToolAnswer):
     degraded: list[str] = Field(description="What the memory had to do without, as codes.")
 
 
-def parsed(kind: type[ArgumentsT], given: str | Mapping[str, Any] | None) -> ArgumentsT:
+def parsed(kind: type[ArgumentsT], arguments: str | Mapping[str, Any] | None) -> ArgumentsT:
     """Return the arguments of a call, from a model's text or from parsed JSON.
 
     Raises:
         InvalidInput: naming each field that is wrong.
     """
-    text = _as_text(given)
+    text = _as_text(arguments)
     if len(text) > MAX_ARGUMENTS_CHARS:
         raise InvalidInput(f"arguments are over {MAX_ARGUMENTS_CHARS:,} characters")
     try:
@@ -637,12 +637,12 @@ def parsed(kind: type[ArgumentsT], given: str | Mapping[str, Any] | None) -> Arg
         raise InvalidInput(message) from None
 
 
-def _as_text(given: str | Mapping[str, Any] | None) -> str:
-    if given is None or isinstance(given, str):
+def _as_text(arguments: str | Mapping[str, Any] | None) -> str:
+    if arguments is None or isinstance(arguments, str):
         # Some models send an empty text for a tool without arguments.
-        return (given or "").strip() or "{}"
+        return (arguments or "").strip() or "{}"
     try:
-        return json.dumps(dict(given), allow_nan=False)
+        return json.dumps(dict(arguments), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("arguments are not plain JSON") from error
 

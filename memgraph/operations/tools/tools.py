@@ -263,9 +263,9 @@ def call_tool(
         tool = _allowed(read_only, only, maintenance).get(name)
         if tool is None:
             raise AccessDenied("there is no such tool here")
-        given = parsed(tool.arguments, arguments)
+        call = parsed(tool.arguments, arguments)
         host = {"session_id": session_id, "scope": scope, "scope_id": scope_id}
-        return tool.function(handle, **dict(given), **{name: host[name] for name in tool.host})
+        return tool.function(handle, **dict(call), **{name: host[name] for name in tool.host})
     except MemgraphError as error:
         return {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
 

@@ -95,13 +95,13 @@ class Transcript(Handle):
             "agent_id": self.viewer.agent_id,
         }
         for role in (person, agent):
-            given = self._episode(EpisodeInput, content="-", source_role=role)
-        facts = ScopeFacts(given.scope, given.scope_id, given.sensitivity, given.agent_id)
+            episode = self._episode(EpisodeInput, content="-", source_role=role)
+        facts = ScopeFacts(episode.scope, episode.scope_id, episode.sensitivity, episode.agent_id)
         verdict = visible(self.viewer, facts)
         if not verdict.allowed:
             self._deny(verdict.reason)
-        self.session_id = given.session_id
-        self._place = (given.scope, given.scope_id, given.agent_id)
+        self.session_id = episode.session_id
+        self._place = (episode.scope, episode.scope_id, episode.agent_id)
 
     def append(self, entries: Sequence[ConversationEntry]) -> None:
         """Append entries, all of them or none.
@@ -112,8 +112,8 @@ class Transcript(Handle):
         if not entries:
             return
         with self._service.opened(self.name) as opened:
-            given = [episode for entry in entries for episode in self._episodes(opened, entry)]
-            self._store(opened, given)
+            episodes = [episode for entry in entries for episode in self._episodes(opened, entry)]
+            self._store(opened, episodes)
             self._embed_soon(opened)
 
     def entries(self, limit: int | None = None) -> list[ConversationEntry]:
@@ -182,8 +182,8 @@ class Transcript(Handle):
         )
         return validated(kind, {**self._fields, **fields, "source": source})
 
-    def _store(self, opened: OpenOrchestrator, given: Sequence[EpisodeInput]) -> None:
-        prepared = [opened.writer.prepare(item) for item in given]
+    def _store(self, opened: OpenOrchestrator, episodes: Sequence[EpisodeInput]) -> None:
+        prepared = [opened.writer.prepare(item) for item in episodes]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
             if written.errors:
@@ -205,8 +205,8 @@ class Transcript(Handle):
     def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
         """Yield complete entries, last one first."""
         results: list[Memory] = []
-        left = limit
-        if left == 0:
+        remaining = limit
+        if remaining == 0:
             return
         for part in self._parts(snapshot, _PAGE if limit is None else limit):
             if results and results[-1].item_id != part.item_id:
@@ -217,9 +217,9 @@ class Transcript(Handle):
                 continue
             if len(results) == count:
                 yield _held(results[::-1])
-                left = None if left is None else left - 1
+                remaining = None if remaining is None else remaining - 1
             results = []
-            if left == 0:
+            if remaining == 0:
                 return
 
     def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
@@ -235,8 +235,8 @@ class Transcript(Handle):
             for item in page:
                 # Others may be seen, too: those of another project or agent stay out of this one.
                 here = (item.scope, item.scope_id, item.agent_id) == self._place
-                named = (item.item_id or "").startswith(ENTRY_PREFIX)
-                if here and named and part_place(item.attributes) is not None:
+                is_entry = (item.item_id or "").startswith(ENTRY_PREFIX)
+                if here and is_entry and part_place(item.attributes) is not None:
                     yield item
             if len(page) < size:
                 return

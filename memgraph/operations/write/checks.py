@@ -109,7 +109,7 @@ def _taken_over(
 ) -> None:
     over = taken_over(
         (turn.session_id for turn in turns),
-        {name: one.state for name, one in sessions_by_id.items()},
+        {name: session.state for name, session in sessions_by_id.items()},
     )
     ends = {
         session_id: session.completed_at for session_id, session in sessions_by_id.items()

@@ -432,8 +432,8 @@ class EntityLinker:
         """Link stored memories to the known names in their texts, beside existing links."""
         pks = [pk for pk, _ in names_by_pk]
         sayings = entities.mention_contexts(transaction, pks)
-        told = {pk: list(names) for pk, names in names_by_pk}
-        pairs = dict.fromkeys(self._known_in(transaction, sayings, told))
+        known_names = {pk: list(names) for pk, names in names_by_pk}
+        pairs = dict.fromkeys(self._known_in(transaction, sayings, known_names))
         linked = links_of(transaction, pks)
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
 

@@ -244,9 +244,11 @@ class CaptureHandle(Handle):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
             rows = same_content(snapshot, list(hashes), self._view, at=now)
-            found = visible_memories(snapshot, [each.memory_id for each in rows], self._view)
-            sources = {each.source_id: each for each in sources_of(snapshot, found.values())}
-        return [(each, sources[each.source_id]) for each in found.values()]
+            memories_by_id = visible_memories(snapshot, [row.memory_id for row in rows], self._view)
+            sources = {
+                each.source_id: each for each in sources_of(snapshot, memories_by_id.values())
+            }
+        return [(memory, sources[memory.source_id]) for memory in memories_by_id.values()]
 
     def keep(
         self, receipt: Receipt, *, viewer: Viewer | None = None, extra_text: str | None = None
