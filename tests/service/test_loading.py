@@ -17,8 +17,8 @@ from working import NAME, SEES_ALL, working
 
 from memgraph import MemoryService
 from memgraph.errors import ProviderRejected
-from memgraph.operations import batches as loading
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.write import bulk_load as loading
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.sqlite import indexes

@@ -336,9 +336,9 @@ def test_the_latest_is_kept_and_read_anew_when_another_process_saved_one(
         )
         assert ran.stdout.strip() == "done", ran.stderr
         found = saved(orc)
-        from memgraph.operations.life import reflections
+        from memgraph.bulletin import board
 
-        monkeypatch.setattr(reflections.queries, "latest", None)
+        monkeypatch.setattr(board.queries, "latest", None)
         assert orc.memories.latest_reflection() == found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -125,7 +126,7 @@ def test_another_writes_between_the_steps_and_nothing_is_read_any_more(
 
     for name in ("BLANKED", "SWEPT"):
         monkeypatch.setattr(erase, name, 2)
-    monkeypatch.setattr(erase, "time", SimpleNamespace(sleep=between))
+    monkeypatch.setattr(erase, "time", SimpleNamespace(sleep=between, monotonic=time.monotonic))
     report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert set(report.memory_ids) == set(ids)
     assert report.unfinished == ()
