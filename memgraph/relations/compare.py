@@ -24,6 +24,7 @@ from memgraph.relations.statement import (
     key_of,
     shown,
 )
+from memgraph.text.dates import MONTHS, WEEKDAYS
 from memgraph.text.stem import stem
 
 
@@ -40,7 +41,37 @@ def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
     a, b = read(earlier.text, earlier.speaker), read(later.text, later.speaker)
     if earlier.speaker != later.speaker and (a.plural or b.plural):
         return None
+    if (current := _without_start(later.text)) and not _without_start(earlier.text):
+        finding = compare(earlier, replace(later, text=current))
+        if finding is not None and finding.changed:
+            return finding
     return _compared(a, b) or _in_clauses(earlier, later)
+
+
+_MONTH: Final = rf"(?:{'|'.join(MONTHS['en'])})"
+_WEEKDAY: Final = rf"(?:{'|'.join(WEEKDAYS['en'])})"
+_DAY: Final = r"\d\d?(?:st|nd|rd|th)?"
+_START: Final = (
+    r"(?:from|as of|as from|(?:starting|beginning|effective)(?: from| in| on)?) "
+    rf"(?:(?:the )?{_DAY}(?: of)? {_MONTH}|{_MONTH}(?: {_DAY})?|{_WEEKDAY}|tomorrow"
+    rf"|(?:the )?(?:next|coming) (?:week|month|year|quarter|season|term|{_WEEKDAY})"
+    r"|\d{4}-\d\d-\d\d|20\d\d|Q[1-4])(?:,? 20\d\d)?(?: on(?:wards?)?)?"
+)
+_STARTS: Final = re.compile(rf"^{_START}(?P<comma>,? )|,? {_START}(?=\W*$)", re.IGNORECASE)
+
+
+def _without_start(text: str) -> str:
+    """Return "the rent is 900 now" for "From May the rent is 900"; "": no such date is named.
+
+    The date is that from which the statement holds, at its beginning or its end: "the letter from
+    May" is of another kind.
+    """
+    match = _STARTS.search(text)
+    if match is None:
+        return ""
+    if match["comma"]:
+        return f"{text[match.end() :].rstrip('.! ')} now"
+    return f"{text[: match.start()]} now{text[match.end() :]}"
 
 
 def _in_clauses(earlier: Statement, later: Statement) -> RelationFinding | None:

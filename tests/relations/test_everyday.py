@@ -10,6 +10,10 @@ from memgraph.relations.compare import compare
 from memgraph.relations.statement import Statement
 
 CHANGES = """
+The bakery opens at 7. | The bakery opens at 6 from Monday.
+Parking costs 4 euros. | From next month parking costs 5 euros.
+The canteen is open. | The canteen is closed starting in July.
+Our courier is Hermes. | As of 1 March our courier is DHL.
 We own a rowing boat. | The rowing boat was sold to the club.
 I subscribe to the Morning Star. | I cancelled the Morning Star because it got too expensive.
 Nuno lives in Braga. | Nuno finished school and moved to Faro.
@@ -157,6 +161,10 @@ The dashboard refreshes every minute. | The dashboard refreshes every five minut
 The bin is emptied on Mondays. | The bin is emptied on Fridays.
 """
 COMPATIBLE = """
+The minutes are in the green folder. | The minutes from May are in the red folder.
+I am on call. | I am on call from Tuesday.
+The bakery opens at 7. | The bakery is open from Monday to Friday.
+The letter from May is lost. | The letter from June is lost.
 The roof nursery is in the hands of Odile. | The roof nursery is open to the public on Sundays.
 Granite holds its standup at 11:05. | The headcount of Granite stands at nine now.
 The plants in the Utrecht office need water. | The Utrecht office was sold to the city council.
