@@ -129,6 +129,8 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     changed = RelationFinding(Relation.UPDATES, reason, changed=True)
     before = content(old)
     thing = (subject | content(topic)) - lexicon.GENERIC - before
+    if not thing and subject == content(a.subject):
+        thing = subject
     if before:
         if not before <= earlier or not (new or verb.key == stem("transfer")):
             return None
@@ -219,7 +221,7 @@ _FAMILIES: Final = {
         "relationship": (
             ("single", r"\bsingle\b(?! \w)|\bnot (?:seeing|dating) (?:anyone|anybody)\b"),
             ("together", r"\bdating\b|\bin a relationship\b|\bgoing out with\b|\bseeing someone\b"),
-            ("engaged", r"\bengaged to\b|\bgot engaged\b|\bfianc[ée]"),
+            ("engaged", r"\bengaged to\b|\b(?:am|is|are|got) engaged\b|\bfianc[ée]"),
             ("married", r"\b(?:got|is|am|are) married\b|\bmarried (?!couple)|\btied the knot\b"),
             ("apart", r"\bbroke up\b|\bsplit up\b|\bseparated\b|\bdivorced?\b|\bgot divorced\b"
              r"|\bcalled off (?:the|their|our) (?:wedding|engagement)\b"),
@@ -237,6 +239,15 @@ _FAMILIES: Final = {
              r"|\b(?:baby|son|daughter|boy|girl|twins) (?:was born|were born|arrived|is here"
              r"|came home)\b|\bhas (?:a|two) (?:son|daughter)s?\b"),
         ),
+        "driving": (
+            ("cannot", r"\b(?:can not|not able to|not) drive\b(?! \w)|\bno driving licen[cs]e\b"),
+            ("can", r"\b(?:passed|got|have|has) (?:\w+ )?driv(?:ing|er's) (?:test|licen[cs]e)\b"),
+        ),
+        "diet": (
+            ("no meat", r"\b(?:vegan|vegetarian|plant-based)\b"),
+            ("meat", r"\b(?:eat|eats|eating) (?:\w+ and )?(?:meat|fish|eggs|chicken|dairy|cheese)\b"
+             r"(?: and \w+)? (?:again|now)\b"),
+        ),
         "pets": (
             ("none", rf"\bno pets\b|\bnot have (?:a|any) (?:pets?|{_PET})\b"),
             ("some", rf"\b(?:adopted|got|bought|rescued) (?:a|an|two) (?:\w+ )?{_PET}s?\b"),
@@ -251,6 +262,16 @@ _FAMILIES: Final = {
             ("away", r"\bon (?:\w+ )?(?:leave|holiday|vacation|sabbatical)\b|\boff sick\b"),
             ("back", r"\bback at\b|\b(?:returned|came back) (?:from|to work)\b"
              r"|\bback (?:in|from|to) (?:work|the office|\w+ leave|holiday|vacation)\b"),
+        ),
+        "delivery": (
+            ("under way", r"\bin transit\b|\bon (?:its|the|their) way\b|\b(?:was|were|is|has been) "
+             r"shipped\b|\bout for delivery\b"),
+            ("there", r"\b(?:was|were|has been|got) delivered\b|\b(?:has |have )?arrived\b"),
+        ),
+        "release": (
+            ("in test", r"\bin (?:\w+ )?(?:alpha|beta|preview)\b"),
+            ("released", r"\bgenerally available\b|\b(?:was|has been|is) released\b"
+             r"|\b(?:out of|left) (?:alpha|beta|preview)\b"),
         ),
         "payment": (
             ("unpaid", r"\bunpaid\b|\b(?:still |is )open\b|\boutstanding\b|\boverdue\b"

@@ -41,7 +41,12 @@ def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
     a, b = read(earlier.text, earlier.speaker), read(later.text, later.speaker)
     if earlier.speaker != later.speaker and (a.plural or b.plural):
         return None
-    if (current := _without_start(later.text)) and not _without_start(earlier.text):
+    instead = _INSTEAD.search(later.text)
+    if instead and instead["old"].lower() in earlier.text.lower():
+        current = f"{later.text[: instead.start()]} now"
+    else:
+        current = "" if _without_start(earlier.text) else _without_start(later.text)
+    if current:
         finding = compare(earlier, replace(later, text=current))
         if finding is not None and finding.changed:
             return finding
@@ -52,12 +57,16 @@ _MONTH: Final = rf"(?:{'|'.join(MONTHS['en'])})"
 _WEEKDAY: Final = rf"(?:{'|'.join(WEEKDAYS['en'])})"
 _DAY: Final = r"\d\d?(?:st|nd|rd|th)?"
 _START: Final = (
-    r"(?:from|as of|as from|(?:starting|beginning|effective)(?: from| in| on)?) "
-    rf"(?:(?:the )?{_DAY}(?: of)? {_MONTH}|{_MONTH}(?: {_DAY})?|{_WEEKDAY}|tomorrow"
-    rf"|(?:the )?(?:next|coming) (?:week|month|year|quarter|season|term|{_WEEKDAY})"
+    r"(?:(?:from|since|as of|as from|(?:starting|beginning|effective)(?: from| in| on)?) "
+    rf"(?:(?:the )?{_DAY}(?: of)? {_MONTH}|{_MONTH}(?: {_DAY})?|{_WEEKDAY}|today|tonight|tomorrow"
+    rf"|(?:this|(?:the )?(?:next|coming)) (?:\w+|{_WEEKDAY})"
     r"|\d{4}-\d\d-\d\d|20\d\d|Q[1-4])(?:,? 20\d\d)?(?: on(?:wards?)?)?"
+    r"|since (?:the|our|my|last) \w+)"
 )
 _STARTS: Final = re.compile(rf"^{_START}(?P<comma>,? )|,? {_START}(?=\W*$)", re.IGNORECASE)
+_INSTEAD: Final = re.compile(
+    r",? (?:and )?(?:not|instead of|rather than) (?P<old>\w+(?: \w+)?)(?=\W*$)", re.IGNORECASE
+)
 
 
 def _without_start(text: str) -> str:
@@ -148,10 +157,16 @@ def _role_first(a: ParsedSentence) -> ParsedSentence:
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a
     name, role = a.subject, a.tokens[a.verb + 1 :]
-    if not role or not _DEFINITE_ROLE.search(a.text) or role[0].kind in ("prep", "name"):
+    if not role or not _DEFINITE_ROLE.search(a.text) or role[0].kind == "prep":
+        return a
+    # "the CEO" is written like a name.
+    if any(t.kind == "name" and not t.text.isupper() for t in role[:1]):
         return a
     head = next((at for at, t in enumerate(role) if t.kind == "prep"), len(role))
-    if any(not t.text[0].isupper() or t.is_value for t in name) or role[head - 1].kind != "word":
+    if any(not t.text[0].isupper() or t.is_value for t in name) or role[head - 1].kind not in (
+        "word",
+        "name",
+    ):
         return a
     superlative = any(t.text.endswith("est") for t in role[: head - 1])
     if any(t.is_value for t in role) or not (
@@ -164,7 +179,7 @@ def _role_first(a: ParsedSentence) -> ParsedSentence:
 
 _DEFINITE_ROLE: Final = re.compile(r"\b(?:is|are)(?: (?:now|still|currently))? (?:the|our|my) ")
 _AGENT_NOUN: Final = re.compile(
-    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact)$"
+    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact|c[a-z]o)$"
 )
 
 
@@ -196,6 +211,8 @@ def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     edits = _edits(left, right)
     if not edits:
         return _same_words(a, b)
+    if _preferred(a) and _preferred(a) == _preferred(b)[::-1]:
+        return _finding(b, "the other one is preferred")
     if a.past or (b.past and a.mode not in ("not", "never")):
         return None
     if a.mode != b.mode and {a.mode, b.mode} != {"", "always"}:
@@ -204,6 +221,15 @@ def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         start, end, other, other_end = edits[0]
         return _slot(a, b, (start, end), (other, other_end))
     return None
+
+
+def _preferred(a: ParsedSentence) -> tuple[frozenset[str], ...]:
+    """Return what is preferred over what; of another sentence nothing."""
+    rest = a.tokens[a.verb + 1 :]
+    over = next((at for at, t in enumerate(rest) if t.key in ("over", "to")), None)
+    if a.tokens[a.verb].key != stem("prefer") or over is None or a.mode:
+        return ()
+    return content(a.subject), content(rest[:over]), content(rest[over + 1 :]), content(a.subject)
 
 
 def _edits(
@@ -348,10 +374,10 @@ def _takes_one_value(
     if _is_condition(a, place) and not b.changed:
         return False
     if kind in TIMES and verb in lexicon.EVENTS and a.first | a.tokens[0].text[0].isupper():
-        return False
+        return b.changed
     if kind in ("version", "ordinal", "code", "address") or before.kind == "name":
         is_named = verb == "have" and place[0] > a.verb + 1 and before.kind == "word"
-        return is_named or verb not in lexicon.MANY or verb in (stem("use"), stem("need"))
+        return is_named or verb not in lexicon.MANY or verb in (stem("use"), stem("need"), "go")
     return True
 
 
@@ -386,7 +412,7 @@ def _takes_one(
     if verb.text == "been":
         return False
     if verb.key in lexicon.MANY and verb.key not in (stem("use"), "go"):
-        return False
+        return b.changed and verb.key == stem("prefer")
     person = a.first or (len(a.subject) == 1 and a.subject[0].text[0].isupper())
     if verb.key == "be":
         subject = [t for t in a.subject if t.kind != "prep"]
@@ -401,9 +427,13 @@ def _takes_one(
             return names and (not several or before.key in lexicon.TITLES)
         if {t.key for t in subject} & lexicon.ONLY_ONE:
             return True
+        if _CALLED.search(a.text) and _CALLED.search(b.text):
+            return not {t.key for t in subject} & lexicon.SEVERAL
+        if b.changed and any(t.kind == "word" for t in a.tokens[at + len(old) :]):
+            return True
         return names and not {t.key for t in subject} & lexicon.SEVERAL
     if verb.key == "go":
-        return linked and names and not person
+        return linked and names and (b.changed or not person)
     if verb.key in lexicon.SINGLE and (linked or a.passive):
         return True
     if a.changed or max(len(old), len(new)) > 4:
@@ -411,6 +441,7 @@ def _takes_one(
     return b.changed
 
 
+_CALLED: Final = re.compile(r"\b(?:is|are) (?:now )?(?:called|named)\b")
 _ONE_OF_A_KIND: Final = re.compile(r"\b(?:am|is|are|was|were) an? ")
 """A role that many have at once: "is a teacher"."""
 
@@ -429,8 +460,10 @@ def _holder(
         return None
     verb = a.tokens[a.verb]
     predicate = {t.key for t in a.tokens[a.verb :]}
-    holds = verb.key in lexicon.HOLDERS or (
-        verb.key == "be" and bool(predicate & lexicon.HOLDER_WORDS)
+    holds = (
+        verb.key in lexicon.HOLDERS
+        or (verb.key == "be" and bool(predicate & lexicon.HOLDER_WORDS))
+        or (b.changed and verb.key in lexicon.TAKEN_OVER)
     )
     if not holds or not all(t.text[0].isupper() or t.kind == "address" for t in (old[0], new[0])):
         return None

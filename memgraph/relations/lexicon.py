@@ -308,7 +308,7 @@ SINGLE: Final = _stems(
     "sit park deploy happen default point resolve listen bind publish track manage own "
     "lead maintain authenticate bank cost take_place hold train bear found place terminate house "
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
-    "depart arrive be supply provide teach sort heat assign"
+    "depart arrive be supply provide teach sort heat assign insure enrol register"
 )
 """Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
 
@@ -322,6 +322,8 @@ MANY: Final = _stems(
 
 HOLDERS: Final = _stems("own lead manage head maintain coordinate coach chair supervise")
 """Verbs that one subject at a time holds of an object."""
+TAKEN_OVER: Final = _stems("handle run organise organize host moderate")
+"""Verbs that another one does now: "Bea handles billing now"."""
 HOLDER_WORDS: Final = _stems(
     "responsible charge primary owner lead manager maintainer head director chair leader contact "
     "captain boss coach teacher doctor supplier landlord president treasurer secretary default "
@@ -366,6 +368,7 @@ OPPOSITES: Final = {
         "full-time part-time", "cheap expensive", "true false", "safe dangerous", "legal illegal",
         "high low", "deny allow", "permit forbid", "booked free", "occupied free", "clean dirty",
         "sick healthy", "unresolved resolve", "unpaid pay", "broken fix", "broken repair",
+        "failing passing", "dark light",
         "frozen thaw", "close reopen", "close open", "vacant fill", "pending approve",
         "pending reject", "on disabled", "off enabled", "lock unlock", "unsigned sign",
         "unsolved solve", "unfinished finish", "empty fill", "block unblock", "on off", "valid "
@@ -413,7 +416,7 @@ MOVES: Final = {
         ("upgrade downgrade update bump reinstall", "run use be have require need"),
         ("change adjust", "be begin end run use take get have cost expire open close "
          "leave last"),
-        ("postpone reschedule delay adjourn shift", "be begin end open close leave take "
+        ("postpone reschedule delay adjourn shift push", "be begin end open close leave take "
          "happen schedule plan place arrive start"),
         ("raise lower reduce increase extend shorten cut grow shrink rise fall drop double halve "
          "expand jump climb sink", "be have cost last take need hold grant contain seat "
@@ -548,6 +551,18 @@ _PHRASES: Final = tuple(
          r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday"
          r"|saturday|sunday)"
          r"|yesterday|tonight)\b(?! of\b)", " lately "),
+        ("name", r"'s name (is|was)\b", r" \1 called"),
+        ("job position working",
+         r"\b(?:started|starts|got|took|accepted) (?:(?:a|my|his|her|their) new (?:job|position)"
+         r"|working) (?=at|for|with)", "now works "),
+        ("come grown learned learnt begun",
+         r"\b(?:(?:have|has) )?(?:come|came|grown|grew|learned|learnt|begun) to "
+         r"(?=love|like|hate|dislike|enjoy|prefer)", "now "),
+        ("new",
+         r"\b(is|are) (the|our|my|his|her|their) new (?=\w)", r"\1 now \2 "),
+        ("stepped resigned retired fired dismissed removed sacked",
+         r"\b(?:stepped down|resigned|retired|(?:was|were|has been|got) (?:fired|dismissed|removed"
+         r"|sacked))(?: (?:as|from being) )(?!an? )(?:(the|our) )?", r"is not_any_more \1 "),
         ("up down",
          r"\b(?:went|gone|goes|is|are|came) (?:up|down) to\b", "raised to"),
         ("back forward off",

@@ -10,6 +10,26 @@ from memgraph.relations.compare import compare
 from memgraph.relations.statement import Statement
 
 CHANGES = """
+The essay deadline is 3 March. | The essay deadline got pushed back to 10 March.
+The fee is $40. | The fee went up to $55.
+The book club meets on Mondays. | The book club now meets on Thursdays.
+I prefer window seats. | I prefer aisle seats now.
+I prefer trains over planes. | I prefer planes over trains.
+Our test server is called otter. | Our test server is now called badger.
+The CTO is Nadia. | Femi is the new CTO.
+The head nurse is Olga. | Olga stepped down as head nurse.
+Kim handles returns. | Ola handles returns now.
+My cat is called Miso. | My cat's name is Nori.
+The order is in transit. | The order was delivered.
+Search is in beta. | Search is generally available.
+Ines works at Bosch. | Ines started a new job at Siemens.
+Omar is a junior developer. | Omar is now a senior developer.
+We format with yapf. | We format with ruff now, not yapf.
+Our house is insured with Axa. | Our house is insured with Zurich.
+The interest rate is 3%. | The interest rate is 2% since the review.
+Lea can't drive. | Lea passed her driving test.
+I hate mornings. | I've come to love mornings.
+I'm vegetarian. | I eat meat again.
 The bakery opens at 7. | The bakery opens at 6 from Monday.
 Parking costs 4 euros. | From next month parking costs 5 euros.
 The canteen is open. | The canteen is closed starting in July.
@@ -161,6 +181,16 @@ The dashboard refreshes every minute. | The dashboard refreshes every five minut
 The bin is emptied on Mondays. | The bin is emptied on Fridays.
 """
 COMPATIBLE = """
+I prefer trains over planes. | I prefer trains over buses.
+Our cats are called Tom and Max. | My cat is called Max.
+The first room is called Oak. | The second room is called Elm.
+Kim handles returns. | Ola handles invoices now.
+Omar is a father. | Omar is now a developer.
+We drink tea. | We drink coffee, not juice.
+Lea can't drive on Sundays. | Lea has a driving licence.
+I'm vegetarian. | My sister eats meat again.
+My order is in transit. | Your letter was delivered.
+I resigned as a courier. | I resigned as a clerk.
 The minutes are in the green folder. | The minutes from May are in the red folder.
 I am on call. | I am on call from Tuesday.
 The bakery opens at 7. | The bakery is open from Monday to Friday.
