@@ -30,13 +30,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
-from memgraph.operations.read.sentences import (
-    addresses_model,
-    ground_of,
-    is_rule,
-    stands_alone,
-    type_of,
-)
+from memgraph.text.statement_forms import addresses_model, ground_of, is_rule, stands_alone, type_of
 
 # A form that names its type is surer than a sentence that is merely a statement.
 _SURE = 0.85

@@ -11,7 +11,7 @@ from typing import Literal
 from ingest.dates import DateOrder, read_date
 from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
 from ingest.parsers.file_names import date_in_name, link_keys, number_keys, record_number
-from memgraph.operations.read.sentences import split_sentences
+from memgraph.text.sentences import split_sentences
 
 Role = Literal[
     "decision",

@@ -46,7 +46,7 @@ from ingest.parsers.file_names import document_keys, link_keys
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
-from memgraph.operations.read.sentences import (
+from memgraph.text.statement_forms import (
     hangs,
     is_complete,
     is_instruction,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from ingest.candidates import lines
 from ingest.parsers.blocks import Block, TextLink
-from memgraph.operations.read.sentences import hangs, split_sentences
+from memgraph.text.sentences import split_sentences
+from memgraph.text.statement_forms import hangs
 
 # A sentence that needs the one before it is joined to it up to this many characters.
 MAX_JOINED_CHARS = 600

@@ -22,7 +22,7 @@ from ingest.parsers.passages import Passage, statements
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryStatus, MemoryType
-from memgraph.operations.read.sentences import addresses_model, is_placeholder
+from memgraph.text.statement_forms import addresses_model, is_placeholder
 
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+(?=\S)")
