@@ -12,6 +12,7 @@ import textwrap
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from console_browsing import HOME, Browser, console_served, harmless, token_of
@@ -21,6 +22,7 @@ from memgraph import Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
+from memgraph.model.enums import MemoryType
 from memgraph.model.erasure import Signature
 from memgraph.operations.erasure.signatures import fits, sign
 from memgraph.surfaces.web.requests import as_csv, moment_of
@@ -111,6 +113,31 @@ def test_a_search_is_an_address_and_facets_count(browser: Browser, orc: Orchestr
     assert "active 1 retracted 1" in text
     assert "We print" in browser.page(f"{HOME}memories?until=now")
     assert "We print" not in browser.page(f"{HOME}memories?until=yesterday")
+
+
+def test_tags_and_sources_are_counted_with_the_other_filters(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    for number, tags in enumerate((("press", "paper"), ("press",), ("ink",))):
+        path = orc.paths.ingest / f"{'ab'[number // 2]}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("Notes")
+        kind = "Decision" if number else "Fact"
+        orc.remember(f"Note {number}.", type=kind, tags=tags, source={"source_path": str(path)})
+    facets = orc.memories.facets()
+    assert facets["tag"] == {"press": 2, "ink": 1, "paper": 1}
+    first, second = (str(orc.paths.ingest / name) for name in ("a.md", "b.md"))
+    assert facets["source"] == {first: 2, second: 1}
+    facets = orc.memories.facets(types=(MemoryType.DECISION,), tags=("press",))
+    assert facets["tag"] == {"ink": 1, "press": 1}  # what another tag would show
+    assert facets["source"] == {first: 1}
+    assert facets["type"] == {"Decision": 1, "Fact": 1}
+    assert orc.memories.facets(limit=1)["tag"] == {"ink": 1}
+    page = harmless(browser.page(f"{HOME}memories?type=Decision"))
+    assert "Tag ink 1 press 1" in " ".join(page.text.split())
+    assert f"{HOME}memories?{urlencode({'type': 'Decision', 'source': second})}" in page.values(
+        "href"
+    )
 
 
 def test_lists_are_downloaded_as_they_are_filtered(browser: Browser, orc: Orchestrator) -> None:
@@ -294,9 +321,39 @@ def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> Non
     orc.recall("When does the shop close?")
     orc.settle()
     clock.advance(days=9)
-    activity = orc.memories.activity(steps=4)
-    assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
-    assert activity["series"]["stored"] == [1, 0, 1, 0]
+    series = orc.memories.activity(steps=4)["series"]
+    counts = ("stored", "superseded", "retracted", "contradicted", "resolved", "handed_out")
+    assert [sum(series[name]) for name in counts] == [2, 0, 0, 1, 0, 1]
+    assert series["stored"] == [1, 0, 1, 0]
+    assert [series[name] for name in ("total", "held", "open")] == [[1, 1, 2, 2]] * 2 + [
+        [0, 0, 1, 1]
+    ]
+
+
+def test_the_curve_of_active_memories_is_their_number_at_each_time(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    first = orc.remember("The shop closes at eight.")
+    clock.advance(days=3)
+    second = orc.remember("The shop closes at nine.", key="hours")
+    orc.relate(second, "Updates", first)
+    clock.advance(days=3)
+    orc.retract(first, reason="no longer of use")  # superseded before: it has ended once
+    orc.remember("The kiln is fired on Thursdays.")
+    clock.advance(days=3)
+    orc.retract(second, reason="a mistake")
+    clock.advance(days=3)
+    orc.restore(second, reason="it was right")
+    clock.advance(days=3)
+    for since in (None, clock.now_ms() - 10 * MS_PER_DAY):
+        activity = orc.memories.activity(since=since, steps=7)
+        ends = [*(begin - 1 for begin in activity["times"][1:]), activity["until"]]
+        series = activity["series"]
+        then = [orc.memories.list(as_of=end) for end in ends]
+        assert series["held"] == [len(memories) for memories in then]
+        everything = [orc.memories.list(as_of=end, statuses=()) for end in ends]
+        assert series["total"] == [len(memories) for memories in everything]
+    assert {1, 2} <= set(series["held"])
 
 
 def test_trends_begin_with_what_was_there_and_count_no_search_of_the_console(
@@ -313,9 +370,9 @@ def test_trends_begin_with_what_was_there_and_count_no_search_of_the_console(
         charts = json.loads(browser.page(f"{HOME}trends/data?since=2026-05-25"))["charts"]
     assert len(orc.receipts.list().receipts) == 1
     assert charts["growth"]["stored"][0] == 2
-    assert charts["growth"]["hold"][-1] == 1
+    assert charts["growth"]["active"][-1] == 1
     assert [charts["contradictions"]["open"][place] for place in (0, -1)] == [1, 0]
-    assert sum(charts["use"]["handed out"]) == 0
+    assert sum(charts["use"]["answers"]) == 0
 
 
 def test_what_many_decisions_are_refused_is_journalled(

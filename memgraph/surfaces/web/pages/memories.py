@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
@@ -26,7 +25,6 @@ ANY: Final = "any"
 FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
 COUNTED: Final = 20_000
 """Memories that facets count, the newest ones."""
-FACETS: Final = ("type", "kind", "status")
 
 
 def listing(visit: Visit) -> Response:
@@ -35,12 +33,16 @@ def listing(visit: Visit) -> Response:
     # Without a status, the page shows active memories.
     status = visit.query("status", MemoryStatus.ACTIVE.value)
     narrowing: dict[str, Any] = {
+        "types": _chosen(MemoryType, visit.query("type")),
+        "kinds": _chosen(MemoryKind, visit.query("kind")),
+        "statuses": _chosen(MemoryStatus, status),
+        "tags": (visit.query("tag"),) if visit.query("tag") else (),
+        "as_of": visit.as_of,
         "session_id": visit.query("session") or None,
         "since": visit.moment("since"),
         "until": visit.moment("until", ends=True),
         "source_path": visit.query("source") or None,
     }
-    tags = (visit.query("tag"),) if visit.query("tag") else ()
     question = visit.query("q")
     memories: Sequence[Memory]
     size = visit.size(PER_PAGE)
@@ -48,23 +50,13 @@ def listing(visit: Visit) -> Response:
         memories, following = search(visit, orc, question, min(size, FOUND)), None
     else:
         memories = orc.memories.list(
-            types=_chosen(MemoryType, visit.query("type")),
-            kinds=_chosen(MemoryKind, visit.query("kind")),
-            statuses=_chosen(MemoryStatus, status),
-            tags=tags,
-            before=visit.query("before") or None,
-            limit=size + 1,
-            as_of=visit.as_of,
-            **narrowing,
+            before=visit.query("before") or None, limit=size + 1, **narrowing
         )
         more = len(memories) > size
         memories = memories[:size]
         following = visit.here(before=memories[-1].memory_id) if more else None
-    facets = {}
-    if not question and not visit.format:
-        counts = orc.memories.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
-        chosen = {name: visit.query(name) for name in ("type", "kind")} | {"status": status}
-        facets = _facets(counts, chosen)
+    counted = not question and not visit.format
+    facets = orc.memories.facets(limit=COUNTED, **narrowing) if counted else {}
     sources = sources_of(visit, orc, memories)
     return visit.listing(
         "memories.html",
@@ -108,20 +100,6 @@ def sources_of(
         ids, hops=1, max_nodes=len(ids), edge_types=(), as_of=visit.as_of, retracted=True
     )
     return {source.source_id: source for source in around.sources}
-
-
-def _facets(
-    counts: Sequence[tuple[str, str, str, int]], chosen: Mapping[str, str]
-) -> dict[str, dict[str, int]]:
-    """Return how many memories each value of a filter would show, with the other filters."""
-    facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for *values, count in counts:
-        row = dict(zip(FACETS, map(str, values), strict=True))
-        for name in FACETS:
-            others = (item for item in FACETS if item != name)
-            if all(chosen[other] in ("", ANY, row[other]) for other in others):
-                facets[name][row[name]] += int(count)
-    return {name: dict(counter.most_common()) for name, counter in facets.items()}
 
 
 def _row(memory: Memory, sources: Mapping[str, StoredSource]) -> dict[str, Any]:

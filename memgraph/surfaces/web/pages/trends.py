@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate
+from operator import sub
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -13,10 +13,14 @@ from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 STEPS: Final = 60
 CHARTS: Final = (
-    ("growth", "Growth", "Memories stored, and those that still hold"),
-    ("contradictions", "Contradictions", "Open, found and decided"),
-    ("use", "Use", "Answers that were handed out"),
-    ("health", "Health", "Memories replaced or taken back, and open contradictions, per 100"),
+    ("growth", "Growth", "Memories stored, and active ones"),
+    ("contradictions", "Contradictions", "Open, raised and decided"),
+    ("use", "Use", "Answers handed out to agents"),
+    (
+        "health",
+        "Health",
+        "Superseded and retracted memories, and memories in open contradictions, per 100",
+    ),
 )
 
 
@@ -33,12 +37,7 @@ def data(visit: Visit) -> Response:
     orc = visit.enter()
     since, until = visit.moment("since"), visit.moment("until", ends=True)
     activity = orc.memories.activity(since=since, until=until, steps=STEPS)
-    times = activity["times"]
-    earlier = {}
-    if since:
-        # What was there at the beginning.
-        earlier = orc.memories.activity(since=0, until=since - 1, steps=1)["series"]
-    series = _charts(activity["series"], {name: sum(steps) for name, steps in earlier.items()})
+    times, series = activity["times"], _charts(activity["series"])
     flat = {name: values for chart in series.values() for name, values in chart.items()}
     if visit.format:
         rows = [
@@ -49,32 +48,20 @@ def data(visit: Visit) -> Response:
     return JSONResponse({"times": [at / 1_000 for at in times], "charts": series})
 
 
-def _charts(
-    counts: Mapping[str, list[int]], earlier: Mapping[str, int]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the series of each chart; ``earlier`` counts what happened before them."""
-
-    def so_far(name: str) -> list[int]:
-        return list(accumulate(counts[name], initial=earlier.get(name, 0)))[1:]
-
-    stored = so_far("stored")
-    ended = list(map(sum, zip(so_far("superseded"), so_far("retracted"), strict=True)))
-    raised, decided = so_far("contradicted"), so_far("resolved")
-    still_open = [value - other for value, other in zip(raised, decided, strict=True)]
+def _charts(series: Mapping[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
+    """Return the lines of each chart."""
+    total, held, still_open = series["total"], series["held"], series["open"]
     return {
-        "growth": {
-            "stored": stored,
-            "hold": [value - other for value, other in zip(stored, ended, strict=True)],
-        },
+        "growth": {"stored": total, "active": held},
         "contradictions": {
             "open": still_open,
-            "found": counts["contradicted"],
-            "decided": counts["resolved"],
+            "raised": series["contradicted"],
+            "decided": series["resolved"],
         },
-        "use": {"handed out": counts["handed_out"]} if "handed_out" in counts else {},
+        "use": {"answers": series["handed_out"]} if "handed_out" in series else {},
         "health": {
-            "replaced or taken back": _per_hundred(ended, stored),
-            "in an open contradiction": _per_hundred([2 * item for item in still_open], stored),
+            "superseded or retracted": _per_hundred(list(map(sub, total, held)), total),
+            "in an open contradiction": _per_hundred([2 * item for item in still_open], total),
         },
     }
 
