@@ -86,7 +86,7 @@ def test_what_stands_on_a_replaced_ground_is_marked_with_its_way(
 ) -> None:
     with look(served) as tab:
         _graph(tab)
-        tab.page.get_by_label("only what stands on a fallen ground").check()
+        tab.page.get_by_label("only memories with retracted evidence").check()
         assert _shown(tab) == {
             "We order four reams of recycled paper.",
             "The reams are delivered on 12 June.",
@@ -111,7 +111,7 @@ def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
         tab.page.locator("#graph-list button").first.focus()
         tab.page.keyboard.press("Enter")
         assert "The counter" in tab.page.locator("#graph-chosen .content").inner_text()
-        link = tab.page.get_by_role("link", name="Open its page").get_attribute("href")
+        link = tab.page.get_by_role("link", name="Open memory").get_attribute("href")
         assert link == f"/console/{tab.world.name}/memories/{alone}"
 
 
@@ -147,7 +147,7 @@ def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None
         assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
         assert _shown(tab) < now
         tab.page.locator("#graph-list button").first.click()
-        link = tab.page.get_by_role("link", name="Open its page")
+        link = tab.page.get_by_role("link", name="Open memory")
         link.click()
         tab.page.wait_for_load_state()
         assert tab.page.locator(".notice.then").count() == 1

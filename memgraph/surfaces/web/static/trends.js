@@ -1,4 +1,4 @@
-// Charts over time. The same numbers are in the file that the page offers.
+// Charts over time. The downloads have the same numbers.
 "use strict";
 
 (() => {
@@ -21,7 +21,7 @@
       const series = Object.entries(numbers.charts[frame.dataset.chart]);
       const latest = page.querySelector(`[data-latest="${frame.dataset.chart}"]`);
       if (!series.length) {
-        latest.textContent = "Shown to who may audit.";
+        latest.textContent = "Requires the audit permission.";
         continue;
       }
       latest.textContent = series
