@@ -132,11 +132,27 @@ def status_of(error: MemgraphError) -> int:
     return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
+_TITLES: Final[Mapping[int, str]] = {
+    403: "Access denied",
+    404: "Not found",
+    405: "Method not allowed",
+    413: "Request too large",
+    422: "Invalid request",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Unavailable",
+}
+
+
 def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
     """Return the page for an error, with the orchestrator's menu if it was entered."""
     visit = _visit(request)
     request.scope[CODE] = error.code
-    fields = {"error": error, "title": HTTPStatus(status).phrase, "back": _back(request, visit)}
+    fields = {
+        "error": error,
+        "title": _TITLES.get(status, HTTPStatus(status).phrase),
+        "back": _back(request, visit),
+    }
     answer = console.show("failure.html", visit, status=status, **fields)
     wait_s = error.details.get("retry_after_s")
     if wait_s is not None:

@@ -145,7 +145,9 @@ def decide(visit: Visit) -> Response:
 def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
     """Apply a decision to each selected row; report the ones that failed, and why."""
     if not visit.chosen or visit.form.get("sure") != "yes":
-        raise InvalidInput("select rows and tick that the decision applies to all", field="sure")
+        raise InvalidInput(
+            "select at least one row, and tick “Apply to all selected rows”", field="sure"
+        )
     problems, refusals = [], []
     for chosen in dict.fromkeys(visit.chosen):
         try:

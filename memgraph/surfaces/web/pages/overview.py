@@ -137,6 +137,8 @@ def stale(visit: Visit) -> Response:
 # Charts over time.
 
 STEPS: Final = 60
+EVENTS: Final = ("raised", "decided", "answers")
+"""Series of events in a step; the others are levels at its end."""
 CHARTS: Final = (
     ("growth", "Growth", "Memories stored, and active ones"),
     ("contradictions", "Contradictions", "Open, raised and decided"),
@@ -168,7 +170,7 @@ def trend_data(visit: Visit) -> Response:
             for place, at in enumerate(times)
         ]
         return visit.listing("", lambda: rows)
-    return JSONResponse({"times": [at / 1_000 for at in times], "charts": series})
+    return JSONResponse({"times": [at / 1_000 for at in times], "charts": series, "events": EVENTS})
 
 
 def _charts(series: Mapping[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
