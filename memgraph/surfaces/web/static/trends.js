@@ -8,6 +8,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const HEIGHT = 220;
   const DAY_S = 86_400;
+  const HOUR_S = 3_600;
   const COLOURS = ["--main", "--bad", "--good"];
   const plots = [];
   let numbers = null;
@@ -24,7 +25,8 @@
   function draw() {
     for (const plot of plots.splice(0)) plot.destroy();
     const [from, to] = [numbers.times[0], numbers.times[numbers.times.length - 1]];
-    const days = to - from > 3 * DAY_S;
+    const span = to - from;
+    const time = span > HOUR_S ? "{HH}:{mm}" : "{HH}:{mm}:{ss}";
     const [ink, line] = [colour("--dim"), colour("--line")];
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     for (const frame of page.querySelectorAll("[data-chart]")) {
@@ -39,7 +41,7 @@
         width: Math.max(frame.clientWidth - 16, 200),
         height: HEIGHT,
         tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "UTC"),
-        axes: [{ ...axis, values: days ? "{YYYY}-{MM}-{DD}" : "{HH}:{mm}", space: 90 }, { ...axis, size: 60 }],
+        axes: [{ ...axis, values: span > 3 * DAY_S ? "{YYYY}-{MM}-{DD}" : time, space: 90 }, { ...axis, size: 60 }],
         scales: { y: { range: (_plot, _least, most) => [0, Math.max(most, 1)] } },
         series: [
           { label: "Time (UTC)", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" },
