@@ -3,9 +3,9 @@
     python -m benchmarks.console.pages [--size 100000] [--rounds 15] [--folder build/bench]
 
 Serves a store with a year behind it (``benchmarks.audit.stores``) with `memgraph serve`, and asks
-for every page of the menu and one page of each kind over loopback. In Chromium, without a graphics
-card, the first view of the graph is timed, and frames while thousands of memories are moved.
-Without a browser, only the pages are timed.
+for every page of the console over loopback. In Chromium, without a graphics card, the first view of
+the graph is timed, and frames while thousands of memories are moved. Without a browser, only the
+pages are timed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 import httpx
 
@@ -44,11 +47,16 @@ MENU = (
     "recall",
     "bulletin",
     "diff",
+    "trends",
+    "trends/data",
+    "trends/data?since=last+month",
+    "why",
     "stale",
     "receipts",
     "health",
     "ingest",
     "jobs",
+    "seal",
 )
 PATIENCE_S = 120.0
 MOVED = 2_000
@@ -94,19 +102,34 @@ def served(store: Store) -> Iterator[str]:
         process.wait(PATIENCE_S)
 
 
-def first_bytes(home: str, paths: Sequence[str], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds to the head of each page's answer, one round of all pages after the other."""
-    taken: dict[str, list[float]] = {path: [] for path in paths}
-    with httpx.Client(trust_env=False, timeout=PATIENCE_S) as client:
-        for path in paths:
-            client.get(f"{home}/{path}").raise_for_status()
-        for _ in range(rounds):
-            for path in paths:
-                began = time.perf_counter()
-                with client.stream("GET", f"{home}/{path}") as answer:
-                    taken[path].append((time.perf_counter() - began) * 1_000)
-                    answer.raise_for_status()
-                    answer.read()
+@dataclass(frozen=True)
+class PageRequest:
+    """What a browser asks for: a page, or with ``form`` the answer to a form.
+
+    Attributes:
+        label: in the table.
+    """
+
+    label: str
+    path: str
+    form: Mapping[str, str] | None = None
+
+
+def first_bytes(
+    home: str, client: httpx.Client, pages: Sequence[PageRequest], rounds: int
+) -> dict[str, list[float]]:
+    """Milliseconds to the head of each answer, one round of all pages after the other."""
+    taken: dict[str, list[float]] = {page.label: [] for page in pages}
+    for number in range(rounds + 1):
+        for page in pages:
+            began = time.perf_counter()
+            method = "GET" if page.form is None else "POST"
+            with client.stream(method, f"{home}/{page.path}", data=page.form) as answer:
+                took = (time.perf_counter() - began) * 1_000
+                answer.raise_for_status()
+                answer.read()
+            if number:  # the first round fills caches
+                taken[page.label].append(took)
     return taken
 
 
@@ -174,9 +197,51 @@ def _corner(page: Page) -> tuple[float, float]:
     return box["x"] + 5, box["y"] + 5
 
 
-def details(store: Store) -> list[str]:
-    """One page of each kind that is of one thing."""
-    return [f"memories/{store.hub}", f"contradictions/{store.disputes[-1]}"]
+def requests_of(home: str, client: httpx.Client, store: Store) -> list[PageRequest]:
+    """Every page, and one of each kind that shows one thing."""
+
+    def page(path: str) -> str:
+        return client.get(f"{home}/{path}").raise_for_status().text
+
+    def first(pattern: str, path: str) -> str:
+        match = re.search(pattern, page(path))
+        assert match is not None, path
+        return match[1]
+
+    dispute = store.disputes[-1]
+    bulletin = first(r"/(bulletins/bul_\w+)", "bulletin")
+    receipt = first(r"/(receipts/rcl_\w+)", "receipts")
+    token = first(r'name="csrf_token" value="(\w+)"', "why")
+    sides = re.findall(r"/memories/(fact_\w{26})", page(f"contradictions/{dispute}"))
+    rows = json.loads(page("memories?format=json"))["rows"]
+    quoted = [rows[place]["content"] for place in (0, 9, 99)]
+    question = " ".join(quoted[0].split()[:6])
+    # A rare word, a question, and a part of a path.
+    searched = (max(quoted[0].split(), key=len), question, "notes-17.md")
+    answer = " ".join([*quoted, "Elephants are kept on the roof."])
+    return [
+        *(PageRequest(path, path) for path in MENU),
+        *(
+            PageRequest(path, path)
+            for text in searched
+            for path in (f"search?q={quote_plus(text)}",)
+        ),
+        PageRequest("memories?q=…", f"memories?q={quote_plus(question)}"),
+        PageRequest("memories?format=csv", "memories?format=csv"),
+        PageRequest("memories/ID, most edges", f"memories/{store.hub}"),
+        PageRequest("contradictions/ID", f"contradictions/{dispute}"),
+        PageRequest("contradictions/ID/export", f"contradictions/{dispute}/export"),
+        PageRequest("contradictions/ID/pack", f"contradictions/{dispute}/pack"),
+        PageRequest("compare", f"compare?chosen={sides[0]}&chosen={store.hub}"),
+        PageRequest("bulletins/ID", bulletin),
+        PageRequest("receipts/ID", receipt),
+        PageRequest("why, an answer", "why", {"csrf_token": token, "answer": answer}),
+        PageRequest(
+            "recall, a question",
+            "recall",
+            {"csrf_token": token, "query": question, "top_n": "10"},
+        ),
+    ]
 
 
 def main() -> None:
@@ -185,6 +250,7 @@ def main() -> None:
     asked.add_argument("--size", type=int, default=100_000)
     asked.add_argument("--rounds", type=int, default=15)
     asked.add_argument("--folder", type=Path, default=Path("build/bench"))
+    asked.add_argument("--pages-only", action="store_true", help="no browser")
     chosen = asked.parse_args()
     store = kept(chosen.folder, chosen.size, lambda *_told: None)
     # A page of the bulletin leaves a receipt: the store is kept for others as it is.
@@ -192,9 +258,11 @@ def main() -> None:
         TemporaryDirectory(dir=chosen.folder) as folder,
         served(copied(store, Path(folder) / "store")) as home,
     ):
-        taken = first_bytes(home, [*MENU, *details(store)], chosen.rounds)
-        views = drawn(home, min(chosen.rounds, 7))
-        ways, count = moved(home)
+        with httpx.Client(trust_env=False, timeout=PATIENCE_S) as client:
+            pages = requests_of(home, client, store)
+            taken = first_bytes(home, client, pages, chosen.rounds)
+        views = [] if chosen.pages_only else drawn(home, min(chosen.rounds, 7))
+        ways, count = ({}, 0) if chosen.pages_only else moved(home)
     print(f"| page ({chosen.size:,} memories) | p50 ms | worst ms |\n|---|---|---|")
     for path, each in taken.items():
         print(f"| `/{path}` | {statistics.median(each):.0f} | {max(each):.0f} |")

@@ -68,16 +68,17 @@ def list_contradictions(
     Args:
         now_ms: milliseconds; for ages alone.
         limit: 1 to 500.
-        after: ``next_after`` of the page before, which continues whatever became of its last edge
-            since; or the id of an edge of this state.
-        as_of: milliseconds; which were open or resolved then, with the statuses of then.
-        text: only those with each of these words on one side, up to 200 characters.
-        memory_id: only those with this memory; none when it does not exist.
-        dismissed: of the resolved ones only those that were dismissed, or those that were not.
-        oldest_first: the other way round; ``after`` continues in the same order.
+        after: ``next_after`` of the previous page, which stays valid when its last edge changes;
+            or the id of an edge of this state.
+        as_of: milliseconds; the contradictions that were open or resolved then, with the statuses
+            of that time.
+        text: only contradictions with all of these words on one side, up to 200 characters.
+        memory_id: only contradictions of this memory; none when it does not exist.
+        dismissed: True or False: only resolved contradictions that were dismissed, or were not.
+        oldest_first: reverse the order; ``after`` continues in the same order.
 
     Raises:
-        InvalidInput: ``limit`` or ``state`` is not one of the above; ``text`` or
+        InvalidInput: ``limit`` or ``state`` is invalid; ``text`` or
             ``memory_id`` is over 200 characters or no text, ``dismissed`` with open ones.
         NotFound: ``after`` is an id of no contradiction of this state that the viewer sees.
         StorageError: the database cannot be read.
@@ -297,7 +298,7 @@ class _Reading:
             if edge.edge_id == edge_id:
                 return edge
         if known.edge_type is not EdgeType.CONTRADICTS:
-            message = f"{edge_id} is a {known.edge_type.value} edge, no contradiction"
+            message = f"{edge_id} is a {known.edge_type.value} edge, not a contradiction"
             raise NotFound(message, edge_id=edge_id)
         raise edges.missing(edge_id)
 

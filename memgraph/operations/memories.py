@@ -247,29 +247,41 @@ class LocalMemories(Memories[F]):
     def facets(
         self,
         *,
-        as_of: Time | None = None,
-        tags: tuple[str, ...] = (),
+        types: Sequence[MemoryType] = (),
+        kinds: Sequence[MemoryKind] = (),
+        statuses: Sequence[MemoryStatus] = (),
+        tags: Sequence[str] = (),
         session_id: str | None = None,
-        since: int | None = None,
-        until: int | None = None,
+        as_of: Time | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         source_path: str | None = None,
         limit: int = 20_000,
-    ) -> Sequence[tuple[str, str, str, int]]:
-        """Return how many memories there are of each type, kind and shown status.
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return for each filter how many memories its values would show, with the other filters.
+
+        The filters are ``type``, ``kind``, ``status`` (as shown), and the twelve most frequent of
+        ``tag`` and ``source`` (a path), most frequent first.
 
         Args:
             limit: so many are counted, the newest ones.
-            tags, session_id, since, until, source_path: as of ``list``; milliseconds.
+            types, …, source_path: as of ``list``.
         """
         from memgraph.store import memories
-        from memgraph.store.visibility import View
 
-        view = View(self.viewer, None if as_of is None else parse_time(as_of))
         chosen = memories.MemoryFilter(
-            tags=tags, session_id=session_id, since=since, until=until, source_path=source_path
+            types=tuple(types),
+            kinds=tuple(kinds),
+            statuses=frozenset(statuses),
+            tags=tuple(tags),
+            session_id=session_id,
+            since=None if since is None else parse_time(since),
+            until=None if until is None else parse_time(until),
+            source_path=source_path,
         )
+        then = None if as_of is None else parse_time(as_of)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.facets(snapshot, view, chosen, limit=limit)
+            return memories.facets(snapshot, self.viewer, chosen, as_of=then, limit=limit)
 
     @local
     def activity(
@@ -278,8 +290,10 @@ class LocalMemories(Memories[F]):
         """Return how often each thing happened in equal steps of time, of what this handle sees.
 
         ``series`` has a list for each of ``stored``, ``superseded``, ``retracted``,
-        ``contradicted``, ``resolved`` and, for who may audit, ``handed_out``; ``times`` are the
-        beginnings of the steps and ``until`` their end, milliseconds.
+        ``contradicted``, ``resolved`` and, for who may audit, ``handed_out``, and for what there
+        was at the end of each step: ``total`` memories, ``held`` (active) ones, ``open``
+        contradictions. ``times`` are the beginnings of the steps and ``until`` the end of the
+        last, milliseconds.
 
         Args:
             since: None: when the first memory was stored.

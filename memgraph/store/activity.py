@@ -1,7 +1,10 @@
-"""What happened over time, in equal steps: what was stored, what ended, what was handed out."""
+"""Count what happened over time, in equal steps: stored, superseded, contradicted, handed out."""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import accumulate
+from operator import sub
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -17,11 +20,15 @@ NEWEST_RECEIPTS: Final = 10_000
 """Receipts that are counted, the newest ones of the time."""
 
 
+EARLIER: Final = -1
+"""The step of what happened before the first one."""
+
+
 def _in_steps(at: Column, source: Any, *terms: Column) -> sa.Select[Any]:
-    """Select the number of rows by the step in which they lie."""
-    rows = sa.select(((at - value("since")) // value("step")).label("place"))
-    rows = rows.select_from(source).where(at >= value("since"), at <= value("until"), *terms)
-    r = rows.subquery("r")
+    """Select the number of rows by the step in which they lie; ``EARLIER`` ones are one step."""
+    place = (at - value("since")) // value("step")
+    rows = sa.select(sa.case((at < value("since"), EARLIER), else_=place).label("place"))
+    r = rows.select_from(source).where(at <= value("until"), *terms).subquery("r")
     return sa.select(r.c.place, sa.func.count()).group_by(r.c.place)
 
 
@@ -32,10 +39,12 @@ def _stored(view: View) -> sa.Select[Any]:
 
 
 @prepared
-def _ended(view: View, status: MemoryStatus) -> sa.Select[Any]:
+def _periods(view: View, status: MemoryStatus, *, ended: bool = False) -> sa.Select[Any]:
+    """Select the periods of a status by their beginning, or those that ended by their end."""
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
     joined = ordered(h, (m, m.c.memory_id == h.c.memory_id))
-    return _in_steps(h.c.since, joined, h.c.status == status, view.where(m))
+    at = h.c.until if ended else h.c.since
+    return _in_steps(at, joined, h.c.status == status, view.where(m))
 
 
 @prepared
@@ -78,7 +87,10 @@ def _first_at(view: View) -> sa.Select[Any]:
 def counts(
     snapshot: Snapshot, view: View, *, since: int, until: int, steps: int, hand_outs: bool
 ) -> dict[str, list[int]]:
-    """Return how often each thing happened in each of ``steps`` equal steps.
+    """Return how often each thing happened in each of ``steps`` equal steps, and levels.
+
+    A level is how much there was at the end of a step, whenever it came: ``total`` memories,
+    those of them that ``held`` (were active), and contradictions that were ``open``.
 
     Args:
         view: of all statuses.
@@ -86,20 +98,39 @@ def counts(
             bulletins and what the console recalled.
     """
     step = max((until - since) // steps + 1, 1)
+    shape = view.shape
     statements = {
-        "stored": _stored(view.shape),
-        "superseded": _ended(view.shape, MemoryStatus.SUPERSEDED),
-        "retracted": _ended(view.shape, MemoryStatus.RETRACTED),
-        "contradicted": _contradictions(view.shape, resolved=False),
-        "resolved": _contradictions(view.shape, resolved=True),
+        "stored": _stored(shape),
+        "superseded": _periods(shape, MemoryStatus.SUPERSEDED),
+        "retracted": _periods(shape, MemoryStatus.RETRACTED),
+        "contradicted": _contradictions(shape, resolved=False),
+        "resolved": _contradictions(shape, resolved=True),
+        "began": _periods(shape, MemoryStatus.ACTIVE),
+        "ended": _periods(shape, MemoryStatus.ACTIVE, ended=True),
     }
     if hand_outs:
-        statements["handed_out"] = _hand_outs(view.shape)
-    counted = {}
+        statements["handed_out"] = _hand_outs(shape)
+    series, before = {}, Counter[str]()
     for name, statement in statements.items():
-        series = [0] * steps
+        series[name] = [0] * steps
         rows = statement.rows(snapshot, view.params, since=since, until=until, step=step)
         for place, count in rows:
-            series[min(int(place), steps - 1)] += count
-        counted[name] = series
-    return counted
+            if place == EARLIER:
+                before[name] = count
+            else:
+                series[name][min(int(place), steps - 1)] += count
+
+    def so_far(name: str) -> list[int]:
+        return list(accumulate(series[name], initial=before[name]))[1:]
+
+    def difference(name: str, other: str) -> list[int]:
+        return list(map(sub, so_far(name), so_far(other)))
+
+    levels = {
+        "total": so_far("stored"),
+        "held": difference("began", "ended"),
+        "open": difference("contradicted", "resolved"),
+    }
+    # A memory that is restored begins once more: what begins and ends is no series for people.
+    del series["began"], series["ended"]
+    return series | levels

@@ -20,12 +20,14 @@ from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
+from memgraph.rules.scope import Viewer
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
 from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
+    each,
     element,
     greatest,
     holds_all,
@@ -401,6 +403,10 @@ def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) 
     return statement.mapped(memory_from_row, snapshot, view.params, **values, limit=limit)
 
 
+FACETS: Final = ("type", "kind", "status")
+TOP_NAMES: Final = 12
+
+
 @prepared
 def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
     m = tables.memories.alias("m")
@@ -412,15 +418,55 @@ def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
     return sa.select(*columns, sa.func.count()).group_by(*columns)
 
 
-def facets(
-    snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int
-) -> list[tuple[str, str, str, int]]:
-    """Return (type, kind, shown status, count) of the newest memories that pass the filter.
+@prepared
+def _facet_names(
+    view: View, facet: str, statuses: frozenset[MemoryStatus], names: frozenset[str]
+) -> sa.Select[Any]:
+    """Select the tags or the files that occur most, with the number of memories of each."""
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    tags = view.value("tags", m).label("tags")
+    rows = sa.select(tags if facet == "tag" else m.c.source_id)
+    rows = rows.where(view.where(m), _shown_as(statuses, view, m), *_terms(view, m, names))
+    if facet == "tag":
+        rows = rows.where(tags != "[]")
+    r = rows.order_by(m.c.pk.desc()).limit(value("limit")).subquery("r")
+    if facet == "tag":
+        e = each(r.c.tags, "e")
+        name, joined = e.c.value, r.join(e, sa.true())
+    else:
+        name, joined = s.c.source_path, r.join(s, s.c.source_id == r.c.source_id)
+    counter = sa.func.count().label("memories")
+    counted = sa.select(name.label("name"), counter).select_from(joined).where(name.is_not(None))
+    return counted.group_by(name).order_by(counter.desc(), name).limit(value("top"))
 
-    At most ``limit`` are counted. The filter's own types, kinds and statuses count for nothing.
+
+def facets(
+    snapshot: Snapshot, viewer: Viewer, chosen: MemoryFilter, *, as_of: int | None, limit: int
+) -> dict[str, dict[str, int]]:
+    """Return for each filter how many memories its values would show, with the other filters.
+
+    Keys are ``type``, ``kind``, ``status`` (as shown), ``tag`` and ``source`` (a path); of the
+    last two the ``TOP_NAMES`` that occur most. At most ``limit`` memories are counted, the newest.
     """
+    view = View(viewer, as_of)
     values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
-    return _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
+    rows = _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
+    picked = dict(zip(FACETS, (chosen.types, chosen.kinds, chosen.statuses), strict=True))
+    counters: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for *row, count in rows:
+        fits = {name: not picked[name] or row[at] in picked[name] for at, name in enumerate(FACETS)}
+        for at, name in enumerate(FACETS):
+            if all(fits[other] for other in FACETS if other != name):
+                counters[name][str(row[at])] += count
+    result = {name: dict(counter.most_common()) for name, counter in counters.items()}
+    view = View(viewer, as_of, chosen.stored(as_of))
+    without = {"tag": replace(chosen, tags=()), "source": replace(chosen, source_path=None)}
+    for facet, others in without.items():
+        values = _values(replace(others, before=None))
+        statement = _facet_names(view.shape, facet, chosen.statuses, frozenset(values))
+        names = statement.rows(snapshot, view.params, **values, limit=limit, top=TOP_NAMES)
+        result[facet] = {str(name): int(count) for name, count in names}
+    return result
 
 
 @prepared

@@ -59,7 +59,7 @@ class Tab:
     def keep(self, name: str) -> None:
         """A screenshot among the test's artifacts."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
 Served = tuple[str, World]

@@ -125,5 +125,5 @@ def test_a_wrong_key_lets_nobody_in(look: Opening, served: Served) -> None:
         tab.page.goto(f"{tab.url}/memories")
         tab.page.get_by_label("Key").fill("mgk_wrong_key")
         tab.page.get_by_role("button", name="Sign in").click()
-        assert tab.page.get_by_role("alert").inner_text() == "This is no valid key."
+        assert tab.page.get_by_role("alert").inner_text() == "Invalid key."
         assert tab.page.context.cookies()[0]["httpOnly"] is True

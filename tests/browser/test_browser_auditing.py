@@ -39,8 +39,8 @@ def test_an_answer_is_explained_down_to_the_lines(look: Opening, served: Served)
         sentences = tab.page.locator(".sentence")
         assert sentences.count() == 2
         assert NEW_LINE in sentences.nth(0).inner_text()
-        assert "Nothing that was handed out says this" in sentences.nth(1).inner_text()
-        sentences.nth(0).get_by_text("What it was read from").first.click()
+        assert "No memory in these receipts matches" in sentences.nth(1).inner_text()
+        sentences.nth(0).get_by_text("Source lines").first.click()
         assert sentences.nth(0).locator(".lines").first.is_visible()
         assert tab.page.locator("#behind ~ article a[href*='/receipts/']").count() >= 1
         tab.keep("why")
@@ -67,7 +67,7 @@ def test_a_picked_day_is_filled_in(look: Opening, served: Served) -> None:
         assert tab.page.locator("#as_of").input_value() == "2020-01-02"
         tab.page.locator(".as-of button").click()
         tab.page.wait_for_load_state()
-        assert tab.page.get_by_text("None.", exact=True).is_visible()
+        assert tab.page.get_by_text("No memories match.", exact=True).is_visible()
 
 
 def test_the_past_is_played_to_now(look: Opening, served: Served) -> None:
@@ -93,7 +93,7 @@ def test_two_are_compared_and_a_case_leaves_as_a_pack(look: Opening, served: Ser
             tab.page.get_by_role("link", name="Evidence pack (ZIP)").click()
         with zipfile.ZipFile(download.value.path()) as archive:
             assert {"case.html", "journal.json", "MANIFEST.json"} <= set(archive.namelist())
-        tab.page.get_by_role("link", name="Compare word by word").click()
+        tab.page.get_by_role("link", name="Compare texts").click()
         tab.page.wait_for_load_state()
         marked = tab.page.locator("blockquote mark").all_inner_texts()
         assert sorted(marked) == ["20:00", "22:00"]
@@ -104,12 +104,12 @@ def test_chosen_contradictions_are_decided_together(look: Opening, served: Serve
     with look(served) as tab:
         tab.open()
         tab.open("contradictions")
-        box = tab.page.get_by_label(f"Choose: {OLD_LINE[:30]}")
+        box = tab.page.get_by_label(f"Select: {OLD_LINE[:30]}")
         box.check()
         tab.page.get_by_label("Reason").fill("the notice of May")
-        tab.page.get_by_label("I mean all chosen ones").check()
-        tab.page.get_by_role("button", name="The newer ones hold").click()
+        tab.page.get_by_label("Apply to all selected rows").check()
+        tab.page.get_by_role("button", name="Keep the newer side").click()
         tab.page.wait_for_load_state()
-        assert tab.page.get_by_text("1 done.").is_visible()
+        assert tab.page.get_by_text("1 updated.").is_visible()
         tab.open(f"contradictions/{tab.world.case}")
         assert tab.page.get_by_text("the notice of May").first.is_visible()

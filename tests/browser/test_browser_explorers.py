@@ -86,7 +86,7 @@ def test_what_stands_on_a_replaced_ground_is_marked_with_its_way(
 ) -> None:
     with look(served) as tab:
         _graph(tab)
-        tab.page.get_by_label("only what stands on a fallen ground").check()
+        tab.page.get_by_label("only memories with retracted evidence").check()
         assert _shown(tab) == {
             "We order four reams of recycled paper.",
             "The reams are delivered on 12 June.",
@@ -111,7 +111,7 @@ def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
         tab.page.locator("#graph-list button").first.focus()
         tab.page.keyboard.press("Enter")
         assert "The counter" in tab.page.locator("#graph-chosen .content").inner_text()
-        link = tab.page.get_by_role("link", name="Open its page").get_attribute("href")
+        link = tab.page.get_by_role("link", name="Open memory").get_attribute("href")
         assert link == f"/console/{tab.world.name}/memories/{alone}"
 
 
@@ -147,7 +147,7 @@ def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None
         assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
         assert _shown(tab) < now
         tab.page.locator("#graph-list button").first.click()
-        link = tab.page.get_by_role("link", name="Open its page")
+        link = tab.page.get_by_role("link", name="Open memory")
         link.click()
         tab.page.wait_for_load_state()
         assert tab.page.locator(".notice.then").count() == 1
@@ -227,7 +227,7 @@ def test_a_server_that_does_not_answer_is_told(look: Opening, served: Served) ->
         _graph(tab)
         tab.page.route("**/graph/data**", lambda each: each.abort())
         tab.page.locator("#graph-time").fill("500")
-        said = tab.page.get_by_text("The server does not answer")
+        said = tab.page.get_by_text("the server did not respond")
         said.wait_for()
         assert said.is_visible()
 
@@ -236,7 +236,7 @@ def test_a_refusal_is_told_in_the_servers_words(look: Opening, served: Served) -
     with look(served, allowed=("console: Failed to load resource",)) as tab:
         tab.open()
         tab.open("graph?max_nodes=many")
-        tab.page.get_by_text("max_nodes is a whole number").wait_for()
+        tab.page.get_by_text("max_nodes must be a whole number").wait_for()
         assert "No answer" not in tab.page.locator("#graph-told").inner_text()
 
 
@@ -310,7 +310,7 @@ def test_a_wrong_field_is_told_beside_the_question_that_was_asked(
         tab.open()
         tab.open("recall")
         tab.page.get_by_label("Question").fill("paper")
-        tab.page.get_by_label("At most", exact=True).fill("many")
+        tab.page.get_by_label("Maximum results").fill("many")
         tab.page.get_by_role("button", name="Recall").click()
         assert "top_n" in tab.page.get_by_role("alert").inner_text()
         assert tab.page.get_by_label("Question").input_value() == "paper"
@@ -371,7 +371,7 @@ def test_files_that_do_not_arrive_say_so_each_in_its_own_line(
         tab.page.wait_for_function(
             "() => !document.querySelector('#sent').textContent.includes('sending')"
         )
-        told = "the server does not answer"
+        told = "the server did not respond"
         assert tab.page.locator("#sent li").all_inner_texts() == [
             f"one.md: {told}",
             f"two.md: {told}",
@@ -385,7 +385,7 @@ def test_what_changed_between_two_bulletins_is_shown(look: Opening, served: Serv
         with MemoryService(tab.world.root, environ={}, background=False) as service:
             service.orchestrator(tab.world.name).remember("The trimmer is repaired.", type="Todo")
         tab.open("bulletin")
-        tab.page.get_by_role("link", name="from the one before").first.click()
+        tab.page.get_by_role("link", name="Compare with previous bulletin").first.click()
         tab.page.wait_for_load_state()
         added = tab.page.locator(".compared ins").all_inner_texts()
         assert any("The trimmer is repaired." in each for each in added)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from browsing import NARROW, WIDE
-from console_worlds import World
+from console_worlds import HOSTILE, NEW_LINE, World
 
 if TYPE_CHECKING:
     from conftest import Opening, Tab
@@ -37,10 +37,15 @@ LISTS = (
     "ingest",
     "jobs",
 )
+DRAWN = ("graph", "trends")
 DETAILS = ("contradictions", "memories", "receipts", "ingest", "bulletin")
 """Pages whose first link into their own kind is looked at, too."""
 SIZES = (WIDE, NARROW)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+
+SAID = f"{NEW_LINE} Elephants are kept on the roof."
+"""An answer of which a memory holds one sentence."""
 
 
 def test_every_list_is_readable_and_fits(look: Opening, served: Served) -> None:
@@ -51,7 +56,7 @@ def test_every_list_is_readable_and_fits(look: Opening, served: Served) -> None:
         tab.sign_in()
         for path in LISTS:
             tab.open(path)
-            if path == "graph":
+            if path in DRAWN:
                 tab.drawn()
             found[path] = _faults(tab, _plain(path))
     assert {path: each for path, each in found.items() if each} == {}
@@ -64,8 +69,16 @@ def test_every_page_of_one_thing_is_readable_and_fits(look: Opening, served: Ser
         for path in _details(tab):
             tab.open(path)
             found[path] = _faults(tab, _plain(path))
+        for path in _comparisons(tab):
+            tab.open(path)
+            found[path] = _faults(tab, _plain(path))
         _recall(tab)
         found["recalled"] = _faults(tab, "recalled")
+        _explain(tab)
+        tab.page.locator("details:not([open]) > summary").evaluate_all(
+            "each => each.forEach((summary) => summary.click())"
+        )
+        found["explained"] = _faults(tab, "explained")
         tab.open("health")
         tab.page.get_by_role("button", name="Measure").click()
         tab.page.wait_for_selector("#measures")
@@ -101,10 +114,100 @@ def test_pages_are_used_by_keyboard_alone(look: Opening, served: Served) -> None
             assert outline != "none" if there else path == "jobs", path
 
 
+def test_a_search_is_used_by_keyboard_alone(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.page.keyboard.press("Control+k")
+        tab.page.keyboard.type("festival")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**/search?q=festival")
+        link = tab.page.locator("main article a").first.get_attribute("href")
+        _tab_to(tab, f'main a[href="{link}"]')
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url(f"**{link}")
+        # From there to the comparison with another memory.
+        tab.open("memories")
+        other = tab.page.locator("article input[name=chosen]").nth(1).get_attribute("value")
+        tab.page.goto(f"{tab.url}/memories/{str(link).rpartition('/')[2]}")
+        _tab_to(tab, "#other")
+        tab.page.keyboard.type(str(other))
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**/compare?*")
+        assert tab.page.locator(".side").count() == 2
+
+
+def test_an_answer_is_explained_by_keyboard_alone(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("why")
+        _tab_to(tab, "#answer")
+        tab.page.keyboard.type(SAID)
+        _tab_to(tab, "main button.main")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#sentences")
+        _tab_to(tab, ".sentence summary")
+        tab.page.keyboard.press("Enter")
+        assert tab.page.locator(".sentence .lines").first.is_visible()
+        _tab_to(tab, "section[aria-labelledby=behind] a")
+
+
+def test_times_of_trends_are_chosen_by_keyboard_alone(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("trends")
+        tab.drawn()
+        _tab_to(tab, "#since")
+        tab.page.keyboard.type("yesterday")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**/trends?since=yesterday*")
+        tab.drawn()
+        assert "stored:" in tab.page.locator("[data-latest=growth]").inner_text()
+
+
+def test_many_are_decided_by_keyboard_alone(look: Opening, served: Served) -> None:
+    found: dict[str, list[str]] = {}
+    with look(served, allowed=("console: Failed to load",)) as tab:
+        tab.open()
+        tab.open("memories?q=risograph")
+        _tab_to(tab, "article input[name=chosen]")
+        tab.page.keyboard.press("Space")
+        _tab_to(tab, '.bulk button[value="confirm"]')
+        tab.page.keyboard.press("Enter")  # the box against slips was not ticked
+        tab.page.get_by_role("alert").wait_for()
+        found["refused"] = _faults(tab, "bulk-refused")
+        tab.open("memories?q=risograph")
+        _tab_to(tab, "article input[name=chosen]")
+        tab.page.keyboard.press("Space")
+        _tab_to(tab, ".bulk input[name=sure]")
+        tab.page.keyboard.press("Space")
+        _tab_to(tab, '.bulk button[value="confirm"]')
+        tab.page.keyboard.press("Enter")
+        tab.page.locator(".notice[role=status]").wait_for()
+        assert tab.page.locator(".notice[role=status]").inner_text() == "1 updated."
+        found["decided"] = _faults(tab, "bulk-decided")
+    assert {path: each for path, each in found.items() if each} == {}
+
+
+def _tab_to(tab: Tab, selector: str) -> None:
+    """Press Tab until an element that fits has the focus, which must then be seen."""
+    for _ in range(200):
+        tab.page.keyboard.press("Tab")
+        fits, outline = tab.page.evaluate(
+            "(selector) => [document.activeElement.matches(selector),"
+            " getComputedStyle(document.activeElement).outlineStyle]",
+            selector,
+        )
+        if fits:
+            assert outline != "none", selector
+            return
+    raise AssertionError(f"Tab never leads to {selector}")
+
+
 def test_memory_content_is_text_on_every_page(look: Opening, served_hostile: Served) -> None:
     with look(served_hostile) as tab:
         tab.open()
         paths = [*LISTS, *_details(tab), f"contradictions/{tab.world.case}"]
+        paths += [*_comparisons(tab), "search?q=onerror"]
         for path in paths:
             tab.open(path)
             if path == "graph":
@@ -113,6 +216,10 @@ def test_memory_content_is_text_on_every_page(look: Opening, served_hostile: Ser
             _nothing_ran(tab)
         _recall(tab)
         tab.keep("recalled-hostile")
+        _nothing_ran(tab)
+        _explain(tab, f"one: {HOSTILE}.")
+        assert tab.page.locator(".sentence summary").count()
+        tab.keep("explained-hostile")
         _nothing_ran(tab)
         assert "onerror" in tab.page.locator("main").inner_text()
 
@@ -141,6 +248,24 @@ def _details(tab: Tab) -> list[str]:
         assert address is not None
         found.append(f"{own}/{address.rpartition(f'/{own}/')[2]}")
     return found
+
+
+def _comparisons(tab: Tab) -> list[str]:
+    """Two memories, and two bulletins where there are two, side by side."""
+    tab.open("memories?status=any")
+    boxes = tab.page.locator("article input[name=chosen]").all()
+    one, other = (box.get_attribute("value") for box in boxes[:2])
+    tab.open("bulletin")
+    links = tab.page.locator('main a[href*="against="]').all()
+    two = [str(link.get_attribute("href")).partition(f"/{tab.world.name}/")[2] for link in links]
+    return [f"compare?chosen={one}&chosen={other}", *two[:1]]
+
+
+def _explain(tab: Tab, answer: str = SAID) -> None:
+    tab.open("why")
+    tab.page.get_by_label("The answer", exact=True).fill(answer)
+    tab.page.get_by_role("button", name="Explain").click()
+    tab.page.wait_for_selector("#sentences")
 
 
 def _recall(tab: Tab) -> None:
@@ -185,4 +310,5 @@ def _seen_by_axe(tab: Tab) -> list[str]:
 
 def _plain(path: str) -> str:
     """A name for a file: ids differ from run to run."""
-    return re.sub(r"[^a-z]+", "-", re.sub(r"/[^?]*", "-one", path.lower())).strip("-") or "overview"
+    path = re.sub(r"/[^?]*", "-one", re.sub(r"=\w+_[0-9A-Z]{26}", "", path)).lower()
+    return re.sub(r"[^a-z]+", "-", path).strip("-") or "overview"

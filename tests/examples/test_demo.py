@@ -62,7 +62,7 @@ def test_it_answers_three_questions_with_their_sources(shown: str) -> None:
 def test_it_shows_the_bulletin_and_the_trace_of_the_contradiction(shown: str) -> None:
     bulletin = shown.split("$ memgraph bulletin")[1]
     assert "## Open todos" in bulletin
-    assert "contradicted, unresolved" in shown
+    assert "open contradictions" in shown
     assert "Two volunteers take the late shift" in shown.split("$ memgraph trace")[1]
     assert "\x1b" not in shown
 

@@ -37,17 +37,28 @@ from memgraph.surfaces.asgi import (
     Send,
     settle,
 )
-from memgraph.surfaces.web import cookies
-from memgraph.surfaces.web.cookies import FIELD, HEADER, CsrfTokens
+from memgraph.surfaces.web import sessions
+from memgraph.surfaces.web.export import Seal
 from memgraph.surfaces.web.pages import ARRIVALS, PAGES
-from memgraph.surfaces.web.pages import sign_in as signing
 from memgraph.surfaces.web.render import Assets, environment
-from memgraph.surfaces.web.requests import PLACE, VISIT, ConsolePage, UploadPage, Visit
-from memgraph.surfaces.web.seals import Seal
-from memgraph.surfaces.web.sessions import MS_PER_MINUTE, ConsoleSessions, Session, SignIns
+from memgraph.surfaces.web.requests import VISIT, ConsolePage, UploadPage, Visit
+from memgraph.surfaces.web.sessions import (
+    FIELD,
+    HEADER,
+    MS_PER_MINUTE,
+    PLACE,
+    ConsoleSessions,
+    CsrfTokens,
+    Session,
+    SignIns,
+    cookie_of,
+    drop_cookie,
+    keep_cookie,
+    login_address,
+    own_target,
+)
 
-# What every answer of the console tells the browser: whatever a page holds, it loads and runs
-# nothing that is not the console's own.
+# Sent with every response: whatever a page contains, it loads and runs only files of the console.
 
 
 POLICY: Final = "; ".join(
@@ -121,11 +132,27 @@ def status_of(error: MemgraphError) -> int:
     return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
+_TITLES: Final[Mapping[int, str]] = {
+    403: "Access denied",
+    404: "Not found",
+    405: "Method not allowed",
+    413: "Request too large",
+    422: "Invalid request",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Unavailable",
+}
+
+
 def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
     """Return the page for an error, with the orchestrator's menu if it was entered."""
     visit = _visit(request)
     request.scope[CODE] = error.code
-    fields = {"error": error, "title": HTTPStatus(status).phrase, "back": _back(request, visit)}
+    fields = {
+        "error": error,
+        "title": _TITLES.get(status, HTTPStatus(status).phrase),
+        "back": _back(request, visit),
+    }
     answer = console.show("failure.html", visit, status=status, **fields)
     wait_s = error.details.get("retry_after_s")
     if wait_s is not None:
@@ -153,7 +180,7 @@ def _back(request: Request, visit: Visit | None) -> str:
     came = urlsplit(request.headers.get("referer", ""))
     target = came.path + (f"?{came.query}" if came.query else "")
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    if came.netloc != request.headers.get("host") or cookies.own_target(target) != target:
+    if came.netloc != request.headers.get("host") or own_target(target) != target:
         return own
     return own if target == here and request.method != "POST" else target
 
@@ -219,7 +246,7 @@ class Console:
             Unauthenticated: it has no session; where no key is required it gets one.
             RequestRefused: it changes something, and was not sent from a page of the console.
         """
-        cookie = cookies.of(request)
+        cookie = cookie_of(request)
         session = self.sessions.find(cookie, self.now_ms())
         principal = None if session is None else self.principal(session)
         if session is not None and principal is None:
@@ -243,7 +270,7 @@ class Console:
         """Return the unit that a request counts for: all sessions of a key together; None: no
         session.
         """
-        cookie = cookies.of(Request(scope))
+        cookie = cookie_of(Request(scope))
         key_id = self.sessions.key_of(cookie, self.now_ms()) if cookie else None
         return None if key_id is None else f"session of {key_id}"
 
@@ -275,7 +302,7 @@ def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pa
     console = Console(gate, settings, lengthy)
     app = Starlette(
         routes=[
-            *signing.routes(console),
+            *sessions.routes(console),
             *(_route(console, item) for item in PAGES),
             *(_arrival(console, item) for item in ARRIVALS),
         ],
@@ -305,7 +332,7 @@ def _route(console: Console, page: ConsolePage) -> Route:
             visit.timed = page.timed
             request.scope[VISIT] = visit
             response = page.work(visit)
-            cookies.keep(request, response, visit.cookie)
+            keep_cookie(request, response, visit.cookie)
             return response
 
         return await run_sync(answer)
@@ -344,13 +371,13 @@ def _sign_in(request: Request) -> Response:
     target = f"{PLACE}/"
     if request.method in SAFE:
         target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return cookies.drop(request, RedirectResponse(cookies.login_address(target), 303))
+    return drop_cookie(request, RedirectResponse(login_address(target), 303))
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    texts = {404: "there is no such page", 405: "this address takes no such request"}
+    texts = {404: "page not found", 405: "this address does not accept this method"}
     text = texts.get(error.status_code, "the request cannot be read")
     answer = failure_page(console_of(request), request, RequestRefused(text), error.status_code)
     # Such as the methods that an address takes.
@@ -360,5 +387,5 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 async def _on_bug(request: Request, _error: Exception) -> Response:
     """Answer an unexpected error: details are in the server's log, not in the answer."""
-    error = MemgraphError("something went wrong inside; the server's log says where")
+    error = MemgraphError("internal error; see the server log")
     return failure_page(console_of(request), request, error, 500)

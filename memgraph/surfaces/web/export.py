@@ -1,10 +1,14 @@
-"""A case as one HTML file: to be kept, mailed or printed, without a server and without scripts."""
+"""Evidence for outside of the console: a case as an HTML file or a signed ZIP, the journal's seal.
+
+The HTML file needs no server and has no scripts: it is for archives, mail and print.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -14,15 +18,15 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from markupsafe import Markup
 
 from memgraph import __version__
-from memgraph.clock import iso
+from memgraph.clock import MS_PER_DAY, iso
+from memgraph.errors import NotFound
 from memgraph.service.sanitizer import below
-from memgraph.surfaces.web.graphs import lines_of
 from memgraph.surfaces.web.render import FOLDER, environment, plain_json
-from memgraph.surfaces.web.seals import sealed
 
 if TYPE_CHECKING:
     import jinja2
 
+    from memgraph.audit.journal import JournalHead
     from memgraph.model.graph import Case
     from memgraph.model.influence import SourceLines
     from memgraph.operations.orchestrator import Orchestrator
@@ -53,10 +57,10 @@ README: Final = """Evidence of a contradiction, exported by memgraph.
 case.html      both sides, for people
 case.json      the same, for programs
 lines.json     what each side was read from, down to its lines
-receipts.json  to whom each side was handed out, the newest 50 receipts of each
+receipts.json  to whom each side was handed out: the newest 50 receipts of each
 journal.json   the entries of the journal about it, each with its seal
 verify.json    the check of the whole journal at the time of this export
-MANIFEST.json  the SHA-256 of each file above
+MANIFEST.json  the SHA-256 of each file above, and the ids of receipts that had expired by then
 SIGNATURE.json Ed25519, over the bytes of MANIFEST.json; missing where the server has no key
 
 To check it, run this where the files are, with Python and its package cryptography:
@@ -87,18 +91,23 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
 
     root = visit.gate.service.root
     ids = [side.memory.memory_id for side in case.sides]
-    lines = lines_of(visit, *ids)
+    lines = visit.lines(*ids)
     notes = {note.seq: note for note in case.journal}
     for memory_id in ids:
         notes |= {note.seq: note for note in orc.trace(memory_id, as_of=visit.as_of).journal}
     seals = orc.maintenance.journal_seals(notes)
     receipts: dict[str, list[Any]] = {}
+    left_out: list[str] = []
     for memory_id in ids:
         reached = orc.graph.impact(memory_id, max_nodes=PACKED, as_of=visit.as_of)
-        hand_outs = reached.own_hand_outs[:PACKED]
-        receipts[memory_id] = [
-            asdict(orc.receipts.get(hand_out.receipt_id)) for hand_out in hand_outs
-        ]
+        receipts[memory_id] = []
+        for hand_out in reached.own_hand_outs[:PACKED]:
+            try:
+                receipts[memory_id].append(asdict(orc.receipts.get(hand_out.receipt_id)))
+            except NotFound as error:
+                # Its retention ended meanwhile: an audit does without it. This is no refusal.
+                error.journalled = True
+                left_out.append(hand_out.receipt_id)
     seal = sealed(visit, orc)
     head = None if seal.head is None else asdict(seal.head)
     files = {
@@ -127,6 +136,7 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
         "exported_at": iso(visit.console.now_ms()),
         "exported_by": visit.principal.name,
         "journal_head": head,
+        "receipts_left_out": sorted(set(left_out)),
         "version": __version__,
         "sha256": digests,
     }
@@ -148,3 +158,51 @@ PACKED: Final = 50
 @cache
 def _environment(root: Path | None) -> jinja2.Environment:
     return environment({"version": __version__, "place": "", "csrf_field": ""}, root)
+
+
+# The seal of the journal.
+
+AGAIN_MS: Final = MS_PER_DAY // 24
+"""After so long all entries are checked once more; until then, only new ones."""
+
+
+@dataclass
+class Seal:
+    """The last check of one journal.
+
+    Attributes:
+        entries: how many the journal has.
+        problem: what was found, in words; empty: nothing.
+        whole_at: when all entries were checked, milliseconds.
+    """
+
+    at: int = 0
+    entries: int = 0
+    head: JournalHead | None = None
+    problem: str = ""
+    whole_at: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def text(self) -> str:
+        """Return it in one line for people."""
+        time = iso(self.at)[11:16]
+        if self.problem:
+            return f"Chain broken: {self.problem}, {time}"
+        return f"Chain verified, {self.entries:,} entries, {time}"
+
+
+def sealed(visit: Visit, orc: Orchestrator) -> Seal:
+    """Check the journal of an orchestrator, from where it was checked before, and return that."""
+    seal = visit.console.seals.setdefault(orc.name, Seal())
+    with seal.lock:
+        now = visit.console.now_ms()
+        start = seal.head if not seal.problem and now - seal.whole_at < AGAIN_MS else None
+        report, head = orc.maintenance.verify_chain(start)
+        seal.at, seal.entries, seal.head = now, head.seq, head
+        if start is None:
+            seal.whole_at = now
+        seal.problem = (
+            "" if report.ok else "; ".join(finding.message for finding in report.findings[:3])
+        )
+    return seal

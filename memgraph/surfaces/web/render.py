@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from memgraph.clock import MS_PER_DAY, iso
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.rules.bulletin import without_ignorable
 from memgraph.service.readiness import REMEDIES
 from memgraph.service.sanitizer import below
@@ -92,6 +93,11 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "short": short,
         "tail": tail,
         "unseen": unseen,
+    }
+    made.globals |= {
+        "types": [item.value for item in MemoryType],
+        "kinds": [item.value for item in MemoryKind],
+        "statuses": [item.value for item in MemoryStatus],
     }
     made.globals |= values
     return made

@@ -22,10 +22,11 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.sanitizer import below
 from memgraph.surfaces.asgi import ENTERED
 from memgraph.surfaces.web.render import plain_json
-from memgraph.surfaces.web.sessions import Session
+from memgraph.surfaces.web.sessions import PLACE, Session
 from memgraph.text.periods import periods
 
 if TYPE_CHECKING:
+    from memgraph.model.influence import SourceLines
     from memgraph.service.access.gate import Gate
     from memgraph.surfaces.web.app import Console
 
@@ -66,8 +67,6 @@ SECTIONS: Final = (
 )
 
 
-PLACE: Final = "/console"
-"""The path of the console."""
 AS_OF: Final = "as_of"
 VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
@@ -207,6 +206,18 @@ class Visit:
         """True when the principal may audit."""
         return self.may(Permission.AUDIT)
 
+    @property
+    def may_decide(self) -> bool:
+        """True when the principal may write, and the page shows the present."""
+        return self.may(Permission.WRITE) and self.as_of is None
+
+    def lines(self, *memory_ids: str) -> Mapping[str, SourceLines]:
+        """Return source lines by memory id; empty for a principal who may not audit."""
+        if not self.is_auditor:
+            return {}
+        orc = self.enter(Permission.AUDIT)
+        return {memory_id: orc.sources.lines(memory_id) for memory_id in memory_ids}
+
     def enter(
         self, permission: Permission = Permission.READ, narrowing: Narrowing | None = None
     ) -> Orchestrator:
@@ -249,6 +260,12 @@ class Visit:
         kept_rows = [(name, value) for name, value in target if value not in (None, "")]
         return self.request.url.path + (f"?{urlencode(kept_rows)}" if kept_rows else "")
 
+    @property
+    def data_address(self) -> str:
+        """The address of what this page's script asks for first."""
+        query = self.request.url.query
+        return f"{self.request.url.path}/data" + (f"?{query}" if query else "")
+
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page.
 
@@ -260,8 +277,8 @@ class Visit:
     @property
     def format(self) -> str:
         """The format in which a list is to be downloaded; empty: it is a page."""
-        statuses_wanted = self.query("format")
-        return statuses_wanted if statuses_wanted in FORMATS else ""
+        name = self.query("format")
+        return name if name in FORMATS else ""
 
     def size(self, usual: int) -> int:
         """Return how many rows a list has: ``usual`` on a page, more in a download."""
@@ -272,23 +289,26 @@ class Visit:
         template: str,
         rows: Callable[[], Sequence[Mapping[str, Any]]],
         *,
-        following: str | None,
+        following: Mapping[str, str | None] | None = None,
         **values: Any,
     ) -> Response:
         """Return a list as a page, or as a file when the address asks for one.
 
         Args:
             rows: of the file.
-            following: the address of the next page; the file names it in its ``Link`` header.
+            following: the parameters of the next page, whose address a file has in its ``Link``
+                header; None, or one that is None: this is the last page.
         """
+        more = following is not None and None not in following.values()
+        next_page = self.here(**following) if following and more else None
         if not self.format:
-            return self.show(template, following=following, **values)
+            return self.show(template, following=next_page, **values)
         shown = below(list(rows()), self.gate.service.root)
         body: str = as_csv(shown) if self.format == "csv" else plain_json({"rows": shown})
         name = f"{self.request.url.path.rpartition('/')[2]}.{self.format}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        if following:
-            headers["Link"] = f'<{following}>; rel="next"'
+        if next_page:
+            headers["Link"] = f'<{next_page}>; rel="next"'
         kind = "text/csv" if self.format == "csv" else "application/json"
         return Response(body, media_type=kind, headers=headers)
 
@@ -316,7 +336,7 @@ class Visit:
         """Return a field of the form. Raises InvalidInput: it is empty or missing."""
         value = self.form.get(name, "").strip()
         if not value:
-            raise InvalidInput(f"{name}: is needed", field=name)
+            raise InvalidInput(f"{name} is required", field=name)
         return value
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memgraph.model.enums import STORED_STATUSES
 from memgraph.model.values import StatusPeriod
-from memgraph.surfaces.web.graphs import HEIGHT, LEAST, WIDTH, ribbon, step_chart
+from memgraph.surfaces.web.charts import HEIGHT, LEAST, WIDTH, ribbon, step_chart
 
 TIMES = st.lists(st.integers(0, 4_000_000_000_000), min_size=1, max_size=20).map(sorted)
 

@@ -10,19 +10,23 @@ import subprocess
 import sys
 import textwrap
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
-from console_browsing import HOME, Browser, console_served, harmless, token_of
+from console_browsing import HOME, Browser, harmless, token_of
 from serving_worlds import Served
 
 from memgraph import Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
+from memgraph.model.enums import MemoryType
 from memgraph.model.erasure import Signature
+from memgraph.model.receipts import Receipt
 from memgraph.operations.erasure.signatures import fits, sign
+from memgraph.operations.receipts import Receipts
 from memgraph.surfaces.web.requests import as_csv, moment_of
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
@@ -33,23 +37,6 @@ NOW = parse_time("2026-05-20T10:30:00Z")  # a Wednesday
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(NOW)
-
-
-@pytest.fixture
-def served(tmp_path: Path, clock: FixedClock) -> Iterator[Served]:
-    with console_served(tmp_path / "root", clock=clock, config=CONFIG) as made:
-        yield made
-
-
-@pytest.fixture
-def orc(served: Served) -> Orchestrator:
-    return served.orchestrator()
-
-
-@pytest.fixture
-def browser(served: Served) -> Iterator[Browser]:
-    with Browser(served, served.key()) as made:
-        yield made
 
 
 @pytest.mark.parametrize(
@@ -113,6 +100,35 @@ def test_a_search_is_an_address_and_facets_count(browser: Browser, orc: Orchestr
     assert "We print" not in browser.page(f"{HOME}memories?until=yesterday")
 
 
+def test_tags_and_sources_are_counted_with_the_other_filters(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    for number, tags in enumerate((("press", "paper"), ("press",), ("ink",))):
+        path = orc.paths.ingest / f"{'ab'[number // 2]}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("Notes")
+        kind = "Decision" if number else "Fact"
+        orc.remember(f"Note {number}.", type=kind, tags=tags, source={"source_path": str(path)})
+    facets = orc.memories.facets()
+    assert facets["tag"] == {"press": 2, "ink": 1, "paper": 1}
+    first, second = (str(orc.paths.ingest / name) for name in ("a.md", "b.md"))
+    assert facets["source"] == {first: 2, second: 1}
+    facets = orc.memories.facets(types=(MemoryType.DECISION,), tags=("press",))
+    assert facets["tag"] == {"ink": 1, "press": 1}  # what another tag would show
+    assert facets["source"] == {first: 1}
+    assert facets["type"] == {"Decision": 1, "Fact": 1}
+    assert orc.memories.facets(limit=1)["tag"] == {"ink": 1}
+    page = harmless(browser.page(f"{HOME}memories?type=Decision"))
+    assert "Tag ink 1 press 1" in " ".join(page.text.split())
+    # An address says nothing of where the root lies, and works all the same.
+    query = urlencode({"type": "Decision", "source": "orc-1/memory/ingest/b.md"})
+    assert f"{HOME}memories?{query}" in page.values("href")
+    assert str(served.service.root) not in " ".join(page.values("href"))
+    listed = browser.page(f"{HOME}memories?{query}")
+    assert "Note 2." in listed
+    assert "Note 1." not in listed
+
+
 def test_lists_are_downloaded_as_they_are_filtered(browser: Browser, orc: Orchestrator) -> None:
     orc.remember("We print on Mondays.", type="Decision")
     orc.remember("Damp paper jams.", type="Observation")
@@ -138,7 +154,7 @@ def test_why_names_receipts_memories_and_what_nothing_says(
     seen = harmless(page)
     assert f"{HOME}memories/{one}" in seen.values("href")
     assert f"{HOME}receipts/{receipt}" in seen.values("href")
-    assert "Nothing that was handed out says this" in page
+    assert "No memory in these receipts matches" in page
     assert "When is the kiln fired?" in page
     with Browser(served, served.key(permissions=READING)) as reader:
         assert reader.open(f"{HOME}why").status_code == 403
@@ -186,7 +202,7 @@ def test_many_are_decided_for_one_reason_and_what_fails_is_told(
     data = {**fields, "chosen": edges, "sure": "yes"}
     assert browser.client.post(address, data=data, headers=headers).status_code == 303
     told = browser.page(address)
-    assert "2 done. 1 not:" in told
+    assert "2 updated. 1 failed:" in told
     assert {orc.get(older).status.value for older, _, _ in pairs[:2]} == {"superseded"}
     gone = {**fields, "chosen": [pairs[0][1]], "sure": "yes", "decision": "retract"}
     answer = browser.client.post(f"{HOME}memories", data=gone, headers=headers)
@@ -234,6 +250,33 @@ def test_a_pack_holds_the_evidence_with_digests_and_a_signature(
     assert len(json.loads(files["receipts.json"])[one]) == 1
     assert "The shop closes at eight." in files["case.html"].decode()
     assert str(served.service.root) not in b"".join(files.values()).decode()
+
+
+def test_a_pack_leaves_out_a_receipt_that_expires_meanwhile_and_lists_it(
+    browser: Browser, orc: Orchestrator, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = orc.remember("The shop closes at eight.")
+    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
+    gone, kept = (orc.recall(f"When does the {name} close?").receipt_id for name in ("shop", "bar"))
+    served.service.write_down()
+    read = Receipts.get
+
+    def expired(self: Receipts[Any], receipt_id: str) -> Receipt:
+        if receipt_id == gone:
+            with served.service.opened(orc.name) as opened, opened.database.write() as transaction:
+                for table in ("recall_items", "recalls"):
+                    delete = f"DELETE FROM {table} WHERE recall_id = ?"
+                    transaction.exec_driver_sql(delete, (gone,))
+        return read(self, receipt_id)
+
+    monkeypatch.setattr(Receipts, "get", expired)
+    answer = browser.open(f"{HOME}contradictions/{edge}/pack")
+    assert answer.status_code == 200, answer.text
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        receipts = json.loads(archive.read("receipts.json"))
+        manifest = json.loads(archive.read("MANIFEST.json"))
+    assert [each["receipt_id"] for each in receipts[one]] == [kept]
+    assert manifest["receipts_left_out"] == [gone]
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
@@ -294,9 +337,39 @@ def test_trends_count_what_happened(orc: Orchestrator, clock: FixedClock) -> Non
     orc.recall("When does the shop close?")
     orc.settle()
     clock.advance(days=9)
-    activity = orc.memories.activity(steps=4)
-    assert [sum(each) for each in activity["series"].values()] == [2, 0, 0, 1, 0, 1]
-    assert activity["series"]["stored"] == [1, 0, 1, 0]
+    series = orc.memories.activity(steps=4)["series"]
+    counts = ("stored", "superseded", "retracted", "contradicted", "resolved", "handed_out")
+    assert [sum(series[name]) for name in counts] == [2, 0, 0, 1, 0, 1]
+    assert series["stored"] == [1, 0, 1, 0]
+    assert [series[name] for name in ("total", "held", "open")] == [[1, 1, 2, 2]] * 2 + [
+        [0, 0, 1, 1]
+    ]
+
+
+def test_the_curve_of_active_memories_is_their_number_at_each_time(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    first = orc.remember("The shop closes at eight.")
+    clock.advance(days=3)
+    second = orc.remember("The shop closes at nine.", key="hours")
+    orc.relate(second, "Updates", first)
+    clock.advance(days=3)
+    orc.retract(first, reason="no longer of use")  # superseded before: it has ended once
+    orc.remember("The kiln is fired on Thursdays.")
+    clock.advance(days=3)
+    orc.retract(second, reason="a mistake")
+    clock.advance(days=3)
+    orc.restore(second, reason="it was right")
+    clock.advance(days=3)
+    for since in (None, clock.now_ms() - 10 * MS_PER_DAY):
+        activity = orc.memories.activity(since=since, steps=7)
+        ends = [*(begin - 1 for begin in activity["times"][1:]), activity["until"]]
+        series = activity["series"]
+        then = [orc.memories.list(as_of=end) for end in ends]
+        assert series["held"] == [len(memories) for memories in then]
+        everything = [orc.memories.list(as_of=end, statuses=()) for end in ends]
+        assert series["total"] == [len(memories) for memories in everything]
+    assert {1, 2} <= set(series["held"])
 
 
 def test_trends_begin_with_what_was_there_and_count_no_search_of_the_console(
@@ -313,9 +386,9 @@ def test_trends_begin_with_what_was_there_and_count_no_search_of_the_console(
         charts = json.loads(browser.page(f"{HOME}trends/data?since=2026-05-25"))["charts"]
     assert len(orc.receipts.list().receipts) == 1
     assert charts["growth"]["stored"][0] == 2
-    assert charts["growth"]["hold"][-1] == 1
+    assert charts["growth"]["active"][-1] == 1
     assert [charts["contradictions"]["open"][place] for place in (0, -1)] == [1, 0]
-    assert sum(charts["use"]["handed out"]) == 0
+    assert sum(charts["use"]["answers"]) == 0
 
 
 def test_what_many_decisions_are_refused_is_journalled(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from console_browsing import HOME, Browser, Seen, console_served, harmless, token_of
+from console_browsing import HOME, Browser, Seen, harmless, token_of
 from serving_worlds import Served
 
 from memgraph import Orchestrator
@@ -16,34 +14,11 @@ from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.rules.bulletin import BulletinSection
-from memgraph.surfaces.web.pages import bulletins
 from memgraph.surfaces.web.pages import graph as exploring
-from memgraph.surfaces.web.pages.bulletins import differing
+from memgraph.surfaces.web.pages import handed_out
+from memgraph.surfaces.web.pages.handed_out import differing
 
-CONFIG = {"memory": {"embedding": {"provider": "none"}}}
 READING = frozenset({Permission.READ})
-
-
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
-def served(tmp_path: Path, clock: FixedClock) -> Iterator[Served]:
-    with console_served(tmp_path / "root", clock=clock, config=CONFIG) as made:
-        yield made
-
-
-@pytest.fixture
-def orc(served: Served) -> Orchestrator:
-    return served.orchestrator()
-
-
-@pytest.fixture
-def browser(served: Served) -> Iterator[Browser]:
-    with Browser(served, served.key()) as made:
-        yield made
 
 
 def drawn(browser: Browser, query: str = "") -> dict[str, Any]:
@@ -223,7 +198,7 @@ def test_a_bulletin_lists_its_memories_and_those_before_it(
 def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing(
     browser: Browser, orc: Orchestrator
 ) -> None:
-    assert "Nothing." in Seen(browser.page(f"{HOME}bulletin")).text
+    assert "No entries." in Seen(browser.page(f"{HOME}bulletin")).text
     for number in range(20):
         for kind in ("Goal", "Todo", "Decision", "Preference", "Fact"):
             sure = 0.3 if kind == "Preference" else 1.0
@@ -238,10 +213,9 @@ def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing
     for section, lines in issued.sections.items():
         title, how_many = BulletinSection(section).heading, issued.left_out[section]
         said = page.partition(f"<h2>{title}</h2>")[2].partition("<h2")[0]
-        assert ("None shown; " in said) == (section in empty)
-        assert (f"{how_many} were left out." in said) == (section in empty)
-        assert (f"{how_many} more are not shown" in said) == (section in full and bool(lines))
-        assert ("Nothing." in said) == (not lines and section not in full)
+        assert (f"{how_many} left out for lack of space." in said) == (section in empty)
+        assert (f"{how_many} more not shown" in said) == (section in full and bool(lines))
+        assert ("No entries." in said) == (not lines and section not in full)
 
 
 @pytest.mark.parametrize("at_once", [1, 1_000])
@@ -252,7 +226,7 @@ def test_as_of_a_time_no_later_bulletin_was_handed_out(
     monkeypatch: pytest.MonkeyPatch,
     at_once: int,
 ) -> None:
-    monkeypatch.setattr(bulletins, "AT_ONCE", at_once)
+    monkeypatch.setattr(handed_out, "AT_ONCE", at_once)
     times = []
     for number in range(4):
         orc.remember(f"Mend press {number}.", type="Todo")

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from canaries import QUERY
-from console_browsing import HOME, Browser, Seen, console_served, harmless, token_of
+from console_browsing import HOME, Browser, Seen, harmless, token_of
 from serving_worlds import Served
 
 from memgraph import Orchestrator
 from memgraph.model.access import HealthMetric, Permission, StoreHealth
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.surfaces.web.pages.health import MEANS
+from memgraph.surfaces.web.pages.overview import MEANS
 
 PAGE = f"{HOME}health"
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    # Of four threads one measures.
-    config = {"memory": {"embedding": {"provider": "none"}, "server": {"threads": 4}}}
-    with console_served(tmp_path / "root", config=config) as made:
-        yield made
-
-
-@pytest.fixture
-def browser(served: Served) -> Iterator[Browser]:
-    with Browser(served, served.key()) as made:
-        yield made
+# Of four threads one measures.
+CONFIG = {"memory": {"embedding": {"provider": "none"}, "server": {"threads": 4}}}
 
 
 def test_every_measure_is_explained() -> None:

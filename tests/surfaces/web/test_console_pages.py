@@ -109,7 +109,7 @@ def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
 
 def test_a_pair_that_is_no_contradiction_is_dismissed(browser: Browser, shop: Shop) -> None:
     browser.send(shop.case, page=shop.case, decision="dismiss", reason="two shops")
-    assert "both hold" in browser.page(shop.case)
+    assert "both are correct" in browser.page(shop.case)
     assert shop.orc.contradictions.get(shop.edge).state == "dismissed"
     assert "dismissed" in browser.page(f"{HOME}contradictions?state=decided")
 
@@ -119,7 +119,7 @@ def test_no_side_is_chosen_for_who_decides(browser: Browser, shop: Shop) -> None
     assert suggestion is not None
     assert suggestion.winner_id == shop.said
     page = harmless(browser.page(shop.case))
-    assert "may hold" in page.text
+    assert "suggested" in page.text
     assert page.values("checked") == []
 
 
@@ -200,7 +200,7 @@ def test_the_past_is_shown_as_it_was(shop: Shop) -> None:
         assert "asked there" in browser.page(shop.case)
         then = browser.page(f"{shop.case}?as_of={before}")
         assert "asked there" not in then
-        assert "As it was known at" in then
+        assert "Shown as of" in then
         assert 'name="decision"' not in then
         assert "superseded" in Seen(browser.page(address)).text
         assert "superseded" not in Seen(browser.page(f"{address}?as_of={before}")).text
@@ -244,7 +244,7 @@ def test_a_receipt_is_read_and_asked_once_more(browser: Browser, shop: Shop) -> 
     assert f"{HOME}memories/{shop.said}" in page.values("href")
     assert "when does the shop close" not in page.text
     asked = browser.send(address, page=address, query="when does the shop close")
-    assert "The same memories, in the same order." in asked.text, Seen(asked.text).text
+    assert "Same memories in the same order." in asked.text, Seen(asked.text).text
     assert browser.send(address, page=address, query="something else").status_code == 422
 
 
@@ -261,9 +261,9 @@ def test_what_is_stale_shows_the_way_to_its_ground(browser: Browser, shop: Shop)
 
 @pytest.mark.parametrize(
     ("edge", "said"),
-    [("CausedBy", "is caused by"), ("PartOf", "is part of"), (None, "was derived from")],
+    [("CausedBy", "caused by"), ("PartOf", "part of"), (None, "derived from")],
 )
-def test_the_way_to_a_ground_reads_as_a_sentence(
+def test_the_path_to_retracted_evidence_names_its_edges(
     browser: Browser, shop: Shop, edge: str | None, said: str
 ) -> None:
     end = shop.orc.remember("The tour ends early.", derived_from=[] if edge else [shop.read])
@@ -271,7 +271,7 @@ def test_the_way_to_a_ground_reads_as_a_sentence(
         shop.orc.relate(end, edge, shop.read)
     shop.orc.retract(shop.read, reason="an old leaflet")
     text = " ".join(harmless(browser.page(f"{HOME}stale")).text.split())
-    assert f"The way: it {said} {shop.read}" in text
+    assert f"Path: {said} {shop.read}" in text
 
 
 def test_changes_between_two_times(browser: Browser, shop: Shop) -> None:
@@ -318,8 +318,8 @@ def test_what_was_given_itself_is_told_apart_from_what_stands_on_it(
     assert [each.memory.memory_id for each in further.items] == [late]
     shop.served.service.write_down()
     page = browser.page(f"{HOME}memories/{shop.read}")
-    itself = page.index("Itself 1 time.")
-    without = page.index("What stands on it was given without it 1 time.")
+    itself = page.index("This memory: 1 time.")
+    without = page.index("Dependent memories without this one: 1 time.")
     assert itself < page.index(own) < without < page.index(further.receipt_id)
     assert late in page[page.index(further.receipt_id) :]
 

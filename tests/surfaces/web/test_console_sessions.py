@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from memgraph.surfaces.web.cookies import CsrfTokens
-from memgraph.surfaces.web.sessions import MOST_ADDRESSES, MOST_SESSIONS, ConsoleSessions, SignIns
+from memgraph.surfaces.web.sessions import (
+    MOST_ADDRESSES,
+    MOST_SESSIONS,
+    ConsoleSessions,
+    CsrfTokens,
+    SignIns,
+)
 
 
 def test_the_session_that_was_unused_longest_makes_room() -> None:

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from console_browsing import HOME, Browser, console_served, harmless
+from console_browsing import HOME, Browser, harmless
 from serving_worlds import Served
 
 from memgraph.clock import FixedClock, iso
-
-
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
-def served(tmp_path: Path, clock: FixedClock) -> Iterator[Served]:
-    config = {"memory": {"embedding": {"provider": "none"}}}
-    with console_served(tmp_path / "root", clock=clock, config=config) as made:
-        yield made
 
 
 def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
@@ -41,7 +25,7 @@ def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
     with Browser(served, served.key()) as browser:
         text = " ".join(harmless(browser.page(f"{HOME}stale")).text.split())
         graph = " ".join(harmless(browser.page(f"{HOME}graph")).text.split())
-    assert f"It stands on a ground that lost a contradiction at {decided}" in text
+    assert f"Depends on evidence that lost a contradiction at {decided}" in text
     assert f"lost to {won}: bank statement" in text
     assert "genuine" not in text
-    assert "only what stands on a fallen ground" in graph
+    assert "only memories with retracted evidence" in graph

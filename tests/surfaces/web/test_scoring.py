@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.model.recall import RecallItem
-from memgraph.surfaces.web.graphs import scored
+from memgraph.surfaces.web.charts import scored
 
 
 def item(score: float, legs: dict[str, int], modifiers: dict[str, float]) -> RecallItem:

@@ -202,9 +202,7 @@ def _trace_tree(trace: Trace) -> Branch:
     root = Branch(memory_line(trace.memory), style="bold")
     root.add(f"from {citation(trace.source)}", style="dim")
     for support in trace.supports:
-        root.add(
-            f"said again in {citation(support.source)}, {moment(support.added_at)}", style="dim"
-        )
+        root.add(f"repeated in {citation(support.source)}, {moment(support.added_at)}", style="dim")
     if trace.supports:
         root.add(counted(trace.independent_sources, "independent source"))
     history = root.add("status")
@@ -215,15 +213,15 @@ def _trace_tree(trace: Trace) -> Branch:
             f"{period.status.value} from {moment(period.since)} to {until}, {period.actor}{why}"
         )
     for title, links in (
-        ("replaced by", trace.replaced_by),
-        ("replaces", trace.replaced),
-        ("stands on", trace.grounds),
-        ("what stands on it", trace.dependents),
+        ("superseded by", trace.replaced_by),
+        ("supersedes", trace.replaced),
+        ("evidence", trace.grounds),
+        ("dependents", trace.dependents),
     ):
         _add_links(root, title, links, trace)
     _add_edges(root, trace)
     shaken = (
-        root.add("active, but on a ground that no longer holds")
+        root.add("active dependents with superseded or retracted evidence")
         if (trace.stale_dependents)
         else None
     )
@@ -251,7 +249,7 @@ def _add_links(root: Branch, title: str, links: Iterable[Link], trace: Trace) ->
         branch = branch or root.add(title)
         how = "derived" if link.edge_type is None else link.edge_type.value
         parent = by_id.get(link.via_id, branch)
-        stale = link.memory_id in trace.stale_grounds and title == "stands on"
+        stale = link.memory_id in trace.stale_grounds and title == "evidence"
         by_id[link.memory_id] = parent.add(
             f"{how}: {_named(trace, link.memory_id)}", style="yellow" if stale else ""
         )
@@ -259,7 +257,7 @@ def _add_links(root: Branch, title: str, links: Iterable[Link], trace: Trace) ->
 
 def _add_edges(root: Branch, trace: Trace) -> None:
     if trace.open_contradictions:
-        branch = root.add("contradicted, unresolved", style="red")
+        branch = root.add("open contradictions", style="red")
         for edge in trace.open_contradictions:
             other = edge.to_id if edge.from_id == trace.memory.memory_id else edge.from_id
             side = branch.add(f"{edge.edge_id}: {_named(trace, other)}")

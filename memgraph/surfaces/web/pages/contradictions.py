@@ -13,7 +13,6 @@ from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.model.graph import Case, Contradiction
 from memgraph.surfaces.web.export import case_document, evidence_pack
-from memgraph.surfaces.web.graphs import lines_of
 from memgraph.surfaces.web.pages.memories import bulk
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
@@ -43,8 +42,8 @@ def listing(visit: Visit) -> Response:
     return visit.listing(
         "contradictions.html",
         lambda: [_row(item) for item in page.items],
-        following=visit.here(after=page.next_after) if page.next_after else None,
-        may_write=visit.may(Permission.WRITE) and visit.as_of is None and state == OPEN,
+        following={"after": page.next_after},
+        may_write=visit.may_decide and state == OPEN,
         page=page,
         states=STATES,
         state=state,
@@ -115,9 +114,8 @@ def case(visit: Visit) -> Response:
     return visit.show(
         "case.html",
         case=result,
-        lines=lines_of(visit, *(side.memory.memory_id for side in result.sides)),
-        may_write=visit.may(Permission.WRITE) and visit.as_of is None,
-        may_audit=visit.may(Permission.AUDIT),
+        lines=visit.lines(*(side.memory.memory_id for side in result.sides)),
+        may_write=visit.may_decide,
     )
 
 
@@ -125,7 +123,7 @@ def export(visit: Visit) -> Response:
     """Return the case as a self-contained file without scripts."""
     orc = visit.enter()
     result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
-    lines = lines_of(visit, *(side.memory.memory_id for side in result.sides))
+    lines = visit.lines(*(side.memory.memory_id for side in result.sides))
     root = visit.gate.service.root
     text = case_document(result, orchestrator=orc.name, lines=lines, root=root)
     headers = {"Content-Disposition": f'attachment; filename="case-{_plain(result)}.html"'}
@@ -147,7 +145,7 @@ def dismiss(visit: Visit) -> Response:
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.contradictions.dismiss(edge_id, reason=visit.required("reason"))
-    return visit.go(visit.link("contradictions", edge_id), "It is kept as no contradiction.")
+    return visit.go(visit.link("contradictions", edge_id), "The contradiction is dismissed.")
 
 
 def reopen(visit: Visit) -> Response:
@@ -155,7 +153,7 @@ def reopen(visit: Visit) -> Response:
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.contradictions.reopen(edge_id, reason=visit.required("reason"))
-    return visit.go(visit.link("contradictions", edge_id), "The contradiction is open again.")
+    return visit.go(visit.link("contradictions", edge_id), "The contradiction is reopened.")
 
 
 def decide(visit: Visit) -> Response:

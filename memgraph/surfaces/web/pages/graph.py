@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryStatus, MemoryType
-from memgraph.model.graph import StaleMemory
+from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.graph import StaleMemory, Subgraph
+from memgraph.model.values import Edge, Memory
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.web.graphs import EDGES, drawing, staleness
+from memgraph.surfaces.web.render import short
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 MAX_SEEDS: Final = 200
@@ -35,19 +43,9 @@ def explorer(visit: Visit) -> Response:
     visit.enter()
     return visit.show(
         "graph.html",
-        types=[item.value for item in MemoryType],
-        statuses=[MemoryStatu.value for MemoryStatu in MemoryStatus],
         edges=EDGES,
-        marks_stale=visit.may(Permission.AUDIT),
         now_ms=visit.console.now_ms(),
-        data_address=_data_address(visit),
     )
-
-
-def _data_address(visit: Visit) -> str:
-    """Return the address of the first data, which the browser requests before the script runs."""
-    query = visit.request.url.query
-    return f"{visit.request.url.path}/data" + (f"?{query}" if query else "")
 
 
 def data(visit: Visit) -> Response:
@@ -55,17 +53,17 @@ def data(visit: Visit) -> Response:
     orc = visit.enter()
     labels = visit.request.query_params.getlist("seed")
     if len(labels) > MAX_SEEDS:
-        raise InvalidInput(f"seed: {MAX_SEEDS} at most", field="seed")
-    fallen = _fallen(visit, orc)
+        raise InvalidInput(f"seed: at most {MAX_SEEDS}", field="seed")
+    stale = _stale(visit, orc)
     limit = _bound(visit, "max_nodes", NODES)
     result = orc.graph.subgraph(
-        labels or _seeds(orc, fallen, visit.as_of, limit),
+        labels or _seeds(orc, stale, visit.as_of, limit),
         hops=_bound(visit, "hops", 1),
         max_nodes=limit,
         as_of=visit.as_of,
         retracted=True,
     )
-    return JSONResponse(drawing(result, staleness(fallen), as_of=visit.as_of))
+    return JSONResponse(drawing(result, staleness(stale), as_of=visit.as_of))
 
 
 def between(visit: Visit) -> Response:
@@ -76,13 +74,13 @@ def between(visit: Visit) -> Response:
     orc = visit.enter()
     ids = visit.required("ids").split()
     if len(ids) > MOST_NODES:
-        raise InvalidInput(f"ids: {MOST_NODES:,} at most", field="ids")
+        raise InvalidInput(f"ids: at most {MOST_NODES:,}", field="ids")
     result = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
-    drawn = drawing(result, staleness(_fallen(visit, orc)), as_of=visit.as_of)
+    drawn = drawing(result, staleness(_stale(visit, orc)), as_of=visit.as_of)
     return JSONResponse({"edges": drawn["edges"]})
 
 
-def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
+def _stale(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
     """Return memories with retracted evidence; none for callers who may not audit."""
     if not visit.may(Permission.AUDIT):
         return ()
@@ -90,7 +88,7 @@ def _fallen(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
 
 
 def _seeds(
-    orc: Orchestrator, fallen: Sequence[StaleMemory], as_of: int | None, limit: int
+    orc: Orchestrator, stale: Sequence[StaleMemory], as_of: int | None, limit: int
 ) -> list[str]:
     """Return the sides of open contradictions, paths to retracted evidence, then the memories
     with the most neighbours; where few are joined to any, the newest, too.
@@ -98,19 +96,17 @@ def _seeds(
     Superseded and retracted ones are included. More than ``limit`` when there are more, so that the
     drawing is marked as cut.
     """
-    statuses_wanted = min(limit, MOST_NODES) + 1
+    wanted = min(limit, MOST_NODES) + 1
     open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
     sides = [
         memory.memory_id
         for contradiction in open_ones
         for memory in (contradiction.first, contradiction.second)
     ]
-    steps = [step for item in fallen[:STALE_FIRST] for step in item.premise.path]
-    ways = [item for step in steps for item in (step.memory_id, step.ground_id)]
-    chosen = dict.fromkeys(
-        (*sides, *ways, *orc.graph.connected(limit=statuses_wanted, as_of=as_of))
-    )
-    room = min(SCATTERED - len(chosen), statuses_wanted)
+    steps = [step for item in stale[:STALE_FIRST] for step in item.premise.path]
+    paths = [item for step in steps for item in (step.memory_id, step.ground_id)]
+    chosen = dict.fromkeys((*sides, *paths, *orc.graph.connected(limit=wanted, as_of=as_of)))
+    room = min(SCATTERED - len(chosen), wanted)
     if room > 0:
         newest = orc.memories.list(statuses=(), limit=room, as_of=as_of)
         chosen.update(dict.fromkeys(memory.memory_id for memory in newest))
@@ -120,8 +116,182 @@ def _seeds(
 def _bound(visit: Visit, name: str, default: int) -> int:
     call = visit.query(name)
     if call and not (call.isascii() and call.isdecimal() and len(call) <= 6):
-        raise InvalidInput(f"{name} is a whole number", field=name)
+        raise InvalidInput(f"{name} must be a whole number", field=name)
     return int(call or default)
+
+
+# The drawing as JSON.
+
+DERIVED: Final = "DerivedFrom"
+"""The explorer's name for the relation from a memory to its evidence; not a stored edge."""
+EDGES: Final = (*(each.value for each in EdgeType), DERIVED)
+
+Step = tuple[str, str, str]
+"""The two memories and the type of the edge between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """Memories with retracted evidence.
+
+    Attributes:
+        ids: of such memories.
+        steps: on the paths from them to their evidence.
+    """
+
+    ids: Collection[str] = frozenset()
+    steps: Sequence[Step] = field(default=())
+
+
+def staleness(items: Iterable[StaleMemory]) -> Staleness:
+    """Return the marks for memories with retracted evidence."""
+    ids, steps = set(), []
+    for item in items:
+        ids.add(item.memory.memory_id)
+        for step in item.premise.path:
+            kind = DERIVED if step.edge_type is None else step.edge_type.value
+            steps.append((step.memory_id, step.ground_id, kind))
+    return Staleness(ids, steps)
+
+
+def drawing(subgraph: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
+    """Return a neighbourhood as plain JSON; texts are unescaped, for a script that sets text.
+
+    Memories of one document or conversation are in one of ``groups``, if more than one is drawn.
+    """
+    marked = {frozenset(step[:2]) for step in stale.steps}
+    places = _places(subgraph)
+    names, titles = labels(subgraph.nodes, places)
+    edges = [
+        _edge(edge, frozenset((edge.from_id, edge.to_id)) in marked) for edge in subgraph.edges
+    ]
+    return {
+        "nodes": [
+            _node(node, node.memory_id in stale.ids)
+            | {"label": names[node.memory_id], "group": _group(places.get(node.memory_id))}
+            for node in subgraph.nodes
+        ],
+        "edges": edges + list(_derivations(subgraph, stale.steps, marked)),
+        "groups": [
+            {"id": _group(place), "label": titles.get(place) or PurePosixPath(place).name or place}
+            for place in sorted(set(places.values()))
+        ],
+        "missing": list(subgraph.missing),
+        "cut": subgraph.cut,
+        "cut_reasons": list(subgraph.cut_reasons),
+        "as_of": None if as_of is None else iso(as_of),
+    }
+
+
+def _places(subgraph: Subgraph) -> dict[str, str]:
+    """Return the document or conversation of each memory that shares it with another one."""
+    sources = {item.source_id: item for item in subgraph.sources}
+    places = {}
+    for memory in subgraph.nodes:
+        source = sources.get(memory.source_id)
+        path = None if source is None else source.source_path
+        if place := path or memory.session_id or (source and source.conversation_id):
+            places[memory.memory_id] = place
+    count = Counter(places.values())
+    return {memory_id: place for memory_id, place in places.items() if count[place] > 1}
+
+
+def _group(place: str | None) -> str | None:
+    """Return an id for a place, whose path is the server's own affair."""
+    return None if place is None else hashlib.sha256(place.encode()).hexdigest()[:16]
+
+
+LABEL_CHARS: Final = 40
+_HEAD: Final = re.compile(r"(.{3,80}?)(?: \(([\w ]{1,30})\))?: (?=\S)", re.DOTALL)
+"""``Title: …`` or ``Title (part): …``, as the parts of a document begin."""
+
+
+def labels(
+    memories: Sequence[Memory], places: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a short name for each memory by id, and the title of each place that has one title.
+
+    Names differ where the texts do.
+
+    The parts of a document begin with its title: their names begin after it. Of texts that begin
+    alike, the names begin with the first word that differs.
+    """
+    texts = {memory.memory_id: " ".join(memory.summary.split()) for memory in memories}
+    heads = {
+        memory.memory_id: match
+        for memory in memories
+        if memory.kind is not MemoryKind.EPISODE
+        and memory.memory_id in places
+        and (match := _HEAD.match(texts[memory.memory_id]))
+    }
+    # What has parts is a title; of a quotation the speaker comes first.
+    titles = {(places[key], match[1]) for key, match in heads.items() if match[2]}
+    for key, match in heads.items():
+        if (places[key], match[1]) in titles:
+            rest = texts[key][match.end() :]
+            texts[key] = f"{match[2]}: {rest}" if match[2] else match[1]
+    alike: dict[str, list[str]] = {}
+    for key, text in texts.items():
+        alike.setdefault(short(text, LABEL_CHARS), []).append(key)
+    names = {}
+    for name, ids in alike.items():
+        ends = (min(texts[memory_id] for memory_id in ids), max(texts[one] for one in ids))
+        common = os.path.commonprefix(ends) if len(ids) > 1 else ""  # noqa: RUF071 - of texts
+        start = common.rfind(" ") + 1
+        for memory_id in ids:
+            rest = texts[memory_id][start:]
+            names[memory_id] = f"…{short(rest, LABEL_CHARS)}" if start and rest else name
+    by_place: dict[str, set[str]] = {}
+    for place, title in titles:
+        by_place.setdefault(place, set()).add(title)
+    return names, {place: next(iter(value)) for place, value in by_place.items() if len(value) == 1}
+
+
+def _node(memory: Memory, stale: bool) -> dict[str, Any]:
+    return {
+        "id": memory.memory_id,
+        "summary": memory.summary,
+        "type": memory.type.value,
+        "kind": memory.kind.value,
+        "status": memory.shown_status.value,
+        "importance": memory.importance,
+        "confidence": memory.confidence,
+        "created_at": iso(memory.created_at),
+        "stale": stale,
+    }
+
+
+def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
+    contradicts = edge.edge_type is EdgeType.CONTRADICTS
+    return {
+        "id": edge.edge_id,
+        "source": edge.from_id,
+        "target": edge.to_id,
+        "type": edge.edge_type.value,
+        "open": contradicts and edge.resolved_at is None,
+        "stale": stale,
+    }
+
+
+def _derivations(
+    subgraph: Subgraph, steps: Iterable[Step], marked: Collection[frozenset[str]]
+) -> Iterable[dict[str, Any]]:
+    """Yield the derivations between drawn memories: they are no stored edges."""
+    drawn = {node.memory_id for node in subgraph.nodes}
+    pairs = [
+        (derivation.memory_id, derivation.derived_from_id) for derivation in subgraph.derivations
+    ]
+    pairs += [(value, ground) for value, ground, kind in steps if kind == DERIVED]
+    for value, ground in dict.fromkeys(pairs):
+        if value in drawn and ground in drawn:
+            yield {
+                "id": f"derived:{value}:{ground}",
+                "source": value,
+                "target": ground,
+                "type": DERIVED,
+                "open": False,
+                "stale": frozenset((value, ground)) in marked,
+            }
 
 
 PAGES: Final = (

@@ -1,4 +1,4 @@
-"""Files that are turned into memories: upload, progress, and manifests."""
+"""Files that are turned into memories, and jobs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from anyio.to_thread import run_sync
 from starlette.responses import JSONResponse, Response
 
 from memgraph.model.access import Permission
+from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.model.remote import UploadResult
 from memgraph.model.values import Memory
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.sanitizer import below
 from memgraph.surfaces.asgi import UNTIMED
 from memgraph.surfaces.uploads import taken
 from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
@@ -70,13 +72,6 @@ def state(visit: Visit) -> Response:
     return JSONResponse({"status": result.status})
 
 
-PAGES: Final = (
-    ConsolePage("/{orchestrator}/ingest", files),
-    ConsolePage("/{orchestrator}/ingest/{sha256}", file),
-    ConsolePage("/{orchestrator}/ingest/{sha256}/state", state),
-)
-
-
 async def upload(visit: Visit) -> Response:
     """Take a file as it comes, within the bounds of the key; it is processed in the background."""
     service = visit.gate.service
@@ -104,3 +99,32 @@ def _upload_row(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
 
 
 ARRIVAL: Final = UploadPage("/{orchestrator}/ingest/{name}", upload)
+
+
+RUNS: Final = 50
+
+
+def jobs(visit: Visit) -> Response:
+    """Show health to every reader; runs and plans to an admin, as over HTTP."""
+    orc = visit.enter()
+    service = visit.gate.service
+    health = below(service.health(orc.name), service.root)
+    plans: list[JobPlan] = []
+    runs: list[JobRun] = []
+    if visit.may(Permission.ADMIN) and health["status"] == "ready":
+        plans, runs = list(orc.jobs.plans()), list(orc.jobs.list(limit=RUNS))
+    return visit.show(
+        "jobs.html",
+        health=health,
+        plans=plans,
+        runs=[(run, below(run.reason, service.root)) for run in runs],
+        is_admin=visit.may(Permission.ADMIN),
+    )
+
+
+PAGES: Final = (
+    ConsolePage("/{orchestrator}/ingest", files),
+    ConsolePage("/{orchestrator}/ingest/{sha256}", file),
+    ConsolePage("/{orchestrator}/ingest/{sha256}/state", state),
+    ConsolePage("/{orchestrator}/jobs", jobs),
+)

@@ -1,22 +1,23 @@
-"""Memories: lists, searches, and the page of each."""
+"""Memories: lists, one search over everything, and the page of each."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from memgraph.clock import iso
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
+from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.web.graphs import lines_of, ribbon, step_chart
+from memgraph.surfaces.web.charts import ribbon, step_chart
+from memgraph.surfaces.web.render import words
 from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
@@ -26,45 +27,39 @@ ANY: Final = "any"
 FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
 COUNTED: Final = 20_000
 """Memories that facets count, the newest ones."""
-FACETS: Final = ("type", "kind", "status")
 
 
 def listing(visit: Visit) -> Response:
-    """Show one page of memories, newest first, filtered; with a question, its answers."""
+    """Show one page of memories, newest first and filtered, or the results of a search."""
     orc = visit.enter()
     # Without a status, the page shows active memories.
     status = visit.query("status", MemoryStatus.ACTIVE.value)
     narrowing: dict[str, Any] = {
+        "types": _chosen(MemoryType, visit.query("type")),
+        "kinds": _chosen(MemoryKind, visit.query("kind")),
+        "statuses": _chosen(MemoryStatus, status),
+        "tags": (visit.query("tag"),) if visit.query("tag") else (),
+        "as_of": visit.as_of,
         "session_id": visit.query("session") or None,
         "since": visit.moment("since"),
         "until": visit.moment("until", ends=True),
-        "source_path": visit.query("source") or None,
+        "source_path": _whole_path(visit, visit.query("source")),
     }
-    tags = (visit.query("tag"),) if visit.query("tag") else ()
     question = visit.query("q")
     memories: Sequence[Memory]
+    following: dict[str, str | None] | None = None
     size = visit.size(PER_PAGE)
     if question:
-        memories, following = search(visit, orc, question, min(size, FOUND)), None
+        memories = answers_to(visit, orc, question, min(size, FOUND))
     else:
         memories = orc.memories.list(
-            types=_chosen(MemoryType, visit.query("type")),
-            kinds=_chosen(MemoryKind, visit.query("kind")),
-            statuses=_chosen(MemoryStatus, status),
-            tags=tags,
-            before=visit.query("before") or None,
-            limit=size + 1,
-            as_of=visit.as_of,
-            **narrowing,
+            before=visit.query("before") or None, limit=size + 1, **narrowing
         )
         more = len(memories) > size
         memories = memories[:size]
-        following = visit.here(before=memories[-1].memory_id) if more else None
-    facets = {}
-    if not question and not visit.format:
-        counts = orc.memories.facets(as_of=visit.as_of, tags=tags, limit=COUNTED, **narrowing)
-        chosen = {name: visit.query(name) for name in ("type", "kind")} | {"status": status}
-        facets = _facets(counts, chosen)
+        following = {"before": memories[-1].memory_id} if more else None
+    counted = not question and not visit.format
+    facets = orc.memories.facets(limit=COUNTED, **narrowing) if counted else {}
     sources = sources_of(visit, orc, memories)
     return visit.listing(
         "memories.html",
@@ -78,15 +73,18 @@ def listing(visit: Visit) -> Response:
         filters=FILTERS,
         facets=facets,
         counted=COUNTED,
-        types=[item.value for item in MemoryType],
-        kinds=[item.value for item in MemoryKind],
-        statuses=[MemoryStatu.value for MemoryStatu in MemoryStatus],
-        may_write=visit.may(Permission.WRITE) and visit.as_of is None,
+        may_write=visit.may_decide,
     )
 
 
-def search(visit: Visit, orc: Orchestrator, question: str, limit: int) -> list[Memory]:
-    """Return the answers to a question, without counting as an access: an auditor reads."""
+def _whole_path(visit: Visit, name: str) -> str | None:
+    """Return the path of a source as it is stored: addresses have those below the root in short."""
+    root = visit.gate.service.root
+    return str(root / name) if name.startswith(f"{visit.orchestrator}/") else name or None
+
+
+def answers_to(visit: Visit, orc: Orchestrator, question: str, limit: int) -> list[Memory]:
+    """Return the memories that a recall finds; in the console it counts as no access."""
     bundle = orc.recall(
         question[:MAX_QUERY_CHARS],
         top_n=limit,
@@ -108,20 +106,6 @@ def sources_of(
         ids, hops=1, max_nodes=len(ids), edge_types=(), as_of=visit.as_of, retracted=True
     )
     return {source.source_id: source for source in around.sources}
-
-
-def _facets(
-    counts: Sequence[tuple[str, str, str, int]], chosen: Mapping[str, str]
-) -> dict[str, dict[str, int]]:
-    """Return how many memories each value of a filter would show, with the other filters."""
-    facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for *values, count in counts:
-        row = dict(zip(FACETS, map(str, values), strict=True))
-        for name in FACETS:
-            others = (item for item in FACETS if item != name)
-            if all(chosen[other] in ("", ANY, row[other]) for other in others):
-                facets[name][row[name]] += int(count)
-    return {name: dict(counter.most_common()) for name, counter in facets.items()}
 
 
 def _row(memory: Memory, sources: Mapping[str, StoredSource]) -> dict[str, Any]:
@@ -154,14 +138,16 @@ def decide(visit: Visit) -> Response:
     if decision not in ways:
         raise InvalidInput("decision: retract or confirm", field="decision")
     if decision == "retract" and not reason:
-        raise InvalidInput("reason: is needed", field="reason")
+        raise InvalidInput("a reason is required", field="reason")
     return bulk(visit, ways[decision], visit.link("memories"))
 
 
 def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
-    """Do the same to each of the chosen rows, and tell what was not done, and why."""
+    """Apply a decision to each selected row; report the ones that failed, and why."""
     if not visit.chosen or visit.form.get("sure") != "yes":
-        raise InvalidInput("choose rows, and check that you mean all of them", field="sure")
+        raise InvalidInput(
+            "select at least one row, and tick “Apply to all selected rows”", field="sure"
+        )
     problems, refusals = [], []
     for chosen in dict.fromkeys(visit.chosen):
         try:
@@ -171,8 +157,8 @@ def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
             problems.append(f"{chosen[:40]}: {error.message}")
     visit.gate.miss(visit.principal, visit.orchestrator, *refusals)
     done = len(set(visit.chosen)) - len(problems)
-    message = f"{done} done." + (
-        f" {len(problems)} not: {'; '.join(problems[:5])}" if problems else ""
+    message = f"{done} updated." + (
+        f" {len(problems)} failed: {'; '.join(problems[:5])}" if problems else ""
     )
     return visit.go(back, message)
 
@@ -188,12 +174,12 @@ def compare(visit: Visit) -> Response:
         traces=traces,
         chosen=chosen,
         words=_differing(*texts) if len(texts) == 2 else (),
-        lines=lines_of(visit, *(trace.memory.memory_id for trace in traces)),
+        lines=visit.lines(*(trace.memory.memory_id for trace in traces)),
     )
 
 
 def _differing(first: list[str], second: list[str]) -> tuple[list[tuple[bool, str]], ...]:
-    """Return each text as runs of words: whether the other has them not, and the words."""
+    """Return each text as runs of words, each with True where the other text differs."""
     sides: tuple[list[tuple[bool, str]], ...] = ([], [])
     matcher = SequenceMatcher(None, first[:MOST_WORDS], second[:MOST_WORDS], autojunk=False)
     for tag, i, j, m, n in matcher.get_opcodes():
@@ -207,7 +193,7 @@ MOST_WORDS: Final = 1_000
 
 
 def memory(visit: Visit) -> Response:
-    """Show all that is known of one memory."""
+    """Show everything about one memory."""
     orc = visit.enter()
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
@@ -221,7 +207,7 @@ def memory(visit: Visit) -> Response:
         "memory.html",
         trace=trace,
         memory=trace.memory,
-        lines=lines_of(visit, memory_id),
+        lines=visit.lines(memory_id),
         periods=ribbon(trace.status_history, now),
         confidence=step_chart(
             [item for item in items_held if item[0] <= now] or items_held[:1], now
@@ -237,7 +223,64 @@ def _chosen(enum: Any, value: str) -> list[Any]:
     try:
         return [enum(value)]
     except ValueError:
-        raise InvalidInput(f"there is no such {enum.__name__}", field=enum.__name__) from None
+        raise InvalidInput(f"unknown {words(enum.__name__)}", field=enum.__name__) from None
+
+
+# One search over everything.
+
+SHOWN: Final = 10
+LOOKED_AT: Final = 100
+"""Sessions and receipts whose names are compared, the newest ones."""
+SOURCES: Final = 500
+PREFIXES: Final = {
+    "fact_": "memories",
+    "ep_": "memories",
+    "ref_": "memories",
+    "edge_": "contradictions",
+    "rcl_": "receipts",
+    "bul_": "bulletins",
+}
+ULID_CHARS: Final = 26
+
+
+def search(visit: Visit) -> Response:
+    """Search each part for a text; an id leads to its page."""
+    orc = visit.enter()
+    text = visit.query("q")[:MAX_SOUGHT_CHARS]
+    for prefix, place in PREFIXES.items():
+        if text.startswith(prefix) and len(text) == len(prefix) + ULID_CHARS:
+            return RedirectResponse(visit.link(place, text), 303)
+    names = ("pages", "memories", "contradictions", "entities", "sessions", "sources", "receipts")
+    result = dict.fromkeys(names, ()) | (_parts(visit, orc, text) if text else {})
+    return visit.show("search.html", text=text, results=result, any_results=any(result.values()))
+
+
+def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
+    sought = text.casefold()
+    parts: dict[str, Any] = {
+        "pages": [section for section in visit.sections if sought in section.title.casefold()],
+        "memories": answers_to(visit, orc, text, SHOWN),
+        "contradictions": orc.contradictions.list(text=text, limit=SHOWN, as_of=visit.as_of).items,
+        "entities": orc.entities.list(prefix=text, limit=SHOWN),
+        "sessions": [
+            session
+            for session in orc.sessions.list(limit=LOOKED_AT)
+            if sought in session.session_id.casefold()
+        ][:SHOWN],
+    }
+    if visit.may(Permission.AUDIT):
+        page = orc.sources.list(kind="path", limit=SOURCES)
+        parts["sources"] = [item for item in page.items if sought in item.name.casefold()][:SHOWN]
+        receipts = orc.receipts.list(limit=LOOKED_AT).receipts
+        parts["receipts"] = [
+            receipt
+            for receipt in receipts
+            if any(
+                sought in (name or "").casefold()
+                for name in (receipt.query, receipt.conversation_id, receipt.workflow_run_id)
+            )
+        ][:SHOWN]
+    return parts
 
 
 PAGES: Final = (
@@ -245,4 +288,5 @@ PAGES: Final = (
     ConsolePage("/{orchestrator}/memories", decide, "POST"),
     ConsolePage("/{orchestrator}/compare", compare, timed=True),
     ConsolePage("/{orchestrator}/memories/{memory_id}", memory, timed=True),
+    ConsolePage("/{orchestrator}/search", search, timed=True),
 )

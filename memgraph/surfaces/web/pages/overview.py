@@ -1,18 +1,22 @@
-"""The orchestrators of a principal, the state of one, and the narrowing of the session."""
+"""The state of an orchestrator: overview, changes, stale memories, trends and health."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from operator import sub
+from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from memgraph.model.access import Narrowing, Permission
+from memgraph.clock import MS_PER_DAY, iso
+from memgraph.model.access import HealthMetric, Narrowing, Permission, StoreHealth
 from memgraph.model.enums import Sensitivity
+from memgraph.model.graph import Diff
 from memgraph.model.values import validated
 from memgraph.service.sanitizer import below
+from memgraph.surfaces.web.export import sealed
 from memgraph.surfaces.web.requests import ConsolePage, Visit
-from memgraph.surfaces.web.seals import sealed
 
 FEW: Final = 5
 _SEPARATOR: Final = re.compile(r"[,\n]")
@@ -59,7 +63,7 @@ def choose(visit: Visit) -> Response:
     chosen = validated(Narrowing, asked)
     visit.enter(Permission.READ, chosen)
     visit.session.narrowings[visit.orchestrator] = chosen
-    return visit.go(visit.link(), "What you look at was changed.")
+    return visit.go(visit.link(), "Your view is updated.")
 
 
 def _names(text: str) -> tuple[str, ...] | None:
@@ -68,9 +72,174 @@ def _names(text: str) -> tuple[str, ...] | None:
     return result or None
 
 
+# Changes between two times, and stale memories.
+
+PER_PAGE: Final = 25
+MOST: Final = 100
+"""Changes of each kind on one page."""
+DEFAULT_DAYS: Final = 7
+PRESETS: Final = (
+    ("Today", "today"),
+    ("Since yesterday", "yesterday"),
+    ("Since last week", "last week"),
+    ("Since last month", "last month"),
+    ("Since last year", "last year"),
+)
+"""The texts of links, and the times since when they compare."""
+
+
+def diff(visit: Visit) -> Response:
+    """Show what was stored, superseded, retracted, raised and decided, by default in a week."""
+    orc = visit.enter()
+    now = visit.console.now_ms()
+    until, since = visit.moment("until", ends=True), visit.moment("since")
+    end = now if until is None else until
+    begin = end - DEFAULT_DAYS * MS_PER_DAY if since is None else since
+    result = orc.history.diff(begin, end, limit=visit.size(MOST))
+    return visit.listing(
+        "diff.html",
+        lambda: _changes(result),
+        diff=result,
+        since=iso(begin),
+        until=iso(end),
+        presets=PRESETS,
+    )
+
+
+def _changes(diff: Diff) -> list[dict[str, Any]]:
+    message = diff.model_dump(mode="json", exclude={"counts", "since", "until", "cut"})
+    return [{"change": change, **event} for change, events in message.items() for event in events]
+
+
+def stale(visit: Visit) -> Response:
+    """Show memories that depend on superseded or retracted evidence, with the path to it."""
+    orc = visit.enter(Permission.AUDIT)
+    after = visit.query("after") or None
+    page = orc.graph.stale(limit=visit.size(PER_PAGE), after=after, as_of=visit.as_of)
+    return visit.listing(
+        "stale.html",
+        lambda: [
+            {
+                "memory_id": item.memory.memory_id,
+                "content": item.memory.content,
+                "evidence_id": item.premise.ground.memory_id,
+                "evidence": item.premise.ground.content,
+                "ended": item.premise.ended,
+                "ended_at": iso(item.premise.ended_at),
+            }
+            for item in page.items
+        ],
+        following={"after": page.next_after},
+        page=page,
+    )
+
+
+# Charts over time.
+
+STEPS: Final = 60
+EVENTS: Final = ("raised", "decided", "answers")
+"""Series of events in a step; the others are levels at its end."""
+CHARTS: Final = (
+    ("growth", "Growth", "Memories stored, and active ones"),
+    ("contradictions", "Contradictions", "Open, raised and decided"),
+    ("use", "Use", "Answers handed out to agents"),
+    (
+        "health",
+        "Health",
+        "Superseded and retracted memories, and memories in open contradictions, per 100",
+    ),
+)
+
+
+def trends(visit: Visit) -> Response:
+    """Show the page; its script requests the numbers. The same numbers are in a table."""
+    visit.enter()
+    return visit.show("trends.html", charts=CHARTS)
+
+
+def trend_data(visit: Visit) -> Response:
+    """Return the series of each chart, or with ``format`` the table of all of them."""
+    orc = visit.enter()
+    since, until = visit.moment("since"), visit.moment("until", ends=True)
+    activity = orc.memories.activity(since=since, until=until, steps=STEPS)
+    times, series = activity["times"], _charts(activity["series"])
+    flat = {name: values for chart in series.values() for name, values in chart.items()}
+    if visit.format:
+        rows = [
+            {"since": iso(at)} | {name: values[place] for name, values in flat.items()}
+            for place, at in enumerate(times)
+        ]
+        return visit.listing("", lambda: rows)
+    return JSONResponse({"times": [at / 1_000 for at in times], "charts": series, "events": EVENTS})
+
+
+def _charts(series: Mapping[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
+    """Return the lines of each chart."""
+    total, held, still_open = series["total"], series["held"], series["open"]
+    return {
+        "growth": {"stored": total, "active": held},
+        "contradictions": {
+            "open": still_open,
+            "raised": series["contradicted"],
+            "decided": series["resolved"],
+        },
+        "use": {"answers": series["handed_out"]} if "handed_out" in series else {},
+        "health": {
+            "superseded or retracted": _per_hundred(list(map(sub, total, held)), total),
+            "in an open contradiction": _per_hundred([2 * item for item in still_open], total),
+        },
+    }
+
+
+def _per_hundred(parts: list[int], wholes: list[int]) -> list[float]:
+    return [
+        round(100 * part / whole, 2) if whole else 0.0
+        for part, whole in zip(parts, wholes, strict=True)
+    ]
+
+
+# Rates of what may be wrong with a store.
+
+EXAMPLES: Final = 5
+MEANS: Final[Mapping[HealthMetric, str]] = {
+    HealthMetric.DUPLICATE: "repeat another memory word for word",
+    HealthMetric.NEAR_DUPLICATE: "are nearly the same as another memory",
+    HealthMetric.CONTRADICTION: "are in an open contradiction",
+    HealthMetric.STALE: "depend on superseded or retracted evidence",
+    HealthMetric.UNSOURCED: "have no named source",
+    HealthMetric.ORPHAN: "have no edges",
+    HealthMetric.UNEMBEDDED: "have no vector yet, so that vector search misses them",
+    HealthMetric.ECHO: "repeat only what was handed out before they were stored",
+}
+"""The meaning of each measure."""
+
+
+def health(visit: Visit) -> Response:
+    """Show what can be measured; nothing is until it is requested."""
+    visit.enter(Permission.AUDIT)
+    return _health_page(visit, None)
+
+
+def measure(visit: Visit) -> Response:
+    """Show all rates, without limits. A large store takes seconds, so few run at a time."""
+    orc = visit.enter(Permission.AUDIT)
+    with visit.console.lengthy():
+        return _health_page(visit, orc.audit.measure(examples=EXAMPLES))
+
+
+def _health_page(visit: Visit, health: StoreHealth | None) -> Response:
+    return visit.show("health.html", found=health, means=MEANS)
+
+
 PAGES: Final = (
     ConsolePage("/", orchestrators),
     ConsolePage("/{orchestrator}/", overview),
     ConsolePage("/{orchestrator}/seal", seal, lengthy=True),
     ConsolePage("/{orchestrator}/view", choose, "POST"),
+    ConsolePage("/{orchestrator}/diff", diff),
+    ConsolePage("/{orchestrator}/stale", stale, timed=True),
+    ConsolePage("/{orchestrator}/trends", trends),
+    ConsolePage("/{orchestrator}/trends/data", trend_data),
+    ConsolePage("/{orchestrator}/health", health),
+    ConsolePage("/{orchestrator}/health", measure, "POST", lengthy=True),
 )

@@ -1,22 +1,22 @@
-// How the scripts of pages ask the server. What goes wrong is thrown in words for a person to read.
+// Requests from the scripts of pages. Errors are thrown with a message for people.
 "use strict";
 
 const memgraphAsking = (() => {
-  // The JSON of an answer.
+  // The JSON of a response.
   async function answered(address, options = {}) {
     const answer = await fetch(address, { credentials: "same-origin", ...options }).catch(() => {
-      throw new Error("the server does not answer");
+      throw new Error("the server did not respond");
     });
-    if (answer.redirected) throw new Error("the session has ended: sign in again");
+    if (answer.redirected) throw new Error("your session has ended: sign in again");
     if (!answer.ok) throw new Error(await trouble(answer));
     return answer.json();
   }
 
-  // What an error page says.
+  // The message of an error page.
   async function trouble(answer) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const told = page.querySelector("[role=alert]");
-    return told ? told.textContent.trim() : `not answered: ${answer.status}`;
+    const alert = page.querySelector("[role=alert]");
+    return alert ? alert.textContent.trim() : `request failed: ${answer.status}`;
   }
 
   return { answered };

@@ -1,7 +1,7 @@
-// The little that pages do by themselves; all of them work without it.
+// Small conveniences; every page works without them.
 "use strict";
 
-// What cannot be taken back by a click is asked for once more.
+// Confirm what one click cannot undo.
 document.addEventListener("submit", (event) => {
   const question = event.target.dataset.confirm;
   if (question && !window.confirm(question)) event.preventDefault();
@@ -21,7 +21,7 @@ document.addEventListener("keydown", (event) => {
   everywhere.select();
 });
 
-// A day that is picked is written into the field beside it, where words may stand, too.
+// Copy a picked date into the text field beside it, which also accepts words.
 for (const picker of document.querySelectorAll("input[data-fills]")) {
   picker.hidden = false;
   picker.addEventListener("change", () => {
@@ -29,7 +29,7 @@ for (const picker of document.querySelectorAll("input[data-fills]")) {
   });
 }
 
-// What the last check of the journal came to: asked for once, and not waited for.
+// Load the result of the last check of the journal, without delaying the page.
 const seals = [...document.querySelectorAll("[data-seal]")];
 if (seals.length) {
   fetch(seals[0].dataset.seal, { credentials: "same-origin" })

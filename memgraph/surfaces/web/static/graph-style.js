@@ -1,4 +1,4 @@
-// What stands for what in the drawing of the graph: colours of the style sheet, shapes and widths.
+// Colours (from the style sheet), shapes and widths of the graph.
 "use strict";
 
 const memgraphGraphStyle = (() => {
@@ -6,7 +6,7 @@ const memgraphGraphStyle = (() => {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  // For types in the order of their colours; of the scheme that is on as it is asked.
+  // The style for types, in the order of their colours, in the current colour scheme.
   function of(types) {
     const [ink, paper] = [colour("--graph-ink"), colour("--graph-paper")];
     const [accent, stale, open] = ["--graph-accent", "--graph-stale", "--graph-open"].map(colour);
@@ -27,7 +27,7 @@ const memgraphGraphStyle = (() => {
         },
       },
       { selector: "node[size]", style: { width: "data(size)", height: "data(size)" } },
-      // Names of what is joined to much are shown from farther off.
+      // Labels of well-connected memories stay visible when zoomed out.
       { selector: "node[ties >= 3]", style: { "min-zoomed-font-size": 10 } },
       { selector: "node[ties >= 8]", style: { "min-zoomed-font-size": 7 } },
       {

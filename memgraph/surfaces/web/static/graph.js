@@ -1,4 +1,4 @@
-// The graph explorer: asks for memories and edges as JSON, draws them, and tells of the chosen one.
+// The graph explorer: loads memories and edges as JSON, draws them, and describes the selected one.
 // Everything that comes from a memory is set as text, never as markup.
 "use strict";
 
@@ -38,7 +38,7 @@
     style: memgraphGraphStyle.of(types),
   });
 
-  // ── asking ──────────────────────────────────────────────────────────────────────────────────
+  // ── loading ──────────────────────────────────────────────────────────────────────────────────
 
   function address(seeds) {
     const query = new URLSearchParams(location.search);
@@ -148,7 +148,7 @@
     });
     coarse(cy.elements().length > MANY);
     const reasons = answer.cut_reasons.join(", ");
-    cut = reasons ? `; more was left out (${reasons})` : "";
+    cut = reasons ? `; truncated (${reasons})` : "";
     report();
   }
 
@@ -223,7 +223,7 @@
     if (element.hasClass("left-out") !== out) element.toggleClass("left-out", out);
   }
 
-  // ── the chosen memory, and the list for who does not see or point ──────────────────────────
+  // ── the selected memory, and the list, which needs neither sight nor a mouse ──────────────────────────
 
   function row(name, value) {
     const [term, text] = [document.createElement("dt"), document.createElement("dd")];
@@ -237,10 +237,10 @@
     const about = document.createElement("dl");
     about.append(
       ...row("Type", `${memory.type}, ${memory.kind}`),
-      ...row("Status", memory.stale ? `${memory.status}, stands on a fallen ground` : memory.status),
+      ...row("Status", memory.stale ? `${memory.status}, depends on retracted evidence` : memory.status),
       ...row("Confidence", memory.confidence.toFixed(2)),
       ...row("Stored", memory.created_at),
-      ...row("Edges drawn", String(edgesShown(node.connectedEdges()))),
+      ...row("Edges shown", String(edgesShown(node.connectedEdges()))),
     );
     const text = document.createElement("p");
     text.className = "content";
@@ -248,7 +248,7 @@
     const link = document.createElement("a");
     const then = asOf ? `?${new URLSearchParams({ as_of: asOf })}` : "";
     link.href = `${frame.dataset.memories}/${encodeURIComponent(memory.id)}${then}`;
-    link.textContent = "Open its page";
+    link.textContent = "Open memory";
     const more = button("Expand", () => expand(memory.id));
     chosen.replaceChildren(text, about, more, " ", link);
   }

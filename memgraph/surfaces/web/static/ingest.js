@@ -1,4 +1,4 @@
-// Sends files from the page, and watches those that wait. Names and answers are set as text.
+// Uploads files and polls their state. Names and responses are set as text.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const drop = document.getElementById("drop");
   const state = document.getElementById("state");
 
-  // What became of a file that waits.
+  // The final state of a file that waits.
   async function settled(url) {
     for (;;) {
       await new Promise((after) => setTimeout(after, AGAIN_MS));
@@ -49,7 +49,7 @@
     link.href = told.page;
     link.textContent = file.name;
     entry.replaceChildren(link, status);
-    status.textContent = told.known === "processed" ? ": was taken in before" : ": waiting";
+    status.textContent = told.known === "processed" ? ": already processed" : ": waiting";
     return told.known === "processed" ? null : told.state;
   }
 
@@ -65,7 +65,7 @@
         line.status.textContent = `: ${await settled(url)}`;
       });
     }
-    await renewed().catch(() => undefined); // the lines above tell what became of each
+    await renewed().catch(() => undefined); // the lines above show the state of each file
   }
 
   // The table below, as the server has it now.

@@ -1,0 +1,164 @@
+"""Drawings for templates: statuses and values over time, and the bars of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.recall import RecallItem
+from memgraph.model.values import StatusPeriod
+
+WIDTH: Final = 1_000.0
+HEIGHT: Final = 100.0
+LEAST: Final = 12.0
+"""The minimum width of a period, so that short ones are visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A rectangle of a ribbon: from ``x``, ``width`` wide."""
+
+    x: float
+    width: float
+    status: MemoryStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Ribbon:
+    """Statuses over time: ``since`` and ``until`` are its ends, milliseconds."""
+
+    since: int
+    until: int
+    bands: tuple[Band, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepChart:
+    """A value between 0 and 1 that holds until it changes.
+
+    Attributes:
+        path: of an SVG path.
+        points: time (milliseconds) and value, in their order.
+        since, until: the ends, milliseconds.
+    """
+
+    path: str
+    points: tuple[tuple[int, float], ...]
+    since: int
+    until: int
+
+
+def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
+    """Return the statuses that a memory had until now; a period may end as it began.
+
+    Args:
+        periods: in order, at least one.
+        now: milliseconds.
+    """
+    since = periods[0].since
+    until = max(now, *(period.since for period in periods), since + 1)
+    bands = []
+    for period in periods:
+        start = _x(period.since, since, until)
+        end = _x(until if period.until is None else period.until, since, until)
+        start = min(start, WIDTH - LEAST)
+        bands.append(Band(round(start, 2), round(max(end - start, LEAST), 2), period.status))
+    return Ribbon(since, until, tuple(bands))
+
+
+def step_chart(points: Sequence[tuple[int, float]], now: int) -> StepChart:
+    """Return a value over time until now.
+
+    Args:
+        points: the times of changes and the new values, in order, at least one; milliseconds and
+            0..1.
+    """
+    since = points[0][0]
+    until = max(now, points[-1][0], since + 1)
+    steps = [f"M0 {_y(points[0][1])}"]
+    for at, value in points[1:]:
+        steps.append(f"H{round(_x(at, since, until), 2)}V{_y(value)}")
+    steps.append(f"H{WIDTH:g}")
+    return StepChart("".join(steps), tuple(points), since, until)
+
+
+def _x(at: int, since: int, until: int) -> float:
+    return WIDTH * min(max(at - since, 0) / (until - since), 1.0)
+
+
+def _y(value: float) -> float:
+    return round(HEIGHT * (1.0 - min(max(value, 0.0), 1.0)), 2)
+
+
+LEAST_CHANGE: Final = 0.0005
+"""Modifiers that change a score by less are not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A measure and how it is drawn.
+
+    Attributes:
+        name: of a leg or of a modifier.
+        text: the measure, for reading.
+        percent: 0..100, how much of the bar is full.
+        lowers: a modifier below 1.
+    """
+
+    name: str
+    text: str
+    percent: float
+    lowers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredItem:
+    """An item with its bars.
+
+    Attributes:
+        score: of the item against the best one of its answer.
+        fused: its score before the modifiers.
+        legs: its rank in each leg; a full bar is the first rank, and the last one of the answer is
+            nearly empty.
+        modifiers: factors that change something; a full bar is the largest of the answer, or 1.
+    """
+
+    item: RecallItem
+    score: Bar
+    fused: float
+    legs: tuple[Bar, ...]
+    modifiers: tuple[Bar, ...]
+
+
+def scored(items: Sequence[RecallItem]) -> list[ScoredItem]:
+    """Return every item of an answer with its bars, in order."""
+    best = max((item.score for item in items), default=0.0)
+    depth = max((rank for item in items for rank in item.legs.values()), default=1)
+    top = max((factor for item in items for factor in item.modifiers.values()), default=1.0)
+    return [_scored(item, best, depth, max(top, 1.0)) for item in items]
+
+
+def _scored(item: RecallItem, best: float, depth: int, top: float) -> ScoredItem:
+    product = math.prod(item.modifiers.values())
+    return ScoredItem(
+        item=item,
+        score=Bar("score", f"{item.score:.5f}", _percent(item.score, best)),
+        fused=item.score / product if product else 0.0,
+        legs=tuple(
+            Bar(name, f"place {rank:,}", _percent(depth + 1 - rank, depth))
+            for name, rank in sorted(item.legs.items(), key=lambda each: (each[1], each[0]))
+        ),
+        modifiers=tuple(
+            Bar(name, f"× {factor:.3f}", _percent(factor, top), lowers=factor < 1.0)
+            for name, factor in item.modifiers.items()
+            if abs(factor - 1.0) >= LEAST_CHANGE
+        ),
+    )
+
+
+def _percent(part: float, whole: float) -> float:
+    """Return 0..100, rounded to tenths; 0 when the whole is 0."""
+    return round(min(max(part / whole, 0.0), 1.0) * 100, 1) if whole > 0 else 0.0
