@@ -99,10 +99,12 @@ _PUT: Final = (
 )
 _REMOVE: Final = "DELETE FROM memory_words WHERE pk = ANY(%s)"
 _FREQUENCIES: Final = """
-    SELECT f.stem, greatest(
-        (SELECT count(*) FROM memory_words WHERE words @@ CAST(f.query || ':A' AS tsquery)),
-        (SELECT count(*) FROM memory_words WHERE words @@ CAST(f.query || ':C' AS tsquery)),
-        (SELECT count(*) FROM memory_words WHERE words @@ CAST(f.query || ':D' AS tsquery))
+    SELECT f.stem, (
+        SELECT greatest(
+            count(*) FILTER (WHERE words @@ CAST(f.query || ':A' AS tsquery)),
+            count(*) FILTER (WHERE words @@ CAST(f.query || ':C' AS tsquery)),
+            count(*) FILTER (WHERE words @@ CAST(f.query || ':D' AS tsquery))
+        ) FROM memory_words WHERE words @@ CAST(f.query AS tsquery)
     ) FROM unnest(CAST(%s AS text[]), CAST(%s AS text[])) AS f(stem, query)
 """
 _STORED: Final = (
@@ -168,7 +170,9 @@ def _one(tokens: list[re.Match[str]], marks: str) -> str:
         return result
     stems = [stem(word) for word in words(phrase.replace('""', '"'))]
     # Nothing is no word: it is in no text.
-    return f"({' <-> '.join(f'{_lexeme(item)}:{marks}' for item in stems or [''])})"
+    # Marks are not in the index: the server would look at each row that it finds.
+    mark = "" if len(marks) == len(COLUMNS) else f":{marks}"
+    return f"({' <-> '.join(f'{_lexeme(item)}{mark}' for item in stems or [''])})"
 
 
 def _lexeme(text: str) -> str:
