@@ -523,10 +523,10 @@ class PostgresEngine:
     phrases = PostgresPhraseIndex()
     translated_errors = staticmethod(postgres.translated_errors)
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         from memgraph.store.postgres.indexes import PostgresVectorIndex
 
-        return PostgresVectorIndex(snapshot, cast("LocalHeldVectors | None", held))
+        return PostgresVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
 
     def vector_cache(self, capacity: int) -> VectorCache:
         from memgraph.store.vector_cache import LocalVectorCache
