@@ -313,8 +313,8 @@ class PostgresDatabase:
         begin = f"BEGIN; SET LOCAL search_path TO {postgres.quoted(self.schema)}; {_GROWN}"
         with postgres.translated_errors(), self._server.begun(begin) as connection:
             raw: Any = connection.connection.driver_connection
-            known, last = raw.found
-            if last > 2 * max(known, 0) + LEAST_GROWTH:
+            estimate, last = raw.found
+            if last > 2 * max(estimate, 0) + LEAST_GROWTH:
                 raw.execute(f"ANALYZE {', '.join(_ANALYZED)}")
 
     def cut(self, *, wait_ms: int) -> bool:

@@ -56,18 +56,18 @@ class PostgresVectorIndex(RowVectorIndex):
         import numpy as np
 
         keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-        wanted = np.array(sorted(visibilities), np.int64)
+        allowed = np.array(sorted(visibilities), np.int64)
         these = None if among is None else np.array(sorted(among), np.int64)
         last_key, after = self._bounds[1], -1
         while after < last_key:
             rows, after = self._read_after(after)
-            seen = np.isin(rows.visibilities, wanted)
+            matching = np.isin(rows.visibilities, allowed)
             if these is not None:
-                seen &= np.isin(rows.keys, these)
-            pks = rows.keys[seen]
+                matching &= np.isin(rows.keys, these)
+            pks = rows.keys[matching]
             if len(pks):
                 keys = np.concatenate([keys, pks])
-                scores = np.concatenate([scores, np.vecdot(_units(rows.codes[seen]), query)])
+                scores = np.concatenate([scores, np.vecdot(_units(rows.codes[matching]), query)])
                 order = np.lexsort((keys, -scores))[:limit]
                 keys, scores = keys[order], scores[order]
         result: list[int] = keys.tolist()
@@ -120,17 +120,17 @@ _TOKEN: Final = re.compile(r'"((?:[^"]|"")*)"|(\()|(\))|\{([^}]*)\}\s*:|(\w+)\s*
 
 def vector(content: str, source_role: str | None, tags: str, search_terms: str | None) -> str:
     """Return the text form of a memory's words and their places."""
-    held: dict[str, list[str]] = {}
+    positions: dict[str, list[str]] = {}
     at = 0
     for (_, mark), text in zip(
         COLUMNS.items(), (content, source_role, tags, search_terms), strict=True
     ):
         for word in words(text or ""):
             at += 1
-            held.setdefault(stem(word), []).append(f"{min(at, MOST_POSITION)}{mark}")
+            positions.setdefault(stem(word), []).append(f"{min(at, MOST_POSITION)}{mark}")
         # No phrase reaches from one column into the next.
         at += _GAP
-    return " ".join(f"{_lexeme(key)}:{','.join(places)}" for key, places in held.items())
+    return " ".join(f"{_lexeme(key)}:{','.join(places)}" for key, places in positions.items())
 
 
 def expression(match: str) -> str:
@@ -186,9 +186,9 @@ def follow(transaction: Transaction) -> None:
     for start in range(0, len(pks), _BATCH):
         part = pks[start : start + _BATCH]
         rows = transaction.driver.execute(_TEXTS, (part,)).fetchall()
-        gone = sorted(set(part) - {row[0] for row in rows})
-        if gone:
-            transaction.driver.execute(_REMOVE, (gone,))
+        removed = sorted(set(part) - {row[0] for row in rows})
+        if removed:
+            transaction.driver.execute(_REMOVE, (removed,))
         transaction.driver.executemany(_PUT, [(pk, vector(*texts)) for pk, *texts in rows])
 
 
@@ -196,7 +196,7 @@ def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
     """Return in how many memories each stem stands; one that stands in none is left out."""
     listed = sorted(stems)
     results = snapshot.driver.execute(_FREQUENCIES, (listed, [_lexeme(item) for item in listed]))
-    return {str(each): int(count) for each, count in results if count}
+    return {str(item): int(count) for item, count in results if count}
 
 
 def rebuild(transaction: Transaction) -> None:

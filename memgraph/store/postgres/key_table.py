@@ -61,9 +61,9 @@ class KeyTable:
         with (
             postgres.translated_errors(),
             using(self._url) as server,
-            server.begun("BEGIN") as made,
+            server.begun("BEGIN") as connection,
         ):
-            raw: Any = made.connection.driver_connection
+            raw: Any = connection.connection.driver_connection
             # Whoever may write the table need not be allowed to make one.
             if not raw.execute(_IS_MADE).fetchone()[0]:
                 raw.execute(_MAKE)
