@@ -270,7 +270,7 @@ from memgraph.operations.maintenance import maintenance
 from memgraph.store.postgres import copies, stores
 place, root, file = sys.argv[1:]
 module, name = {
-    "copying": (copies, "phrases"),
+    "copying": (copies, "indexes"),
     "copied": (stores.PostgresStore, "inspect"),
     "publishing": (stores.PostgresStore, "publish"),
 }[place]
