@@ -55,18 +55,30 @@ def labels(
         return _measured(bench.run(data, provider.value, service.settings()))
 
 
+StorageUrl = Annotated[
+    str,
+    typer.Option(
+        "--storage",
+        metavar="URL",
+        help="An empty database of PostgreSQL, as memory.storage.url; what is made there stays.",
+        show_default=False,
+    ),
+]
+
+
 def locomo(
     context: typer.Context,  # noqa: ARG001 - every command has it
     data: Annotated[
         Path,
         typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
     ],
+    storage: StorageUrl = "",
 ) -> CommandResult:
     """Measure recall on LoCoMo's conversations: share of the marked evidence that is found."""
     from benchmarks import locomo as bench
 
     with stages("measuring") as told:
-        return _measured(bench.run(data, lambda stage: told(stage, 0, 1)))
+        return _measured(bench.run(data, lambda stage: told(stage, 0, 1), storage=storage))
 
 
 def retrieval(
@@ -94,12 +106,15 @@ def retrieval(
             min=0.0, max=1.0, help="Also measure what a relevance floor loses, and lets through."
         ),
     ] = None,
+    storage: StorageUrl = "",
 ) -> CommandResult:
     """Measure recall on retrieval sets beside FTS5, static vectors and their fusion."""
     from benchmarks import retrieval as bench
 
     with invocation(context).stages("measuring") as told:
-        found = bench.run(data, half=half and half.value, floor=floor, progress=told)
+        found = bench.run(
+            data, half=half and half.value, floor=floor, progress=told, storage=storage
+        )
 
     def show(screen: Screen) -> None:
         for name, row in found["sets"].items():

@@ -50,8 +50,13 @@ class Conversation:
     questions: tuple[Asked, ...]
 
 
-def run(data: Path, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def run(
+    data: Path, progress: Callable[[str], None] = lambda _: None, *, storage: str = ""
+) -> dict[str, Any]:
     """Load every conversation, ask every question that has evidence, and score the answers.
+
+    Args:
+        storage: as ``memory.storage.url``, of an empty database; empty: files.
 
     Returns:
         ``recall@5``, ``recall@10``, ``recall@20`` (mean share of the evidence among the first k),
@@ -67,7 +72,9 @@ def run(data: Path, progress: Callable[[str], None] = lambda _: None) -> dict[st
     plain: dict[str, list[dict[str, float]]] = {name: [] for name in NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
-        MemoryService(root, environ={}, background=False) as service,
+        MemoryService(
+            root, config={"memory.storage.url": storage}, environ={}, background=False
+        ) as service,
     ):
         for conversation in conversations:
             progress(f"{conversation.name}: {len(conversation.turns)} turns")

@@ -34,6 +34,7 @@ def run(
     half: str | None = None,
     floor: float | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
+    storage: str = "",
 ) -> dict[str, Any]:
     """Ask every question that has evidence, of recall and of plain search.
 
@@ -42,6 +43,7 @@ def run(
             store, every second question.
         floor: a relevance, 0..1, with which all is asked once more.
         progress: called with a store, how many were measured before it, and of how many.
+        storage: as ``memory.storage.url``, of an empty database; empty: files.
 
     Returns:
         ``sets``, by the file's name without its ending: for each of `METHODS` the means of
@@ -64,7 +66,8 @@ def run(
         for store, other in zip(stores, [*stores[1:], stores[0]], strict=True):
             progress(f"{name}, {store['store']}: {len(store['units'])} units", done, total)
             foreign = [] if other is store else other["questions"]
-            for measured in _measured(store, foreign, floor, floors):
+            place = f"bench-{done}", storage
+            for measured in _measured(store, foreign, floor, floors, place):
                 for method, score in measured.items():
                     scores[method].append(score)
             done += 1
@@ -113,6 +116,7 @@ def _measured(
     foreign: Sequence[Mapping[str, Any]],
     floor: float | None,
     floors: list[tuple[float, float | None]],
+    place: tuple[str, str],
 ) -> Iterator[dict[str, dict[str, float]]]:
     """Yield of every question that has evidence in the store the measures of each method.
 
@@ -120,14 +124,19 @@ def _measured(
         foreign: questions of another store.
         floors: takes the share of evidence lost to the floor, and the mean lines of five that a
             foreign question gets.
+        place: the orchestrator to fill, and the server's address or nothing.
     """
+    name, storage = place
     units = store["units"]
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
-        MemoryService(root, environ={}, background=False) as service,
+        MemoryService(
+            root, config={"memory.storage.url": storage}, environ={}, background=False
+        ) as service,
         PlainSearch([_plain_text(unit) for unit in units]) as plain,
     ):
-        orc = service.orchestrator("bench", create=True)
+        service.create(name)
+        orc = service.orchestrator(name)
         names = load(orc, units)
         known = {unit["id"] for unit in units}
         for question in store["questions"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -61,6 +61,17 @@ class Outcome:
 def run(server: Server, key: str, load: Load, ask: Callable[[], Asked]) -> Outcome:
     """Put a load on a server; ``ask`` gives the next request of whichever client is free."""
     return asyncio.run(_run(server, key, load, ask))
+
+
+def run_each(
+    servers: Sequence[Server], key: str, load: Load, ask: Callable[[], Asked]
+) -> list[Outcome]:
+    """Put the load on each of some servers at the same time."""
+
+    async def every() -> list[Outcome]:
+        return await asyncio.gather(*(_run(server, key, load, ask) for server in servers))
+
+    return asyncio.run(every())
 
 
 def run_until_killed(server: Server, key: str, load: Load, ask: Callable[[], Asked]) -> Outcome:

@@ -49,9 +49,9 @@ def many(folder: Path, count: int, size: int, tell: Callable[..., None]) -> Path
     return _fresh(kept / "root", folder)
 
 
-def made_key(root: Path) -> str:
-    """A key for everything under a root."""
-    made = KeyStore(root, SystemClock()).create(
+def made_key(root: Path, url: str = "") -> str:
+    """A key for everything under a root, or on a server."""
+    made = KeyStore(root, SystemClock(), url=url).create(
         {
             "name": "load",
             "orchestrators": ["*"],

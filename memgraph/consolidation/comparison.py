@@ -218,7 +218,7 @@ def find_candidates(
     """
     questions = [_search_words(new.statement) for new in statements]
     stems = {word for question in questions for word in question}
-    frequencies = snapshot.engine.phrases.frequencies(snapshot, stems) if stems else {}
+    frequencies = comparisons.frequencies(snapshot, stems, exact=MAX_MATCHING_ROWS)
     results: list[ComparisonCandidates] = []
     for new, question in zip(statements, questions, strict=True):
         location = FactLocation(new.place, at, view, new.before)

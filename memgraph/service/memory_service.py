@@ -457,8 +457,12 @@ class MemoryService:
             database.close()
             raise
         if self._background and opened.events.wanted:
+            try:
+                self.stores.add(chosen.url)
+            except BaseException:
+                opened.close()
+                raise
             opened.courier.wake()
-            self.stores.add(chosen.url)
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened

@@ -15,7 +15,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memgraph.clock import Clock
-from memgraph.errors import Conflict, JobFailed, MemgraphError, StorageError
+from memgraph.errors import (
+    Conflict,
+    DatabaseUnreachable,
+    JobFailed,
+    MemgraphError,
+    StorageError,
+)
 from memgraph.model.enums import JobName
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
@@ -42,6 +48,8 @@ POLL_S = 2.0
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
 """Milliseconds after which a postponed embedding or event is tried again."""
+AWAY_MS = 30_000
+"""Milliseconds for which a server that did not answer is left alone: to ask it may take seconds."""
 LOOK_MS = 3_600_000
 """Milliseconds after which an unchanged orchestrator is visited."""
 EMBEDDED_AT_ONCE = 2_000
@@ -59,6 +67,7 @@ class _Seen:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
+    url: str = ""
     store: Store | None = None
     stamp: Stamp | None = ()
     visited_ms: int = 0
@@ -97,6 +106,9 @@ class Worker:
         self._wall = wall
         self._seen: dict[str, _Seen] = {}
         self._crowd = 0
+        # Servers that did not answer: until when they are left alone, and what they failed with.
+        self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
+        self._listing_ms = 0
         # The orchestrators with subscribers in this process, and those of this worker.
         self._subscribed: set[str] = set()
         self._listening: set[str] = set()
@@ -132,13 +144,17 @@ class Worker:
 
     def _present(self) -> Sequence[str]:
         try:
-            return self._service.orchestrators()
+            if self._listing_ms <= self._service.clock.now_ms():
+                return self._service.orchestrators()
+        except DatabaseUnreachable:
+            self._listing_ms = self._service.clock.now_ms() + AWAY_MS
         except (OSError, StorageError):
-            # What cannot be read for a moment is reported by each orchestrator; that one of
-            # several servers is away stops none that lies elsewhere.
-            with suppress(OSError):
-                return sorted({*self._seen, *orchestrator_names(self._service.root)})
-            return list(self._seen)
+            # It is reported by each orchestrator that cannot be read.
+            pass
+        # That one of several servers is away stops no work elsewhere.
+        with suppress(OSError):
+            return sorted({*self._seen, *orchestrator_names(self._service.root)})
+        return list(self._seen)
 
     def close(self) -> None:
         """Unsubscribe; ``run`` does so at its end, a caller of ``once`` has to."""
@@ -192,21 +208,34 @@ class Worker:
                 # An open orchestrator keeps the settings that it was opened with.
                 self._service.forget(name)
                 self._subscribed.discard(name)
-                url = self._service.settings(name).memory.storage.url
-                self._service.stores.add(url)
-                state.store = store_of(self._service.paths(name), url)
+                state.url = self._service.settings(name).memory.storage.url
+                self._require_near(state.url)
+                self._service.stores.add(state.url)
+                state.store = store_of(self._service.paths(name), state.url)
             stamp = state.store.stamp()
             changed = (state.settings, state.stamp) != (settings, stamp)
             # A clock that was set back has not come to the next visit for too long.
             if changed or not state.visited_ms <= self._service.clock.now_ms() < state.again_ms:
                 # As they were before the look: what changes meanwhile is looked at again.
                 state.settings, state.stamp = settings, stamp
+                self._require_near(state.url)
                 self._visit(name, state)
                 state.error = None
         # A bug that the data of one orchestrator brings out is that one's failure alone: it is
         # told and logged, and the others get their turn.
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             self._report(name, state, error)
+            if isinstance(error, DatabaseUnreachable) and state.url:
+                until = self._service.clock.now_ms() + AWAY_MS
+                self._away.setdefault(state.url, (until, error))
+
+    def _require_near(self, url: str) -> None:
+        """Raise DatabaseUnreachable: the server did not answer another orchestrator just now."""
+        until, error = self._away.get(url, (0, None))
+        if error is not None:
+            if self._service.clock.now_ms() < until:
+                raise error.with_traceback(None)
+            del self._away[url]
 
     def _report(self, name: str, state: _Seen, error: Exception) -> None:
         if isinstance(error, MemgraphError):

@@ -74,8 +74,8 @@ def _hand_outs(view: View) -> sa.Select[Any]:
 
 def first_at(snapshot: Snapshot, view: View) -> int | None:
     """Return when the first visible memory was stored, milliseconds; None: there is none."""
-    found: int | None = _first_at(view.shape).scalar(snapshot, view.params)
-    return found
+    first: int | None = _first_at(view.shape).scalar(snapshot, view.params)
+    return first
 
 
 @prepared

@@ -26,6 +26,7 @@ from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
+    as_read,
     least,
     listed,
     ordered,
@@ -302,11 +303,25 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
     return m, query.select_from(joined)
 
 
+def frequencies(snapshot: Snapshot, stems: Collection[str], *, exact: int) -> dict[str, int]:
+    """Return in how many memories each stem stands, without stems that occur nowhere.
+
+    Args:
+        exact: of a stem that more memories contain, the newest may not be counted.
+    """
+    if not stems:
+        return {}
+    counts = snapshot.engine.texts.frequencies(snapshot, stems)
+    frequent = {stem: count for stem, count in counts.items() if count > exact}
+    others = set(stems) - set(frequent)
+    return frequent | (snapshot.engine.phrases.frequencies(snapshot, others) if others else {})
+
+
 @prepared
 def _facts_by_text(view: View | None) -> sa.Select[Any]:
     f = matching("match", "rank").subquery("f")
     _, query = _facts_in(f, f.c.pk, view)
-    return query.order_by(f.c.rank).limit(value("most"))
+    return query.order_by(f.c.rank, as_read(f.c.pk)).limit(value("most"))
 
 
 def facts_by_text(

@@ -461,9 +461,9 @@ def newest_pairs(snapshot: Snapshot, view: View, limit: int) -> list[tuple[str, 
     Both ends are visible.
     """
     return [
-        (str(one), str(other))
+        (str(first), str(second))
         for derived in (False, True)
-        for one, other in _newest_pairs(view.shape, derived=derived).rows(
+        for first, second in _newest_pairs(view.shape, derived=derived).rows(
             snapshot, view.params, limit=limit
         )
     ]

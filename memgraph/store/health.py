@@ -162,7 +162,7 @@ def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Co
 
 @prepared
 def _sample(view: View) -> sa.Select[Any]:
-    m, most = tables.memories.alias("m"), sa.type_coerce(value("most"), sa.Integer)
+    m, limit = tables.memories.alias("m"), sa.type_coerce(value("most"), sa.Integer)
     place = sa.func.row_number().over(order_by=m.c.pk)
     its = [m.c[name] for name in ("pk", "memory_id", "content", "created_at")]
     of_place = sa.func.json_array(m.c.scope, m.c.scope_id, m.c.agent_id).label("of_place")
@@ -170,16 +170,16 @@ def _sample(view: View) -> sa.Select[Any]:
         *its, of_place, place.label("place"), sa.func.count().over().label("total")
     )
     n = numbered.where(_is_known(m), view.where(m)).subquery("n")
-    is_next = (n.c.place - 1) * most // n.c.total != n.c.place * most // n.c.total
+    is_next = (n.c.place - 1) * limit // n.c.total != n.c.place * limit // n.c.total
     chosen = sa.select(n.c.pk, n.c.memory_id, n.c.content, n.c.created_at, n.c.of_place)
-    return chosen.where(is_next | (n.c.total <= most)).order_by(n.c.pk)
+    return chosen.where(is_next | (n.c.total <= limit)).order_by(n.c.pk)
 
 
-def sample(snapshot: Snapshot, view: View, most: int) -> list[MemoryOfPlace]:
+def sample(snapshot: Snapshot, view: View, limit: int) -> list[MemoryOfPlace]:
     """Return at most so many active memories that are no raw turns, spread evenly over all, by
     key.
     """
-    return _sample(view.shape).mapped(MemoryOfPlace._make, snapshot, view.params, most=most)
+    return _sample(view.shape).mapped(MemoryOfPlace._make, snapshot, view.params, most=limit)
 
 
 @prepared

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.enums import MemoryKind, MemoryStatus, Scope, Sensitivity
 from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
 from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.rules.namespaces import Namespace, after, parse_item_id, within
 from memgraph.store import tables
-from memgraph.store.recall import FilterShape, RecallFilter
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -33,13 +32,10 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.visibility import (
-    KNOWLEDGE,
     View,
-    by_importance,
     happened_at,
     is_no_item,
     is_unexpired,
-    memories_listed,
     memory_fields,
     up_to,
 )
@@ -520,132 +516,6 @@ def is_id(text: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-# What a task, a project and everybody hold, read along indexes. Turns of talk are no items.
-
-
-# Two indexes hold all types between them: one of four, and one by type.
-_KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_status"
-_OTHERS = tuple(memory_type for memory_type in MemoryType if memory_type not in KNOWLEDGE)
-
-
-def _in_task_or_project(narrowed: FilterShape, m: sa.FromClause) -> Column:
-    """Return whether a memory belongs to one task or project."""
-    return sa.and_(
-        m.c.scope == value("tier_scope"),
-        m.c.scope_id == value("tier_scope_id"),
-        m.c.status == MemoryStatus.ACTIVE,
-        m.c.scope != Scope.GLOBAL,
-        m.c.kind != MemoryKind.EPISODE,
-        narrowed.where(m),
-    )
-
-
-def _memory_query(narrowed: FilterShape, m: sa.FromClause) -> sa.Select[Any]:
-    return sa.select(*narrowed.view.memory_columns(m))
-
-
-@prepared
-def _first(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    query = _memory_query(narrowed, m).where(_in_task_or_project(narrowed, m))
-    return query.order_by(happened_at(m), m.c.pk).limit(limit)
-
-
-@prepared
-def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
-    m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    keys = sa.select(n.c.pk).where(_in_task_or_project(narrowed, n)).limit(each_end)
-    orders = ((happened_at(n), n.c.pk), (happened_at(n).desc(), n.c.pk.desc()))
-    ends = (sa.select(keys.order_by(*order).subquery().c.pk) for order in orders)
-    query = _memory_query(narrowed, m).where(m.c.pk.in_(sa.union(*ends)))
-    return query.order_by(happened_at(m), m.c.pk)
-
-
-def first_and_last(
-    snapshot: Snapshot, narrowing: RecallFilter, scope: Scope, scope_id: str, limit: int
-) -> list[Memory]:
-    """Return the memories of a task or project in time order; of many the first and last half.
-
-    Args:
-        limit: memories at most, >= 2.
-    """
-    values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
-    # Hardly ever does one hold more: then its ends are looked for.
-    rows = _first(narrowing.shape, limit + 1).rows(snapshot, narrowing.params, **values)
-    if len(rows) > limit:
-        ends = _both_ends(narrowing.shape, limit // 2)
-        rows = ends.rows(snapshot, narrowing.params, **values)
-    return [memory_from_row(row) for row in rows]
-
-
-@prepared
-def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    query = _memory_query(narrowed, m).where(_in_task_or_project(narrowed, m))
-    return query.order_by(*by_importance(m)).limit(limit)
-
-
-@prepared
-def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
-    m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    # Left to itself the planner gathers the four types one by one and sorts them all.
-    ways = [
-        (_KNOWLEDGE_INDEX, n.c.type.in_(KNOWLEDGE)),
-        *((_TYPE_INDEX, n.c.type == memory_type) for memory_type in _OTHERS),
-    ]
-    legs = (
-        sa.select(n.c.pk, n.c.importance, n.c.created_at)
-        .with_hint(n, f"INDEXED BY {index}", "sqlite")
-        .where(
-            of_type,
-            n.c.status == MemoryStatus.ACTIVE,
-            n.c.kind != MemoryKind.EPISODE,
-            n.c.scope == Scope.GLOBAL,
-            narrowed.where(n),
-        )
-        .order_by(*by_importance(n))
-        .limit(limit)
-        .subquery()
-        for index, of_type in ways
-    )
-    leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
-    first = sa.select(leg.c.pk).order_by(*by_importance(leg)).limit(limit)
-    return _memory_query(narrowed, m).where(m.c.pk.in_(first)).order_by(*by_importance(m))
-
-
-def most_important(
-    snapshot: Snapshot,
-    narrowing: RecallFilter,
-    scope: Scope,
-    scope_id: str | None,
-    limit: int,
-) -> list[Memory]:
-    """Return the memories of a scope, the most important first, then the newest."""
-    build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
-    values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
-    # The limit is written out: with one that is bound, more rows are sorted.
-    return build(narrowing.shape, limit).mapped(
-        memory_from_row, snapshot, narrowing.params, **values
-    )
-
-
-@prepared
-def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
-    m, joined = memories_listed("tier_ids")
-    return _memory_query(narrowed, m).select_from(joined).where(narrowed.where(m))
-
-
-def by_ids(
-    snapshot: Snapshot, narrowing: RecallFilter, memory_ids: Collection[str]
-) -> list[Memory]:
-    """Return the memories that pass, in the order of ``memory_ids``."""
-    if not memory_ids:
-        return []
-    return _by_ids(narrowing.shape).mapped(
-        memory_from_row, snapshot, narrowing.params, tier_ids=memory_ids
-    )
 
 
 # What became of a memory that was promoted.

@@ -410,8 +410,8 @@ TOP_NAMES: Final = 12
 @prepared
 def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    shown = sa.case((_is_erased(m), MemoryStatus.ERASED.value), else_=view.status(m))
-    rows = sa.select(m.c.type, m.c.kind, shown.label("status"))
+    status = sa.case((_is_erased(m), MemoryStatus.ERASED.value), else_=view.status(m))
+    rows = sa.select(m.c.type, m.c.kind, status.label("status"))
     rows = rows.where(view.where(m), *_terms(view, m, names)).order_by(m.c.pk.desc())
     r = rows.limit(value("limit")).subquery("r")
     columns = (r.c.type, r.c.kind, r.c.status)

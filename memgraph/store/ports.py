@@ -136,6 +136,12 @@ class TextIndex(Protocol):
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
         """Return the matches of some stems in a snapshot."""
 
+    def frequencies(self, snapshot: Snapshot, terms: Collection[str]) -> dict[str, int]:
+        """Return about how many memories contain each stem, at a cost that does not grow with them.
+
+        The newest memories are not counted, nor are stems that only they contain.
+        """
+
     def mark(self, scope: str, scope_id: str | None, sensitivity: str) -> int:
         """Return the number that stands for a scope and a sensitivity."""
 
@@ -159,7 +165,10 @@ class PhraseIndex(Protocol):
         """Return an expression of ``text_index.matching`` as the engine is asked it."""
 
     def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-        """Return the number of memories with each stem, without stems that occur nowhere."""
+        """Return the number of memories with each stem, without stems that occur nowhere.
+
+        The cost of a stem grows with its frequency.
+        """
 
     def merge(self, transaction: Transaction) -> bool:
         """Merge a part of the additions; return whether there was any to merge."""

@@ -28,7 +28,7 @@ import sqlalchemy as sa
 
 from memgraph.store import tables
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import Column, prepared, raw_text, value
+from memgraph.store.statements import Column, listed, ordered, prepared, raw_text, value
 from memgraph.store.text_tables import changes
 from memgraph.store.text_tables import postings as rows
 from memgraph.store.text_tables import segments as heads
@@ -76,6 +76,20 @@ def changed_texts() -> sa.Select[Any]:
 
 def _is_stray() -> Column:
     return rows.c.segment.not_in(sa.select(heads.c.segment))
+
+
+@prepared
+def _frequencies() -> sa.Select[Any]:
+    f, h, p = listed("terms", "f"), heads.alias("h"), rows.alias("p")
+    count = sa.func.sum(sa.func.length(p.c.postings).op("/")(BYTES_A_POSTING))
+    its = (p.c.segment == h.c.segment) & (p.c.term == f.c.value)
+    joined = ordered(f, (h, sa.true()), (p, its))
+    return sa.select(p.c.term, count).select_from(joined).group_by(p.c.term)
+
+
+def frequencies(snapshot: Snapshot, terms: Collection[str]) -> dict[str, int]:
+    """Return how often the segments have each term, without those that they do not have."""
+    return {term: int(count) for term, count in _frequencies().rows(snapshot, terms=sorted(terms))}
 
 
 @prepared
@@ -532,6 +546,7 @@ class PostingsIndex:
     rebuild = staticmethod(rebuild)
     check = staticmethod(check)
     mark = staticmethod(mark_of)
+    frequencies = staticmethod(frequencies)
 
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
         """Return the matches of some stems in a snapshot."""

@@ -100,7 +100,7 @@ def write(
     _add_item().write_all(transaction, [row for receipt in new for row in _items(receipt)])
     used = ((memory_id, *use) for memory_id, use in uses(new).items())
     _count_use().write_all(
-        transaction, [{"memory": entry, "asked": asked, "at": at} for entry, asked, at in used]
+        transaction, [{"memory": entry, "asked": used_by, "at": at} for entry, used_by, at in used]
     )
 
 

@@ -338,6 +338,11 @@ class LastNumber(Construct):
     name = "last_number"
 
 
+def arguments(construct: FunctionElement[Any], compiler: Any, options: Any) -> list[str]:
+    """Return the arguments of a construct, rendered by a dialect's compiler."""
+    return [compiler.process(clause, **options) for clause in construct.clauses]
+
+
 unindexed, greatest, least = Unindexed, GreatestOf, LeastOf
 of_first, of_last = FirstValue, LastValue
 as_read, raw_text, whole_number = StoredText, RawText, WholeNumber

@@ -352,12 +352,12 @@ def assigned(snapshot: Snapshot) -> list[TrustRow]:
     return [
         TrustRow(
             NamedSource(SourceName(kind), name),
-            AssignedTrust(TrustTier(tier), most),
+            AssignedTrust(TrustTier(tier), max_memories),
             set_at,
             actor,
             reason,
         )
-        for kind, name, tier, most, set_at, actor, reason in _assigned().rows(snapshot)
+        for kind, name, tier, max_memories, set_at, actor, reason in _assigned().rows(snapshot)
     ]
 
 
@@ -423,13 +423,13 @@ def protections_then(
     facts_by_id = _trust_facts(snapshot, list(dict.fromkeys(memory_ids)), 0, at)
     return {
         memory_id: (
-            ceiling(each, now),
+            ceiling(fact, now),
             all(
                 (words := now.words(source)) and all(since[name_of] <= at for name_of, _ in words)
-                for source in each.saying
+                for source in fact.saying
             ),
         )
-        for memory_id, each in facts_by_id.items()
+        for memory_id, fact in facts_by_id.items()
     }
 
 

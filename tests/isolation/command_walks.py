@@ -293,6 +293,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "erase": lambda view: iter([["erase", ONE, view.hidden[0], "--reason", "x"]]),
     "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
     "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
+    "orchestrators": lambda view: iter([["orchestrators"]]),
     "health": lambda view: iter([["health"], ["health", ONE], ["health", TWO]]),
     # The last ones: what they write themselves is told by the others.
     "relate": _relate,

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
@@ -285,6 +286,30 @@ with MemoryService(root, background=False) as service:
 """
 
 
+def test_a_restore_that_loses_its_lock_changes_nothing(
+    served: MemoryService,
+    orc: Orchestrator,
+    tmp_path: Path,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "backup.db"
+    orc.remember("The gate closes at nine.")
+    orc.exchange.backup(file)
+    later = orc.remember("The gate opens at six.")
+    free_name = maintenance.free_name
+
+    def losing(*args: Any) -> Path:
+        assert execute(url, ending_writers())
+        return free_name(*args)
+
+    monkeypatch.setattr(maintenance, "free_name", losing)
+    with pytest.raises(DatabaseUnreachable):
+        restored(served, file)
+    assert orc.get(later).content == "The gate opens at six."
+    assert schemas(url) == ["memgraph_orc-1"]
+
+
 @pytest.mark.parametrize("place", ["copying", "copied", "publishing"])
 def test_a_restore_that_is_killed_leaves_what_was_there(
     served: MemoryService, orc: Orchestrator, tmp_path: Path, url: str, place: str
@@ -513,14 +538,19 @@ def test_a_move_keeps_its_lock_while_it_waits_for_the_copy(tmp_path: Path, url: 
         execute(url, "ALTER ROLE CURRENT_USER RESET idle_in_transaction_session_timeout")
 
 
-def test_a_move_that_loses_its_lock_changes_nothing(tmp_path: Path, url: str) -> None:
+def ending_writers() -> str:
+    """Return a statement that ends the session that has the lock of the writers of orc-1."""
     from memgraph.store.postgres import lock_key
 
     key = lock_key("memgraph_orc-1") % 2**64
-    ending = (
+    return (
         "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
         f" AND classid = {key >> 32} AND objid = {key % 2**32}"
     )
+
+
+def test_a_move_that_loses_its_lock_changes_nothing(tmp_path: Path, url: str) -> None:
+    ending = ending_writers()
     with MemoryService(tmp_path / "root", environ={}, background=False) as service:
         memory_id = service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
         moved(service, url)

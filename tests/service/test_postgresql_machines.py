@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import httpx
@@ -24,9 +25,10 @@ from server_processes import ServerProcess, server_process
 
 from memgraph import MemoryService
 from memgraph.audit import anchor
-from memgraph.clock import SystemClock
+from memgraph.clock import FixedClock, SystemClock
 from memgraph.errors import OrchestratorMissing, StorageError, Unauthenticated
 from memgraph.service.access.keys import KeyStore
+from memgraph.service.worker import Worker
 from tests.postgres_servers import drop_schemas
 
 PROMPT_S = 1.0
@@ -118,6 +120,36 @@ def test_a_server_that_is_away_stops_no_work_elsewhere(tmp_path: Path) -> None:
         worker.once()
         worker.close()
         assert orc.maintenance.pending_embeddings() == 0
+
+
+def test_a_server_that_is_away_is_asked_once_for_all_its_orchestrators(tmp_path: Path) -> None:
+    failed: list[str] = []
+    asked: list[None] = []
+
+    class Closing(BaseRequestHandler):
+        def handle(self) -> None:
+            asked.append(None)
+
+    clock = FixedClock()
+    with ThreadingTCPServer(("127.0.0.1", 0), Closing) as away:
+        threading.Thread(target=away.serve_forever, daemon=True).start()
+        url = f"postgresql+psycopg://me@127.0.0.1:{away.server_address[1]}/away"
+        url += "?sslmode=disable&gssencmode=disable"
+        with MemoryService(tmp_path, config={"memory.storage.url": url}, clock=clock) as service:
+            for number in range(5):
+                service.paths(f"orc-{number}").make_folders()
+            worker = Worker(
+                service, failed=lambda name, error: failed.append(f"{name} {error.code}")
+            )
+            for _ in range(3):
+                worker.once()
+            # For their names, and for the first of them.
+            assert len(asked) == 2
+            assert failed == [f"orc-{number} storage.unreachable" for number in range(5)]
+            clock.advance(ms=31_000)
+            worker.once()
+            assert len(asked) == 4
+        away.shutdown()
 
 
 def test_keys_are_those_of_the_database(tmp_path: Path, url: str) -> None:
@@ -380,3 +412,23 @@ def test_a_role_of_one_orchestrator_reads_no_other(tmp_path: Path, roles: dict[s
                 connection.execute(statement)
     finally:
         connection.close()
+
+
+def test_keys_are_written_without_the_right_to_make_tables(
+    tmp_path: Path, roles: dict[str, str], url: str
+) -> None:
+    from memgraph.store import postgres
+
+    fields = {"name": "app", "orchestrators": ["orc-1"], "permissions": ["read"]}
+    made = KeyStore(tmp_path, SystemClock(), url=url).create(fields)
+    connection = postgres.connect(postgres.checked_url(url))
+    database, role = sa.make_url(url).database, sa.make_url(roles["a"]).username
+    connection.execute(f'REVOKE CREATE ON DATABASE "{database}" FROM "{role}"')
+    connection.execute(f'GRANT USAGE ON SCHEMA memgraph TO "{role}"')
+    connection.execute(f'GRANT SELECT, INSERT, UPDATE ON memgraph.keys TO "{role}"')
+    connection.close()
+    store = KeyStore(tmp_path, SystemClock(), url=roles["a"])
+    assert store.find(made.secret).name == "app"
+    store.revoke(made.key.key_id)
+    with pytest.raises(Unauthenticated):
+        store.find(made.secret)

@@ -18,7 +18,15 @@ from memgraph import errors
 from memgraph.config.schema import StorageSettings
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.paths import OrchestratorPaths
-from memgraph.store import embeddings, memories, metadata, tables, text_index, whole_tables
+from memgraph.store import (
+    comparisons,
+    embeddings,
+    memories,
+    metadata,
+    tables,
+    text_index,
+    whole_tables,
+)
 from memgraph.store.engine import (
     Constraint,
     ConstraintViolated,
@@ -387,6 +395,27 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
             result += len(both(twins, asked(words))[2])
     assert result > 500
     assert both(twins, lambda transaction: transaction.engine.texts.check(transaction))
+
+
+def test_frequencies_are_exact_where_a_word_is_rare(twins: tuple[Database, Database]) -> None:
+    for database in twins:
+        fill(database, 1, 1_200)
+        database.engine.texts.merge(database)
+        with database.write() as transaction:
+            transaction.execute(sa.insert(tables.memories), [row(1_201, "Harbour of zephyrs.")])
+    stems = [stem(word) for word in ("harbour", "zephyrs", "nowhere")]
+
+    def counted(exact: int) -> Any:
+        return both(
+            twins, lambda transaction: comparisons.frequencies(transaction, stems, exact=exact)
+        )
+
+    common, rare = stems[0], stems[1]
+    exact = counted(1_200)
+    assert exact.keys() == {common, rare}
+    assert exact[rare] == 1
+    # The newest is behind the segments, which are enough for a frequent word.
+    assert counted(100) == {common: exact[common] - 1, rare: 1}
 
 
 def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:

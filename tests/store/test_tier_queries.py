@@ -13,7 +13,7 @@ from memgraph.model.enums import Scope
 from memgraph.model.recall import RecallRequest
 from memgraph.retrieval.request import narrowed
 from memgraph.rules.scope import Viewer
-from memgraph.store import items
+from memgraph.store import tiers
 
 TASK = Viewer(session_ids=frozenset({"t1"}))
 AT = 1_790_000_000_000
@@ -34,7 +34,7 @@ def store(service: MemoryService, numbers: list[int], **fields: object) -> None:
 
 def texts(service: MemoryService, *values: object, ends: bool = False) -> list[str]:
     narrowing = narrowed(RecallRequest(query="items"), TASK, AT + 1_000)
-    read = items.first_and_last if ends else items.most_important
+    read = tiers.first_and_last if ends else tiers.most_important
     with service.opened("orc") as opened, opened.database.read() as connection:
         return [item.content for item in read(connection, narrowing, *values)]  # type: ignore[arg-type]
 

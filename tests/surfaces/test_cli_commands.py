@@ -158,6 +158,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "import": ["import", "orc-3", str(folder / "export.jsonl")],
         "backup": ["backup", "orc-1", backup],
         "restore": ["restore", "orc-1", backup],
+        "orchestrators": ["orchestrators"],
         "health": ["health"],
         "config show": ["config", "show", "orc-1"],
         "config check": ["config", "check"],

@@ -73,6 +73,7 @@ def test_a_server_and_the_root_beside_it_tell_the_same(
         ["entities", "orc-1"],
         ["tier", "orc-1", "--global"],
         ["health"],
+        ["orchestrators"],
         ["verify", "orc-1"],
         ["subgraph", "orc-1", one],
         ["bulletin", "orc-1"],
@@ -81,6 +82,10 @@ def test_a_server_and_the_root_beside_it_tell_the_same(
         if arguments[0] == "contradictions":
             assert [each["edge"]["edge_id"] for each in there["items"]] == [edge]
             continue
+        if arguments == ["orchestrators"]:
+            for orchestrator in here["orchestrators"]:
+                assert orchestrator["store"].endswith(".db")
+                orchestrator["store"] = None
         assert there == here, arguments
     assert remote("recall", "orc-1", "shop").out == remote("recall", "orc-1", "shop", *root).out
 

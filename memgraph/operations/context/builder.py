@@ -43,7 +43,7 @@ from memgraph.rules.decay import confidence_at
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation, short_citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import graph, items, recall
+from memgraph.store import graph, recall, tiers
 from memgraph.store.recall import RecallFilter
 from memgraph.store.snapshot import Snapshot
 
@@ -98,7 +98,7 @@ def gathered(
         for other in conflicts.opponents(memory_id)
         if other not in memories
     }
-    for side in items.by_ids(snapshot, narrowing, sorted(sides)):
+    for side in tiers.by_ids(snapshot, narrowing, sorted(sides)):
         memories[side.memory_id] = side
     ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
     brought = {item.memory.memory_id: item.brought_by for item in recalled}
@@ -125,15 +125,15 @@ def _held(
 ) -> Iterable[Memory]:
     shares = request.shares
     if request.task_id is not None and shares.task:
-        yield from items.first_and_last(
+        yield from tiers.first_and_last(
             snapshot, narrowing, Tier.TASK.scope, request.task_id, MAX_TASK_ITEMS
         )
     if request.project_id is not None and shares.project:
-        yield from items.most_important(
+        yield from tiers.most_important(
             snapshot, narrowing, Tier.PROJECT.scope, request.project_id, limit
         )
     if shares.everywhere:
-        yield from items.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, limit)
+        yield from tiers.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, limit)
 
 
 def _conflicts(

@@ -17,7 +17,7 @@ from memgraph.operations.maintenance.rebuild import names_in
 from memgraph.providers.completion import fenced
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import enrichment, entities, metadata, text_index
+from memgraph.store import enrichment, entities, entity_merges, metadata, text_index
 from memgraph.store.enrichment import UncertainName
 from memgraph.store.entities import EntityName, EntityRecord
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
@@ -52,7 +52,7 @@ def merge_found(
     target, merged = into.row, other.row
     if target.pk == merged.pk:
         raise Conflict("these are already one entity", entity_id=target.entity_id)
-    moved = entities.merge(
+    moved = entity_merges.merge(
         transaction, (target.pk, target.entity_id), (merged.pk, merged.entity_id)
     )
     details = {
@@ -75,7 +75,7 @@ def protect(
     """
     with opened.transaction(actor) as transaction:
         entity = EntityReader(transaction, viewer, opened.naming).only(name)
-        entities.protect(transaction, entity.row.pk, protected=protected)
+        entity_merges.protect(transaction, entity.row.pk, protected=protected)
         details = {"protected": protected, "reason": reason}
         transaction.record([NewEntry("protect_entity", entity.row.entity_id, details)])
         return entity.info
@@ -105,7 +105,7 @@ def split(
         raise InvalidInput(f"1 to {MAX_NAMES} names, none of them empty", field="names")
     with opened.database.read() as snapshot:
         row = _splittable(EntityReader(snapshot, viewer, opened.naming), opened, entity, keys)
-        linked = entities.linked_memories(snapshot, row.pk)
+        linked = entity_merges.linked_memories(snapshot, row.pk)
     # Names are searched outside the transaction: it may take longer than writers wait.
     names_by_pk: Named = {}
     for start in range(0, len(linked), BATCH):
@@ -115,7 +115,7 @@ def split(
         reader = EntityReader(transaction, viewer, opened.naming)
         row = _splittable(reader, opened, row.entity_id, keys)
         since = [
-            pk for pk in entities.linked_memories(transaction, row.pk) if pk not in names_by_pk
+            pk for pk in entity_merges.linked_memories(transaction, row.pk) if pk not in names_by_pk
         ]
         names_by_pk |= _named(opened, transaction, since)
         new = _part(opened, transaction, row, keys)
@@ -173,7 +173,7 @@ def _part(
     aliases = [alias for alias in entities.aliases(transaction, group) if alias[1] in keys]
     if merged and merged[0].name_key == keys[0]:
         new = merged[0]
-        entities.unmerge(transaction, new.pk)
+        entity_merges.unmerge(transaction, new.pk)
     else:
         _, key, written = min(aliases, key=lambda each: keys.index(each[1]))
         entity_id = opened.ids.new("ent_")
@@ -183,9 +183,9 @@ def _part(
         [pk] = created.values()
         new = EntityRecord(pk, entity_id, written, key, row.type, 0)
     names = [item.pk for item in merged if item.pk != new.pk]
-    entities.make_name_of(transaction, names, new.entity_id)
+    entity_merges.make_name_of(transaction, names, new.entity_id)
     moving = {pk for pk in group if pk not in {item.pk for item in merged}}
-    entities.move_aliases(
+    entity_merges.move_aliases(
         transaction, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk
     )
     return new
@@ -203,7 +203,7 @@ def _relink(
     }
     add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
     remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
-    entities.relink(transaction, add=add, remove=remove)
+    entity_merges.relink(transaction, add=add, remove=remove)
     text_index.recount(transaction, [old.pk, new.pk], ())
     return len(add)
 

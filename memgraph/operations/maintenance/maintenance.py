@@ -326,10 +326,10 @@ def restore(
         }
         if result != paths.name:
             entry["from_orchestrator"] = result
-        with store.locked():
+        with store.locked() as require_lock:
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(
-                paths, store, draft, entry, clock.now_ms(), actor, anchor_file, key
+                paths, store, draft, entry, clock.now_ms(), actor, anchor_file, key, require_lock
             )
     return RestoreReport(
         orchestrator=paths.name,
@@ -398,6 +398,7 @@ def _swap(
     actor: str,
     anchor_file: Path,
     key: bytes | None,
+    require_lock: Callable[[], None],
 ) -> tuple[JournalHead, str | None]:
     """Journal the restore in the draft and move it into place, while nobody writes."""
     if "from_orchestrator" in details and store.exists():
@@ -414,6 +415,8 @@ def _swap(
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
         accept_redactions(paths, transaction, at=at, reason=f"restored: {details['reason']}")
     folder = free_name(paths.memory / "replaced", "before-restore", at)
+    # Without it others have written to what is put aside.
+    require_lock()
     moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
     return head, moved

@@ -26,9 +26,9 @@ from memgraph.operations.write.embedding import other_model
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
-from memgraph.store.items import by_ids
 from memgraph.store.recall import RecallFilter, StoreState
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.tiers import by_ids
 
 if TYPE_CHECKING:
     import numpy as np

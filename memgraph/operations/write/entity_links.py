@@ -14,7 +14,7 @@ from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import EntityType
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.relations.statement import Statement
-from memgraph.store import entities
+from memgraph.store import entities, entity_merges
 from memgraph.store.enrichment import links_of
 from memgraph.store.entities import TOLD, EntityName, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
@@ -417,7 +417,7 @@ class EntityLinker:
                 if name.provider == "spacy" and name.type is EntityType.OTHER:
                     continue
                 for entity in entities.less_surely_typed(transaction, pk, name):
-                    entities.retype(transaction, entity, name)
+                    entity_merges.retype(transaction, entity, name)
                     details = {
                         "from": entity.type.value,
                         "to": name.type.value,

@@ -170,7 +170,7 @@ def lock_key(schema: str) -> int:
 
 def connect(url: sa.URL) -> Connection:
     """Return a connection; whoever uses it begins a transaction that names the schema."""
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "host": url.host,
         "port": url.port,
         "dbname": url.database,
@@ -179,9 +179,9 @@ def connect(url: sa.URL) -> Connection:
         "application_name": "memgraph",
         "client_encoding": "utf8",
     }
-    given.update(url.query)
-    is_unprepared = given.pop(PREPARE_THRESHOLD, "") == "none"
-    connection = Connection.connect(autocommit=True, **given)
+    parameters.update(url.query)
+    is_unprepared = parameters.pop(PREPARE_THRESHOLD, "") == "none"
+    connection = Connection.connect(autocommit=True, **parameters)
     # A statement is planned once for a connection; see ``database.writing``.
     connection.prepare_threshold = None if is_unprepared else PREPARED_FROM
     connection.prepared_max = MOST_PREPARED
@@ -218,8 +218,8 @@ def translate(error: Exception) -> Exception:
         return InvalidInput("a text holds a character that PostgreSQL cannot store")
     if isinstance(cause, psycopg.DataError) and not state:
         return InvalidInput("a text holds a NUL, which PostgreSQL cannot store")
-    if known := _BY_STATE.get(state) or _BY_CLASS.get(state[:2]):
-        kind, message = known
+    if entry := _BY_STATE.get(state) or _BY_CLASS.get(state[:2]):
+        kind, message = entry
         return kind(f"{message} ({name})", sqlstate=name)
     if not state and isinstance(cause, psycopg.OperationalError):
         return DatabaseUnreachable("the server cannot be reached; try again")

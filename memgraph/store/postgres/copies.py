@@ -86,7 +86,7 @@ def read_file(file: Path, transaction: Transaction) -> None:
     with sqlite.translated_errors(), closing(_opened(file)) as source:
         tables = {item.name: item for item in _tables(source)}
         # Those that others refer to come first.
-        for name in (each.name for each in schema.tables()):
+        for name in (item.name for item in schema.tables()):
             table = tables[name]
             target.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
             rows = _Digested(name, _rows_of(source, table))

@@ -190,9 +190,11 @@ _GROWN: Final = (
     " (SELECT coalesce(max(pk), 0) FROM memories)"
 )
 # The statements say in what order tables are read, and there is an index for each step: what the
-# server would estimate of lists and JSON leads it to scans, and to compile for a third of a second.
+# server would estimate of lists and JSON leads it to scans, to compile for a third of a second, and
+# to start workers, each of which takes milliseconds.
 _PLANNING: Final = (
-    " SET LOCAL jit = off; SET LOCAL join_collapse_limit = 1; SET LOCAL enable_seqscan = off;"
+    " SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0;"
+    " SET LOCAL join_collapse_limit = 1; SET LOCAL enable_seqscan = off;"
     " SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"
     " SET LOCAL plan_cache_mode = force_generic_plan;"
 )
@@ -311,8 +313,8 @@ class PostgresDatabase:
         begin = f"BEGIN; SET LOCAL search_path TO {postgres.quoted(self.schema)}; {_GROWN}"
         with postgres.translated_errors(), self._server.begun(begin) as connection:
             raw: Any = connection.connection.driver_connection
-            known, last = raw.found
-            if last > 2 * max(known, 0) + LEAST_GROWTH:
+            estimate, last = raw.found
+            if last > 2 * max(estimate, 0) + LEAST_GROWTH:
                 raw.execute(f"ANALYZE {', '.join(_ANALYZED)}")
 
     def cut(self, *, wait_ms: int) -> bool:
@@ -521,10 +523,10 @@ class PostgresEngine:
     phrases = PostgresPhraseIndex()
     translated_errors = staticmethod(postgres.translated_errors)
 
-    def vectors(self, snapshot: Snapshot, held: HeldVectors | None = None) -> VectorIndex:
+    def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         from memgraph.store.postgres.indexes import PostgresVectorIndex
 
-        return PostgresVectorIndex(snapshot, cast("LocalHeldVectors | None", held))
+        return PostgresVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
 
     def vector_cache(self, capacity: int) -> VectorCache:
         from memgraph.store.vector_cache import LocalVectorCache

@@ -36,6 +36,7 @@ from memgraph.store.statements import (
     StoredText,
     Unindexed,
     WholeNumber,
+    arguments,
 )
 from memgraph.store.text_index import PhraseMatches
 
@@ -51,11 +52,11 @@ _TYPE_OF: Final = (
 _SIGNS: Final = {operators.eq: "=", operators.is_distinct_from: "IS DISTINCT FROM"}
 
 
-def extracted(found: str) -> str:
+def extracted(document: str) -> str:
     """Return a value of JSON, given as jsonb, as the text of what SQLite makes of it."""
     return (
-        f"(CASE {found} WHEN CAST('true' AS jsonb) THEN '1' WHEN CAST('false' AS jsonb) THEN '0'"
-        f" ELSE {found} #>> '{{}}' END)"
+        f"(CASE {document} WHEN CAST('true' AS jsonb) THEN '1' WHEN CAST('false' AS jsonb) THEN '0'"
+        f" ELSE {document} #>> '{{}}' END)"
     )
 
 
@@ -88,11 +89,11 @@ class _Compiler(PGCompiler_psycopg):
 
     def visit_substr_func(self, function: Any, **options: Any) -> str:
         text, start, *_ = function.clauses
-        first = getattr(start, "value", None)
-        if isinstance(first, int) and first < 0:
-            return f"right({self.process(text, **options)}, {-first})"
-        given = self._listed(function.clauses, options)
-        return f"substr({', '.join([given[0], *(f'CAST({n} AS INTEGER)' for n in given[1:])])})"
+        place = getattr(start, "value", None)
+        if isinstance(place, int) and place < 0:
+            return f"right({self.process(text, **options)}, {-place})"
+        first, *numbers = self._listed(function.clauses, options)
+        return f"substr({', '.join([first, *(f'CAST({item} AS INTEGER)' for item in numbers)])})"
 
     def visit_log2_func(self, function: Any, **options: Any) -> str:
         [number] = self._listed(function.clauses, options)
@@ -105,9 +106,9 @@ class _Compiler(PGCompiler_psycopg):
         return f"sum(CAST({text} AS INTEGER))" if is_truth else f"sum({text})"
 
     def visit_max_func(self, function: Any, **options: Any) -> str:
-        [held] = function.clauses
-        text = self.process(held, **options)
-        return f"bool_or({text})" if isinstance(held.type, sa.Boolean) else f"max({text})"
+        [column] = function.clauses
+        text = self.process(column, **options)
+        return f"bool_or({text})" if isinstance(column.type, sa.Boolean) else f"max({text})"
 
     def visit_json_func(self, function: Any, **options: Any) -> str:
         [text] = self._listed(function.clauses, options)
@@ -122,13 +123,13 @@ class _Compiler(PGCompiler_psycopg):
 
     def visit_json_object_func(self, function: Any, **options: Any) -> str:
         # A parameter alone has no type.
-        given = (
+        arguments = (
             f"CAST({self.process(clause, **options)} AS text)"
             if isinstance(clause, sa.BindParameter) and isinstance(clause.type, sa.types.NullType)
             else self.process(clause, **options)
             for clause in function.clauses
         )
-        return f"jsonb_build_object({', '.join(given)})"
+        return f"jsonb_build_object({', '.join(arguments)})"
 
     def visit_json_group_array_func(self, function: Any, **options: Any) -> str:
         [value] = self._listed(function.clauses, options)
@@ -148,8 +149,8 @@ class _Compiler(PGCompiler_psycopg):
 
     def visit_json_remove_func(self, function: Any, **options: Any) -> str:
         document, *paths = function.clauses
-        gone = "".join(f" - '{path.value.removeprefix('$.')}'" for path in paths)
-        return f"CAST(CAST({self.process(document, **options)} AS jsonb){gone} AS text)"
+        removals = "".join(f" - '{path.value.removeprefix('$.')}'" for path in paths)
+        return f"CAST(CAST({self.process(document, **options)} AS jsonb){removals} AS text)"
 
     def visit_json_set_func(self, function: Any, **options: Any) -> str:
         document, path, value = function.clauses
@@ -171,8 +172,8 @@ class _Compiler(PGCompiler_psycopg):
         """Return a member as jsonb, by a path that is a literal or a value like ``$.one.two``."""
         steps = getattr(path, "value", None)
         if steps is None:
-            given = self.process(path, **options)
-            where = f"string_to_array(substr(CAST({given} AS text), 3), '.')"
+            bound = self.process(path, **options)
+            where = f"string_to_array(substr(CAST({bound} AS text), 3), '.')"
         else:
             where = "'{" + ",".join(steps.removeprefix("$.").split(".")) + "}'"
         return f"(CAST({self.process(document, **options)} AS jsonb) #> {where})"
@@ -268,17 +269,19 @@ class _Prepared(Dialect):
 DIALECT: Final = _Prepared()
 
 
-def _is_of_list(found: Any) -> bool:
+def _is_of_list(subquery: Any) -> bool:
     """Return whether a subquery begins with a list that was given."""
-    select = getattr(found, "element", found)
+    select = getattr(subquery, "element", subquery)
     joins: Any = getattr(select, "_from_obj", ())
     if len(joins) != 1 or select._limit_clause is not None:
         return False
     first: Any = joins[0]
     while isinstance(first, sa.sql.selectable.Join):
         first = first.left
-    each: Any = getattr(first, "element", first)
-    return isinstance(each, JsonEach) and isinstance(next(iter(each.clauses)), sa.BindParameter)
+    element: Any = getattr(first, "element", first)
+    return isinstance(element, JsonEach) and isinstance(
+        next(iter(element.clauses)), sa.BindParameter
+    )
 
 
 def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
@@ -305,10 +308,6 @@ def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
 def _is_caseless(column: Any) -> bool:
     right = getattr(column, "right", None)
     return getattr(right, "collation", None) == "NOCASE"
-
-
-def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
-    return [compiler.process(clause, **options) for clause in construct.clauses]
 
 
 @compiles(JsonEach, "postgresql")
@@ -340,7 +339,7 @@ def _elements(construct: JsonEach, compiler: Any, options: Any, value: str) -> s
 
 @compiles(JsonMembers, "postgresql")
 def _json_members(construct: JsonMembers, compiler: Any, **options: Any) -> str:
-    [document] = _arguments(construct, compiler, options)
+    [document] = arguments(construct, compiler, options)
     return (
         'LATERAL (SELECT e.key COLLATE "C" AS key, CAST(e.value AS BIGINT) AS value'
         f" FROM json_each_text(CAST({document} AS json)) AS e(key, value))"
@@ -362,25 +361,20 @@ def _join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
 
 
 @compiles(Unindexed, "postgresql")
-def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
-    [column] = _arguments(construct, compiler, options)
+@compiles(StoredText, "postgresql")
+@compiles(RawText, "postgresql")
+def _column(construct: Construct, compiler: Any, **options: Any) -> str:
+    [column] = arguments(construct, compiler, options)
     return column
 
 
 @compiles(GreatestOf, "postgresql")
-def _greatest(construct: GreatestOf, compiler: Any, **options: Any) -> str:
-    return _extreme("greatest", _arguments(construct, compiler, options))
-
-
 @compiles(LeastOf, "postgresql")
-def _least(construct: LeastOf, compiler: Any, **options: Any) -> str:
-    return _extreme("least", _arguments(construct, compiler, options))
-
-
-def _extreme(name: str, values: list[str]) -> str:
+def _extreme(construct: GreatestOf | LeastOf, compiler: Any, **options: Any) -> str:
+    values = arguments(construct, compiler, options)
     # Of itself it passes NULL over.
-    whole = " AND ".join(f"{each} IS NOT NULL" for each in values)
-    return f"CASE WHEN {whole} THEN {name}({', '.join(values)}) END"
+    are_known = " AND ".join(f"{item} IS NOT NULL" for item in values)
+    return f"CASE WHEN {are_known} THEN {construct.name}({', '.join(values)}) END"
 
 
 @compiles(JsonMember, "postgresql")
@@ -407,46 +401,30 @@ def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
 
 
 @compiles(FirstValue, "postgresql")
-def _of_first(construct: FirstValue, compiler: Any, **options: Any) -> str:
-    column, by = _arguments(construct, compiler, options)
-    return f"(array_agg({column} ORDER BY {by}))[1]"
-
-
 @compiles(LastValue, "postgresql")
-def _of_last(construct: LastValue, compiler: Any, **options: Any) -> str:
-    column, by = _arguments(construct, compiler, options)
-    return f"(array_agg({column} ORDER BY {by} DESC))[1]"
-
-
-@compiles(StoredText, "postgresql")
-def _as_read(construct: StoredText, compiler: Any, **options: Any) -> str:
-    [column] = _arguments(construct, compiler, options)
-    return column
-
-
-@compiles(RawText, "postgresql")
-def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
-    [column] = _arguments(construct, compiler, options)
-    return column
+def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
+    column, by = arguments(construct, compiler, options)
+    direction = " DESC" if isinstance(construct, LastValue) else ""
+    return f"(array_agg({column} ORDER BY {by}{direction}))[1]"
 
 
 @compiles(WholeNumber, "postgresql")
 def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
-    [text] = _arguments(construct, compiler, options)
+    [text] = arguments(construct, compiler, options)
     return f"CAST({text} AS BIGINT)"
 
 
 @compiles(LastNumber, "postgresql")
 def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:  # noqa: ARG001
     table, key = (clause.value for clause in construct.clauses)
-    held = f"(SELECT max({key}) FROM {table})"
+    greatest = f"(SELECT max({key}) FROM {table})"
     removed = f"(SELECT n.number FROM last_numbers AS n WHERE n.name = '{table}')"
-    return f"greatest({held}, {removed})"
+    return f"greatest({greatest}, {removed})"
 
 
 @compiles(PhraseMatches, "postgresql")
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
-    [match] = (compiler.process(clause, **options) for clause in construct.clauses)
+    [match] = arguments(construct, compiler, options)
     query = f"CAST({match} AS tsquery)"
     return (
         f"(SELECT w.pk, -ts_rank(w.words, {query}) AS rank FROM memory_words AS w"
@@ -456,7 +434,7 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
 
 @compiles(ChangedSince, "postgresql")
 def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:
-    [time] = (compiler.process(clause, **options) for clause in construct.clauses)
+    [time] = arguments(construct, compiler, options)
     changes = (
         f"SELECT m.memory_id FROM {table} AS h JOIN memories AS m ON m.memory_id = h.memory_id"
         f" WHERE h.{column} > {time} AND m.created_at <= {time}"

@@ -56,18 +56,18 @@ class PostgresVectorIndex(RowVectorIndex):
         import numpy as np
 
         keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-        wanted = np.array(sorted(visibilities), np.int64)
+        allowed = np.array(sorted(visibilities), np.int64)
         these = None if among is None else np.array(sorted(among), np.int64)
         last_key, after = self._bounds[1], -1
         while after < last_key:
             rows, after = self._read_after(after)
-            seen = np.isin(rows.visibilities, wanted)
+            matching = np.isin(rows.visibilities, allowed)
             if these is not None:
-                seen &= np.isin(rows.keys, these)
-            pks = rows.keys[seen]
+                matching &= np.isin(rows.keys, these)
+            pks = rows.keys[matching]
             if len(pks):
                 keys = np.concatenate([keys, pks])
-                scores = np.concatenate([scores, np.vecdot(_units(rows.codes[seen]), query)])
+                scores = np.concatenate([scores, np.vecdot(_units(rows.codes[matching]), query)])
                 order = np.lexsort((keys, -scores))[:limit]
                 keys, scores = keys[order], scores[order]
         result: list[int] = keys.tolist()
@@ -99,10 +99,12 @@ _PUT: Final = (
 )
 _REMOVE: Final = "DELETE FROM memory_words WHERE pk = ANY(%s)"
 _FREQUENCIES: Final = """
-    SELECT f.stem, greatest(
-        (SELECT count(*) FROM memory_words WHERE words @@ CAST(f.query || ':A' AS tsquery)),
-        (SELECT count(*) FROM memory_words WHERE words @@ CAST(f.query || ':C' AS tsquery)),
-        (SELECT count(*) FROM memory_words WHERE words @@ CAST(f.query || ':D' AS tsquery))
+    SELECT f.stem, (
+        SELECT greatest(
+            count(*) FILTER (WHERE words @@ CAST(f.query || ':A' AS tsquery)),
+            count(*) FILTER (WHERE words @@ CAST(f.query || ':C' AS tsquery)),
+            count(*) FILTER (WHERE words @@ CAST(f.query || ':D' AS tsquery))
+        ) FROM memory_words WHERE words @@ CAST(f.query AS tsquery)
     ) FROM unnest(CAST(%s AS text[]), CAST(%s AS text[])) AS f(stem, query)
 """
 _STORED: Final = (
@@ -118,17 +120,17 @@ _TOKEN: Final = re.compile(r'"((?:[^"]|"")*)"|(\()|(\))|\{([^}]*)\}\s*:|(\w+)\s*
 
 def vector(content: str, source_role: str | None, tags: str, search_terms: str | None) -> str:
     """Return the text form of a memory's words and their places."""
-    held: dict[str, list[str]] = {}
+    positions: dict[str, list[str]] = {}
     at = 0
     for (_, mark), text in zip(
         COLUMNS.items(), (content, source_role, tags, search_terms), strict=True
     ):
         for word in words(text or ""):
             at += 1
-            held.setdefault(stem(word), []).append(f"{min(at, MOST_POSITION)}{mark}")
+            positions.setdefault(stem(word), []).append(f"{min(at, MOST_POSITION)}{mark}")
         # No phrase reaches from one column into the next.
         at += _GAP
-    return " ".join(f"{_lexeme(key)}:{','.join(places)}" for key, places in held.items())
+    return " ".join(f"{_lexeme(key)}:{','.join(places)}" for key, places in positions.items())
 
 
 def expression(match: str) -> str:
@@ -168,7 +170,9 @@ def _one(tokens: list[re.Match[str]], marks: str) -> str:
         return result
     stems = [stem(word) for word in words(phrase.replace('""', '"'))]
     # Nothing is no word: it is in no text.
-    return f"({' <-> '.join(f'{_lexeme(item)}:{marks}' for item in stems or [''])})"
+    # Marks are not in the index: the server would look at each row that it finds.
+    mark = "" if len(marks) == len(COLUMNS) else f":{marks}"
+    return f"({' <-> '.join(f'{_lexeme(item)}{mark}' for item in stems or [''])})"
 
 
 def _lexeme(text: str) -> str:
@@ -182,9 +186,9 @@ def follow(transaction: Transaction) -> None:
     for start in range(0, len(pks), _BATCH):
         part = pks[start : start + _BATCH]
         rows = transaction.driver.execute(_TEXTS, (part,)).fetchall()
-        gone = sorted(set(part) - {row[0] for row in rows})
-        if gone:
-            transaction.driver.execute(_REMOVE, (gone,))
+        removed = sorted(set(part) - {row[0] for row in rows})
+        if removed:
+            transaction.driver.execute(_REMOVE, (removed,))
         transaction.driver.executemany(_PUT, [(pk, vector(*texts)) for pk, *texts in rows])
 
 
@@ -192,7 +196,7 @@ def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
     """Return in how many memories each stem stands; one that stands in none is left out."""
     listed = sorted(stems)
     results = snapshot.driver.execute(_FREQUENCIES, (listed, [_lexeme(item) for item in listed]))
-    return {str(each): int(count) for each, count in results if count}
+    return {str(item): int(count) for item, count in results if count}
 
 
 def rebuild(transaction: Transaction) -> None:

@@ -17,6 +17,7 @@ from memgraph.store import key_file, postgres
 from memgraph.store.postgres.database import using
 
 SCHEMA: Final = "memgraph"
+_IS_MADE: Final = f"SELECT to_regclass('{SCHEMA}.keys') IS NOT NULL"
 _MAKE: Final = f"""
     CREATE SCHEMA IF NOT EXISTS {SCHEMA};
     CREATE TABLE IF NOT EXISTS {SCHEMA}.keys
@@ -60,10 +61,12 @@ class KeyTable:
         with (
             postgres.translated_errors(),
             using(self._url) as server,
-            server.begun("BEGIN") as made,
+            server.begun("BEGIN") as connection,
         ):
-            raw: Any = made.connection.driver_connection
-            raw.execute(_MAKE)
+            raw: Any = connection.connection.driver_connection
+            # Whoever may write the table need not be allowed to make one.
+            if not raw.execute(_IS_MADE).fetchone()[0]:
+                raw.execute(_MAKE)
             raw.execute(_PUT, (key_file.rendered(keys, str(self)),))
 
     def _row(self, columns: str, join: str = "") -> Any:

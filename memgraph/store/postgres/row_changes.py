@@ -60,30 +60,30 @@ def triggers() -> dict[str, str]:
 
 def statements() -> list[str]:
     """Return the DDL of the triggers and their functions."""
-    made = []
+    ddl = []
     for item in watched():
         for event in _EVENTS:
             name = f"watch_{item.name}_{event}"
-            seen = {"went": "OLD TABLE AS went", "came": "NEW TABLE AS came"}
-            referencing = " ".join(seen[rows] for rows, _ in _EVENTS[event])
-            made += [
+            transitions = {"went": "OLD TABLE AS went", "came": "NEW TABLE AS came"}
+            referencing = " ".join(transitions[rows] for rows, _ in _EVENTS[event])
+            ddl += [
                 f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS"
                 f" $body${_body(item, event)}$body$",
                 f"CREATE TRIGGER {name} AFTER {event.upper()} ON {item.table}"
                 f" REFERENCING {referencing} FOR EACH STATEMENT EXECUTE FUNCTION {name}()",
             ]
-    return made
+    return ddl
 
 
-def _body(each: DigestedColumns, event: str) -> str:
-    columns = ", ".join(each.columns)
+def _body(digested: DigestedColumns, event: str) -> str:
+    columns = ", ".join(digested.columns)
     of_rows = {}
     for rows, sign in _EVENTS[event]:
         other = "came" if rows == "went" else "went"
         # Of a row that stayed as it was in these columns nothing is noted.
         without = f" EXCEPT ALL SELECT {columns} FROM {other}" if event == "update" else ""
         of_rows[rows] = (
-            f"INSERT INTO {TABLE} SELECT '{each.name}', {sign}, json_build_array({columns})"
+            f"INSERT INTO {TABLE} SELECT '{digested.name}', {sign}, json_build_array({columns})"
             f" FROM (SELECT {columns} FROM {rows}{without}) AS changed;"
         )
     noted = " ".join(of_rows.values())
@@ -94,10 +94,12 @@ def _body(each: DigestedColumns, event: str) -> str:
 def _floats(name: str) -> frozenset[int]:
     from memgraph.model.tables import metadata
 
-    [each] = [item for item in watched() if item.name == name]
-    columns = metadata.tables[each.table].c
+    [digested] = [item for item in watched() if item.name == name]
+    columns = metadata.tables[digested.table].c
     return frozenset(
-        at for at, column in enumerate(each.columns) if isinstance(columns[column].type, sa.Float)
+        at
+        for at, column in enumerate(digested.columns)
+        if isinstance(columns[column].type, sa.Float)
     )
 
 
@@ -106,12 +108,12 @@ def take(connection: Any) -> list[RowChange]:
     if not connection.is_watching:
         return []
     return [
-        (name, sign, whole_tables.row_digest(name, *_values(name, json.loads(held))))
-        for name, sign, held in connection.execute(_TAKE)
+        (name, sign, whole_tables.row_digest(name, *_values(name, json.loads(values))))
+        for name, sign, values in connection.execute(_TAKE)
     ]
 
 
-def _values(name: str, held: list[Any]) -> list[Any]:
+def _values(name: str, values: list[Any]) -> list[Any]:
     floats = _floats(name)
     return [
         float(value)
@@ -119,5 +121,5 @@ def _values(name: str, held: list[Any]) -> list[Any]:
         else int(value)
         if isinstance(value, bool)
         else value
-        for at, value in enumerate(held)
+        for at, value in enumerate(values)
     ]

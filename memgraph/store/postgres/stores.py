@@ -66,10 +66,10 @@ class PostgresStore:
         orchestrator_id: str,
         schema: str | None = None,
         *,
-        taken: SqliteStore | None = None,
+        backup: SqliteStore | None = None,
     ) -> None:
         self.url = url
-        self._backup = taken
+        self._backup = backup
         self.orchestrator_id = orchestrator_id
         self.schema = postgres.schema_of(orchestrator_id) if schema is None else schema
 
@@ -197,11 +197,11 @@ class PostgresStore:
         # No orchestrator's schema begins so.
         name = f"{DRAFT}{uuid.uuid4().hex}"
         # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
-        held = f"BEGIN; {_LASTING}; SELECT pg_advisory_xact_lock({draft_key(name)})"
-        with TemporaryDirectory(prefix=".draft-", dir=folder) as made, self._begun(held):
-            taken = SqliteStore(Path(made) / DATABASE_NAME, self.orchestrator_id)
+        begin = f"BEGIN; {_LASTING}; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary, self._begun(begin):
+            backup = SqliteStore(Path(temporary) / DATABASE_NAME, self.orchestrator_id)
             try:
-                yield PostgresStore(self.url, self.orchestrator_id, name, taken=taken)
+                yield PostgresStore(self.url, self.orchestrator_id, name, backup=backup)
             finally:
                 self._drop(name)
 
@@ -209,12 +209,12 @@ class PostgresStore:
         return self._as_file().take(file)
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        taken = self._as_file()
-        name = taken.admit(of_any=of_any, key=key)
+        backup = self._as_file()
+        name = backup.admit(of_any=of_any, key=key)
         with self._begun("BEGIN") as connection:
             raw: Any = connection.connection.driver_connection
             self._make_tables(raw)
-            copies.read_file(taken.path, Transaction(connection, ENGINE))
+            copies.read_file(backup.path, Transaction(connection, ENGINE))
         return name
 
     def publish(
@@ -326,10 +326,11 @@ class PostgresStores:
         name = self._names.get(schema, schema.removeprefix(postgres.PREFIX))
         if "~" in name:
             # Shortened, so that only it knows whose it is.
-            asked = f"SELECT value FROM {postgres.quoted(schema)}.memory_metadata WHERE key = %s"
+            table = f"{postgres.quoted(schema)}.memory_metadata"
+            statement = f"SELECT value FROM {table} WHERE key = %s"
             try:
                 with connection.transaction():
-                    row = connection.execute(asked, (metadata.ORCHESTRATOR_KEY,)).fetchone()
+                    row = connection.execute(statement, (metadata.ORCHESTRATOR_KEY,)).fetchone()
             except psycopg.ProgrammingError:
                 # No such table, or none that may be read.
                 return None

@@ -29,7 +29,6 @@ from memgraph.store.sqlite import indexes
 from memgraph.store.sqlite.indexes import SqlitePhraseIndex
 from memgraph.store.statements import (
     ChangedSince,
-    Construct,
     FirstValue,
     GreatestOf,
     JsonEach,
@@ -46,6 +45,7 @@ from memgraph.store.statements import (
     StoredText,
     Unindexed,
     WholeNumber,
+    arguments,
 )
 from memgraph.store.text_index import PhraseMatches
 from memgraph.store.whole_tables import DigestedColumns
@@ -230,10 +230,6 @@ class _Dialect(SQLiteDialect_pysqlite):
 DIALECT: Final = _Dialect(paramstyle="named", dbapi=driver)
 
 
-def _arguments(construct: Construct | JsonEach, compiler: Any, options: Any) -> list[str]:
-    return [compiler.process(clause, **options) for clause in construct.clauses]
-
-
 @compiles(OrderedJoin, "sqlite")
 def _cross_join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
     inner = options | {"asfrom": True, "from_linter": None}
@@ -245,18 +241,15 @@ def _cross_join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
 
 @compiles(Unindexed, "sqlite")
 def _unindexed(construct: Unindexed, compiler: Any, **options: Any) -> str:
-    [column] = _arguments(construct, compiler, options)
+    [column] = arguments(construct, compiler, options)
     return f"+{column}"
 
 
 @compiles(GreatestOf, "sqlite")
-def _greatest(construct: GreatestOf, compiler: Any, **options: Any) -> str:
-    return f"max({', '.join(_arguments(construct, compiler, options))})"
-
-
 @compiles(LeastOf, "sqlite")
-def _least(construct: LeastOf, compiler: Any, **options: Any) -> str:
-    return f"min({', '.join(_arguments(construct, compiler, options))})"
+def _extreme(construct: GreatestOf | LeastOf, compiler: Any, **options: Any) -> str:
+    name = "max" if isinstance(construct, GreatestOf) else "min"
+    return f"{name}({', '.join(arguments(construct, compiler, options))})"
 
 
 @compiles(JsonMember, "sqlite")
@@ -267,14 +260,14 @@ def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
 
 @compiles(JsonElement, "sqlite")
 def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
-    array, index = _arguments(construct, compiler, options)
+    array, index = arguments(construct, compiler, options)
     return f"({array} ->> {index})"
 
 
 @compiles(JsonNumbers, "sqlite")
 @compiles(JsonMembers, "sqlite")
 def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
-    [array] = _arguments(construct, compiler, options)
+    [array] = arguments(construct, compiler, options)
     return f"json_each({array})"
 
 
@@ -282,7 +275,7 @@ def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
 @compiles(LastValue, "sqlite")
 def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
     # Beside min() or max() a column is that of its row: https://sqlite.org/lang_select.html, 2.5.
-    column, _ = _arguments(construct, compiler, options)
+    column, _ = arguments(construct, compiler, options)
     return column
 
 
@@ -293,25 +286,25 @@ def _as_read(construct: StoredText, compiler: Any, **options: Any) -> str:  # no
 
 @compiles(RawText, "sqlite")
 def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
-    [column] = _arguments(construct, compiler, options)
+    [column] = arguments(construct, compiler, options)
     return f"CAST({column} AS BLOB)"
 
 
 @compiles(WholeNumber, "sqlite")
 def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
-    [text] = _arguments(construct, compiler, options)
+    [text] = arguments(construct, compiler, options)
     return text
 
 
 @compiles(LastNumber, "sqlite")
 def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
-    name, _ = _arguments(construct, compiler, options)
+    name, _ = arguments(construct, compiler, options)
     return f"(SELECT seq FROM sqlite_sequence WHERE name = {name})"
 
 
 @compiles(PhraseMatches, "sqlite")
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
-    [match] = (compiler.process(clause, **options) for clause in construct.clauses)
+    [match] = arguments(construct, compiler, options)
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
 
 

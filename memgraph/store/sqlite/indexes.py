@@ -97,10 +97,7 @@ _FREQUENCIES: Final = (
 
 
 def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-    """Return the number of memories with each stem, without stems that occur nowhere.
-
-    The cost of a stem grows with its frequency.
-    """
+    """Return the number of memories with each stem, without stems that occur nowhere."""
     snapshot.driver.execute(_WORDS)
     rows = snapshot.driver.execute(_FREQUENCIES, (json.dumps(sorted(stems)),))
     return {str(stem): int(count) for stem, count in rows}

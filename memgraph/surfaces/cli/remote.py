@@ -84,6 +84,7 @@ REMOTE: Final = frozenset(
         "run",
         "export",
         "backup",
+        "orchestrators",
         "health",
     }
 )

@@ -410,6 +410,9 @@ _GROUPS: dict[str, dict[str, CommandEntry]] = {
         "call": CommandEntry(f"{_HERE}.agents", "Run one tool call as a language model would."),
     },
     "Maintenance": {
+        "orchestrators": CommandEntry(
+            f"{_HERE}.setup", "List orchestrators and where they are stored."
+        ),
         "health": CommandEntry(f"{_HERE}.setup", "Report whether memories work."),
         "config": CommandEntry(f"{_HERE}.setup", "Show the settings in force and their origins."),
         "db": CommandEntry(f"{_HERE}.maintenance", "Show and upgrade database schemas."),

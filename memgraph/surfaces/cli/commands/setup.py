@@ -1,8 +1,8 @@
-"""Commands for orchestrators themselves: init, health, config."""
+"""Commands for orchestrators themselves: init, orchestrators, health, config."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from memgraph.service.memory_service import MemoryService
 
 SomeOrchestrator = Annotated[
     str | None,
@@ -54,6 +57,26 @@ def init(
             screen.line(f"      memgraph ingest {orchestrator} FOLDER")
 
     return CommandResult(data, show)
+
+
+def orchestrators(context: typer.Context) -> CommandResult:
+    """List the orchestrators and where each is stored; none of them is opened."""
+    call = invocation(context)
+    places: list[tuple[str, str | None]]
+    if call.server_url is not None:
+        with call.client() as client:
+            places = [(name, None) for name in client.orchestrators()]
+    else:
+        with call.service() as service:
+            places = [(name, _place(service, name)) for name in service.orchestrators()]
+    results = [{"orchestrator": name, "store": place} for name, place in places]
+
+    def show(screen: Screen) -> None:
+        screen.table(
+            ("orchestrator", "store"), [(name, place or "server") for name, place in places]
+        )
+
+    return CommandResult({"orchestrators": results}, show)
 
 
 def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
@@ -170,6 +193,11 @@ def _health(call: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
     return results
 
 
+def _place(service: MemoryService, name: str) -> str:
+    """Return the address of the server that an orchestrator is stored on, or its file."""
+    return service.settings(name).memory.storage.url or str(service.paths(name).database)
+
+
 def _what(state: dict[str, Any]) -> str:
     return str(state.get("message") or ", ".join(state.get("degraded", [])))
 
@@ -192,6 +220,7 @@ def _shown(value: Any) -> str:
 
 COMMANDS = {
     "init": make_command(init, "init"),
+    "orchestrators": make_command(orchestrators, "orchestrators"),
     "health": make_command(health, "health"),
     "config": make_group(
         "config",
