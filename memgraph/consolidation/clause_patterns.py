@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from memgraph.model.enums import MemoryType
 from memgraph.text.sentences import split_sentences
+from memgraph.text.words import CARDINALS, TENS, WEEKDAYS
 
 MAX_TURN_CHARS: Final = 16_000
 MAX_SENTENCE_CHARS: Final = 1_000
@@ -173,12 +174,8 @@ def clauses_of(sentence: str) -> list[tuple[int, int]]:
 
 
 WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
-_COUNT: Final = alternatives(
-    r"""\d[\d.,:]* | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve
-    | thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen |
-    (?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?"""
-)
-_DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+_COUNT: Final = rf"(?:\d[\d.,:]*|{'|'.join(CARDINALS[2:])}|(?:{'|'.join(TENS)})(?:-\w+)?)"
+_DAY: Final = rf"(?:{'|'.join(WEEKDAYS['en'])})s?"
 _MONTH: Final = alternatives(
     r"""jan(?:uary)? | feb(?:ruary)? | march | april | june | july | aug(?:ust)? | sept?(?:ember)? |
     oct(?:ober)? | nov(?:ember)? | dec(?:ember)?"""
