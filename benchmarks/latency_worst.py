@@ -16,8 +16,8 @@ from benchmarks.synthetic import Corpus
 from benchmarks.timing import Tell, percentiles, seconds
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import EpisodeInput
-from memgraph.retrieval.request import STOP_WORDS
 from memgraph.service.memory_service import MemoryService
+from memgraph.text.words import STOP_WORDS
 
 HUB_EDGES = 10_000
 COPIES = 500

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal
 
-from memgraph.text.dates import MONTH_NUMBERS, WEEKDAY_NUMBERS
+from memgraph.text.words import LETTERS_AND_DIGITS, MONTH_NUMBERS, WEEKDAY_NUMBERS
 
 DateOrder = Literal["day first", "month first"]
 
@@ -43,7 +43,6 @@ _CLOCK = re.compile(
 )
 _HOUR = re.compile(r"(?<![\d:])(\d{1,2})\s*([ap]\.?m\.?)(?![^\W\d_])", re.IGNORECASE)
 _ZONE = re.compile(r"(?<=\d)\s*(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})(?!\d)")
-_WORD = re.compile(r"[^\W_]+")
 # Seconds for the years 2001 to 2286, milliseconds for 2001 on.
 _SECONDS = (10**9, 10**10)
 _MILLIS = (10**12, 10**13)
@@ -80,7 +79,7 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
     rest = text[: span[0]] + " " + text[span[1] :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)
-    if alone and not all(_is_filler(word) for word in _WORD.findall(rest)):
+    if alone and not all(_is_filler(word) for word in LETTERS_AND_DIGITS.findall(rest)):
         return None
     moment = day + clock - offset
     if moment.year < 1000:

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from memgraph.model.enums import CapturedBy, Relation, SourceType
 from memgraph.relations.compare import compare, search_words
 from memgraph.relations.statement import RelationFinding, Statement
-from memgraph.retrieval.request import STOP_WORDS
 from memgraph.store import comparisons, sessions
 from memgraph.store.comparisons import ComparedFact, FactLocation
 from memgraph.store.sessions import ComparisonPlace
@@ -22,6 +21,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.text_index import cjk_bigrams
 from memgraph.store.visibility import View
 from memgraph.text.stem import fold, stem, words
+from memgraph.text.words import STOP_WORDS
 
 MAX_CANDIDATES: Final = 24
 IN_LINE_CANDIDATES: Final = 8

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from memgraph.entities.gazetteer import Gazetteer, gazetteer, without_accents
 from memgraph.model.enums import EntityType
+from memgraph.text.words import LETTERS
 
 # Japanese has its own rules; a Latin word inside it is a word of its own.
 _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
@@ -179,7 +180,7 @@ def _marked_titles(text: str) -> Iterator[tuple[int, int]]:
 def _capital_lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of lines in which every word but the smallest has a capital letter."""
     for line in _LINE.finditer(text):
-        words = _LETTERS.findall(line[0])
+        words = LETTERS.findall(line[0])
         capital = sum(word[0].isupper() for word in words)
         small = (word in _SMALL for word in words if not word[0].isupper())
         if capital > _TITLE_WORDS and all(small):
@@ -201,7 +202,6 @@ _TITLE = re.compile(
     re.MULTILINE,
 )
 _LINE = re.compile(r"[^\n]{12,200}")
-_LETTERS = re.compile(r"[^\W\d_]+")
 _TITLE_WORDS: Final = 3
 
 

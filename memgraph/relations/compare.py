@@ -24,7 +24,7 @@ from memgraph.relations.statement import (
     key_of,
     shown,
 )
-from memgraph.text.dates import MONTHS, WEEKDAYS
+from memgraph.text.words import MONTHS, WEEKDAYS
 from memgraph.text.stem import stem
 
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memgraph.text import dates
 from memgraph.text.stem import stem
+from memgraph.text.words import (
+    CARDINALS,
+    MONTH_NUMBERS,
+    TENS,
+    WEEKDAY_NUMBERS,
+)
+from memgraph.text.words import MONTHS as MONTH_NAMES
+from memgraph.text.words import WEEKDAYS as WEEKDAY_NAMES
 
 
 def words(text: str) -> frozenset[str]:
@@ -200,14 +207,14 @@ VAGUE_HEADS: Final = _stems(
 """Heads of subjects that every text uses for something of its own."""
 
 WEEKDAYS: Final = (
-    dates.WEEKDAY_NUMBERS
-    | {f"{name}s": number for number, name in enumerate(dates.WEEKDAYS["en"])}
+    WEEKDAY_NUMBERS
+    | {f"{name}s": number for number, name in enumerate(WEEKDAY_NAMES["en"])}
     # German adverbs ("montags"), Spanish plurals.
-    | {f"{name}s": number for number, name in enumerate(dates.WEEKDAYS["de"])}
+    | {f"{name}s": number for number, name in enumerate(WEEKDAY_NAMES["de"])}
     | {"sábados": 5, "domingos": 6}
 )
-MONTHS: Final = dates.MONTH_NUMBERS | {
-    name[:3]: number for number, name in enumerate(dates.MONTHS["en"], start=1) if name != "may"
+MONTHS: Final = MONTH_NUMBERS | {
+    name[:3]: number for number, name in enumerate(MONTH_NAMES["en"], start=1) if name != "may"
 }
 DAY_PARTS: Final = words(
     "morning mornings afternoon afternoons evening evenings night nights noon midnight weekend "
@@ -218,17 +225,15 @@ SEASONS: Final = words("spring summer autumn winter christmas easter")
 NUMBERS: Final = {
     word: float(value)
     for group in (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen twenty",
+        " ".join(CARDINALS),
         "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
         "zéro _ deux trois quatre cinq _ sept huit neuf dix onze douze",
         "cero uno dos tres cuatro cinco seis siete ocho nueve diez",
     )
     for value, word in enumerate(group.split())
     if word != "_"
-} | {
-    "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0,
-    "ninety": 90.0, "hundred": 100.0, "thousand": 1e3, "dozen": 12.0, "anderthalb": 1.5,
+} | {word: 10.0 * value for value, word in enumerate(TENS, start=2)} | {
+    "hundred": 100.0, "thousand": 1e3, "dozen": 12.0, "anderthalb": 1.5,
 }  # fmt: skip
 ORDINALS: Final = {
     word: value
@@ -548,8 +553,7 @@ _PHRASES: Final = tuple(
          r"from (?:this|next) \w+ on|for good|at last)\b", " now "),
         ("weekend last this yesterday tonight",
          r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
-         r"winter|quarter|night|morning|weekend|monday|tuesday|wednesday|thursday|friday"
-         r"|saturday|sunday)"
+         rf"winter|quarter|night|morning|weekend|{'|'.join(WEEKDAY_NAMES['en'])})"
          r"|yesterday|tonight)\b(?! of\b)", " lately "),
         ("name", r"'s name (is|was)\b", r" \1 called"),
         ("job position working",
@@ -613,19 +617,15 @@ _PERIODIC: Final = frozenset(
 )
 _TIMED: Final = frozenset({"past", "to", "at"})
 _COUNTED: Final = frozenset({"twice", "once", "times"})
-_HOURS: Final = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve",
-)  # fmt: skip
+_HOURS: Final = CARDINALS[1:13]
 _EVERY: Final = re.compile(
     r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
     r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?(?= "
     r"\w+(?:[.,;]|$| (?:in|on|at|for|by|to|from|now|and|with|since|per)\b))) "
     rf"(?P<count>second|other|third|\d+|{'|'.join(_HOURS)})? ?"
-    r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|morning|evening|afternoon|sprint)s?\b(?! ago)"
-    r"|\b(?P<nth>first|second|third|fourth|last) (?P<day>(?:mon|tues|wednes|thurs|fri|satur"
-    r"|sun)day)"
+    r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|"
+    rf"{'|'.join(WEEKDAY_NAMES['en'])}|morning|evening|afternoon|sprint)s?\b(?! ago)"
+    rf"|\b(?P<nth>first|second|third|fourth|last) (?P<day>{'|'.join(WEEKDAY_NAMES['en'])})"
     r"(?= (?:of|in) (?:the|each|every) (?:month|term|quarter|year)\b)",
     re.IGNORECASE,
 )

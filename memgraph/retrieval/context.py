@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from memgraph.clock import MS_PER_DAY
+from memgraph.model.conversation import PERSONS
 from memgraph.retrieval.request import (
     ASSISTANT,
     BM25_B,
     BM25_K1,
-    FIRST_PERSON,
     USER,
     ParsedQuery,
     QueryTerms,
@@ -31,6 +31,7 @@ from memgraph.retrieval.request import (
 from memgraph.retrieval.texts import TextWords
 from memgraph.store.recall import RecallCandidate
 from memgraph.text.stem import stem, words
+from memgraph.text.words import CALENDAR, FIRST_PERSON
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +102,8 @@ _FIRST_WEIGHTS = {
 _OTHER, _TALK, _CHAT = 0.0, 1.0, 2.0
 _FIRST_PERSON = " ".join(sorted(FIRST_PERSON))
 # What a speaker is called who has no name.
-_USERS = frozenset({"user", "human"})
+_USERS = PERSONS
+# The weights were fitted to these names: "model" and "chatbot" are not among them.
 _HELPERS = frozenset({"assistant", "system", "tool", "agent", "ai", "bot"})
 _ROLES = {USER: _USERS, ASSISTANT: _HELPERS}
 # A turn of a conversation has about so many words.
@@ -112,9 +114,8 @@ _FEEDBACK_TOP = 5
 _LENGTH_SCALE, _USUAL_LENGTH = 12.0, 0.75
 _TIME_WORDS = """
     yesterday today tonight tomorrow last next ago week weeks weekend month months year years
-    recently since morning monday tuesday wednesday thursday friday saturday sunday january february
-    march april may june july august september october november december
-"""
+    recently since morning
+""" + " ".join(sorted(CALENDAR))
 _NUMBER_WORDS = """
     once twice one two three four five six seven eight nine ten dozen several
 """

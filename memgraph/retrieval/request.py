@@ -17,6 +17,7 @@ from memgraph.store.text_index import cjk_bigrams
 from memgraph.store.visibility import ACTIVE, STANDING, View
 from memgraph.text.periods import DaySpan, periods
 from memgraph.text.stem import fold, stem, words
+from memgraph.text.words import FIRST_PERSON, STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,20 +34,8 @@ BM25_K1, BM25_B = 1.2, 0.75
 # How rare a word is weighs in relevance as in a store of at least so many memories.
 FEWEST_WEIGHED = 1_000
 
-_STOP_WORDS = """
-    a about above after again all also am an and any are as at be because been before being below
-    between both but by can could did do does doing done down during each ever few for from further
-    get got had has have having he her here hers him his how i if in into is it its just like
-    many me might more most much must my no nor not of off on once only or other our out over own s
-    said same shall she should so some such t than that the their them then there these they this
-    those through to too under until up very was we were what when where which while who whom
-    why will with would you your yours
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|year|month|time))\b")
 USER, ASSISTANT = "user", "assistant"
-FIRST_PERSON = frozenset({"i", "my", "me", "mine", "we", "our", "us", "myself"})
 _ADVISED = re.compile(
     r"\b(?:did|have|had|what|which|that) you\b.{0,30}\b(?:recommend|suggest|advise|propose|explain"
     r"|describe|mention|list|give|gave|tell|told|say|said)\w*|\byour (?:advice|suggestion|answer"

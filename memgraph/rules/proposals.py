@@ -16,8 +16,9 @@ from typing import Any, Final
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryType
-from memgraph.rules.similarity import CALENDAR, normalise_content, word_set
+from memgraph.rules.similarity import normalise_content, word_set
 from memgraph.text.sentences import split_sentences
+from memgraph.text.words import CALENDAR, CARDINALS, LETTERS, NEGATIONS, TENS
 
 MAX_PROPOSALS = 200
 MAX_CONTENT_CHARS = 1_000
@@ -131,13 +132,8 @@ def _is_number(value: Any, kind: Any) -> bool:
 
 NUMBER_UNSAID, NAME_UNSAID, NEGATION = "number_unsaid", "name_unsaid", "negation"
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-    " sixteen seventeen eighteen nineteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WORDS: Final = {word: str(value) for value, word in enumerate(_SMALL.split())} | {
-    word: str(value * 10) for value, word in enumerate(_TENS.split(), start=2)
+_WORDS: Final = {word: str(value) for value, word in enumerate(CARDINALS)} | {
+    word: str(value * 10) for value, word in enumerate(TENS, start=2)
 }
 # Said of anything: "one of them", "the hall is zero waste".
 _VAGUE: Final = frozenset(("zero", "one"))
@@ -154,7 +150,6 @@ _OF_A_YEAR: Final = re.compile(r"\b(?:year|years|ago|since)\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _GROUPS: Final = re.compile(r"(?<=\d)[,'’ ](?=\d{3}(?!\d))")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
 _STEM = 4
 _OPENINGS: Final = (
     "a an the this that these those he she it they we i you his her its their our my your one some "
@@ -166,11 +161,13 @@ _OPENING: Final = frozenset(_OPENINGS.split())
 _TITLES: Final = "i mr mrs ms dr prof ok tv"
 _TITLE: Final = frozenset(_TITLES.split())
 _NEGATIONS: Final = (
-    "not no never none nobody nothing nowhere neither nor cannot without hardly barely dont doesnt "
+    "neither hardly barely dont doesnt "
     "didnt isnt wasnt wont cant nicht kein keine keinen keinem keiner nie niemals ohne pas jamais "
     "sans aucun aucune nunca jamás sin ningún ninguna"
 )
-_NEGATION: Final = re.compile(rf"\b(?:{'|'.join(_NEGATIONS.split())})\b|n['’]t\b", re.IGNORECASE)
+_NEGATION: Final = re.compile(
+    rf"\b(?:{'|'.join((*NEGATIONS, *_NEGATIONS.split()))})\b|n['’]t\b", re.IGNORECASE
+)
 # Verbs and the like that deny by themselves: "stopped eating meat" is "does not eat meat".
 _DENIALS: Final = re.compile(
     r"\b(?:stop|quit|gave up|give up|fail|refus|avoid|hate|dislike|lack|unable|unhapp|unwilling"
@@ -212,7 +209,7 @@ def unsaid(
     """
     if _numbers(_undated(content, ground), in_words=not sums_up) - _numbers(ground):
         return NUMBER_UNSAID
-    letters = frozenset(_LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
+    letters = frozenset(LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
     if any(not _is_known(name, letters) for name in _names(_DATE.sub(" ", content), sums_up)):
         return NAME_UNSAID
     return None

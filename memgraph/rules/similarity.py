@@ -19,15 +19,12 @@ from functools import lru_cache
 from typing import Final
 
 from memgraph.model.conversation import AGENTS, SILENT, SpeakerRole, voice_of
-from memgraph.text import dates
 from memgraph.text.sentences import split_sentences
+from memgraph.text.words import CALENDAR, NEGATIONS
 
 JACCARD_THRESHOLD = 0.75
 
 _DEDUP_WORD = re.compile(r"\w+(?:['’]\w+)*")
-_NEGATIONS = frozenset(
-    ["cannot", "never", "no", "nobody", "none", "nor", "not", "nothing", "nowhere", "without"]
-)
 
 
 class Similarity(StrEnum):
@@ -91,7 +88,7 @@ def same_weights(left: str, right: str) -> bool:
 def _weighs(word: str) -> bool:
     """A single word that turns what a sentence says."""
     return (
-        word in _NEGATIONS
+        word in NEGATIONS
         or word.endswith("n't")
         or any(character.isnumeric() for character in word)
     )
@@ -427,14 +424,12 @@ _FUNCTION = (
 _EMPTY = _PREPOSITIONS | frozenset(_DETERMINERS.split()) | frozenset(_FUNCTION.split())
 # They turn what a sentence says: each must stand on both sides or on neither.
 _TURNING_WORDS = (
-    "not no never none nobody nothing nowhere neither nor cannot without hardly barely almost "
+    "neither hardly barely almost "
     "will would shall might could should must can want plan planning intend hope consider think "
     "maybe perhaps possibly probably likely if unless until till used stop quit former formerly "
     "previously longer anymore only except instead rather try refuse decline cancel deny doubt"
 )
 _NEGATIVE = "not"
-# Capitalised in English, and free to stand anywhere.
-CALENDAR = frozenset((*dates.MONTHS["en"], *dates.WEEKDAYS["en"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,7 +460,7 @@ class WordSplitter:
 
     def __init__(self, stem: Stem) -> None:
         self._stem = stem
-        self._turning = frozenset(stem(word) for word in _TURNING_WORDS.split())
+        self._turning = frozenset(stem(word) for word in (*NEGATIONS, *_TURNING_WORDS.split()))
         # The same sentences are compared with one another again and again.
         self._kept = lru_cache(maxsize=512)(self._taken_apart)
 

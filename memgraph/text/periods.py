@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.text import dates
+from memgraph.text.words import CARDINALS, WEEKDAYS
+from memgraph.text.words import MONTHS as MONTH_NAMES
 
 # Not the calendar module's: those speak the language that the process is set to.
-MONTHS = tuple(name.title() for name in dates.MONTHS["en"])
+MONTHS = tuple(name.title() for name in MONTH_NAMES["en"])
 DAYS_AWAY = 10.0
 """At so many days from a period a moment still agrees with it by 1/e."""
-_WEEKDAYS = dates.WEEKDAYS["en"]
+_WEEKDAYS = WEEKDAYS["en"]
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _HOLIDAYS = {
     "christmas": (12, 25),
@@ -45,7 +46,7 @@ _MONTH = "|".join(rf"{each}|{each[:3]}t?\b\.?" for each in MONTHS)
 _OF_YEAR = r"(?:,?\s+(?:of\s+|in\s+)?(?P<{}>(?:19|20)\d\d)\b)?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _UNIT = r"day|week|weekend|month|year"
-_COUNT = r"\d{1,3}|an?|one|two|three|four|five|six"
+_COUNT = rf"\d{{1,3}}|an?|{'|'.join(CARDINALS[1:7])}"
 _NAMED = re.compile(
     rf"\b(?P<iso>{_YEAR}-\d\d(?:-\d\d)?)\b"
     rf"|\b(?:(?:the\s+)?(?P<day>{_DAY})\s+(?:of\s+)?)?(?P<month>{_MONTH})(?!\w)"

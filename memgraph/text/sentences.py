@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memgraph.text.dates import MONTHS
+from memgraph.text.words import MONTHS
 
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]+[」』”]?")
 _ABBREVIATED = (

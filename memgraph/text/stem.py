@@ -8,15 +8,15 @@ Source: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
+from memgraph.text.words import LETTERS_AND_DIGITS
+
 _VOWELS = frozenset("aeiou")
 # Like FTS5, which leaves very short and very long words alone.
 _SHORTEST, _LONGEST = 3, 64
-_WORD = re.compile(r"[^\W_]+")
 
 _STEP_2 = (
     ("ational", "ate"),
@@ -75,7 +75,7 @@ _STEP_4 = (
 
 def words(text: str) -> list[str]:
     """The words of a text, folded, in order; repeated ones too."""
-    return _WORD.findall(fold(text))
+    return LETTERS_AND_DIGITS.findall(fold(text))
 
 
 def fold(text: str) -> str:

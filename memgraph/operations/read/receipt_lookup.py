@@ -21,7 +21,6 @@ from memgraph.model.receipts import (
     StoredBulletin,
 )
 from memgraph.operations.read.lookup import MAX_PAGE
-from memgraph.retrieval.request import STOP_WORDS
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories, receipts
@@ -32,6 +31,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 from memgraph.text.sentences import split_sentences
 from memgraph.text.stem import stem, words
+from memgraph.text.words import STOP_WORDS
 
 EntryT = TypeVar("EntryT", bound=BulletinEntry)
 

@@ -18,6 +18,7 @@ from memgraph.store import entities, entity_merges
 from memgraph.store.enrichment import links_of
 from memgraph.store.entities import TOLD, EntityName, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
+from memgraph.text.words import LETTERS
 
 if TYPE_CHECKING:
     from memgraph.entities.known import KnownNames
@@ -300,7 +301,7 @@ def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
     voice = voice_of(role, told_as)
     written = " ".join(role.split())
     lower = written.casefold()
-    words = _WORD.findall(lower)
+    words = LETTERS.findall(lower)
     if (
         voice not in (SpeakerRole.PERSON, SpeakerRole.NAMED)
         or not words
@@ -317,7 +318,6 @@ def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
     return _name(written.title() if written == lower else written, EntityType.PERSON)
 
 
-_WORD = re.compile(r"[^\W\d_]+")
 # An account, an address, a number.
 _NO_NAME = re.compile(r"[\d_@/\\:<>{}\[\]]")
 _ROLES = frozenset(
