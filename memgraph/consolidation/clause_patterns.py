@@ -22,8 +22,9 @@ def alternatives(text: str) -> str:
 _FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)")
 # Quoted lines, lists, links, code.
 _NOT_SAID: Final = re.compile(
-    r"^\s*(?:[>|#“]|[-*+•]\s|\d{1,3}[.)]\s|\S+://\S+\s*$|[$%]\s|[{}\[\]<])|[;{}=]\s*$|"
-    r"\w\(\w*\)|[\w)] = [\w(\"']"
+    r"^\s*(?:[>|#“]|[-*+•]\s|\d{1,3}[.)]\s|\S+://\S+\s*$|[$%]\s|[{}\[\]<])|[;{}=]\s*$|=>|==|"
+    r"\)\s*:\s*$|</|\w\(\w*\)|[\w)] = [\w(\"']|\\[(\[]|^\s*(?:def|class|import|from|return|"
+    r"function|const|let|var|SELECT|INSERT)\b.*[({;=]"
 )
 # Somebody's words, and the day that stands behind those of a fact.
 _SPOKEN: Final = re.compile(r"“[^”]{12,}”")
@@ -38,6 +39,7 @@ _OPENER: Final = re.compile(
         definitely | exactly | totally | hmm | um | ah | guess what | to be honest | honestly |
         on another note | of course | in fact | you know | correction | update | just so you know |
         now | listen | before i forget | speaking of which |
+        (?:one )?(?:last|more|other|another)? ?thing |
         next | look | unfortunately | luckily | besides | lately |
         (?:please )?(?:remember|note)"""
     )
@@ -59,9 +61,11 @@ _AND: Final = alternatives(
 )
 # Where a new clause begins, or one that comments on the clause before.
 _BREAK: Final = re.compile(
-    r"\s*;\s+|\s+[-–—]+\s+(?:even though\s+)?|\s*—\s*|(?<=\w)-\s|:\s+"
+    r"\s*;\s+|\s+[-–—]+\s+(?:even though\s+)?|\s*—\s*|(?<=\w)-\s|:\s+|\s+\((?=[^()]*\)[.!]?$)"
     rf"|,?\s+{_AND}(?:,? (?:then|now|also))?\s+(?={_SUBJECT}\b|(?-i:[A-Z])\w+ \w+(?:s|ed)\b|"
     rf"(?:since|if|when|as|with)\b)|,\s+(?={_SUBJECT}\b)|,\s+(?=(?:which|where|who)\b)"
+    r"|,\s+(?=(?-i:[A-Z])[a-z]+(?:, (?:my|our) |['’]s (?:\w+ing|got|been|an?|the)\b| (?:is|was|"
+    r"has|will) ))"
     r"|,\s+(?:so|but)\s+(?!far|that)|,?\s+(?=(?:if|unless|until|once|when|while) "
     rf"{_SUBJECT}\b)|\s+(?:'?cause|because|(?:even )?though)\s+",
     re.IGNORECASE,
@@ -85,7 +89,8 @@ PAST: Final = alternatives(
 FINITE: Final = re.compile(
     r"\b(?:is|are|am|was|were|has|have|had|will|would|must|may|does|do|did|should|can|could|"
     rf"cannot|got|left|fell|cost|said|kept|\w{{2,}}n't|{PAST})\b|['’](?:s|m|re|ve|d|ll)\b|"
-    r"\b(?:i|we|they|you) \w+|^[a-z]+ (?:\w+ )?\w{3,}s\b",
+    r"\b(?:i|we|they|you) \w+|^(?:he|she|it) \w|^(?:(?:my|our|the) [\w-]+|[a-z]+) (?:\w+ )?"
+    r"\w{3,}s\b",
     re.IGNORECASE,
 )
 
@@ -137,15 +142,15 @@ def _trimmed(sentence: str, speakers: Collection[str]) -> tuple[int, int]:
     start = _LEADING.match(sentence).end()  # type: ignore[union-attr]
     for _ in range(4):
         opener = _OPENER.match(sentence, start)
-        called = sentence[start:].partition(", ")[0]
+        called, comma, _rest = sentence[start:].partition(", ")
         if opener is not None:
             start = opener.end()
-        elif called in speakers:
+        elif comma and called in speakers:
             start += len(called) + 2
         else:
             break
-    head, _, called = sentence[start:].rstrip(".!").rpartition(", ")
-    closes = called in speakers or called.lower() in _CLOSERS
+    head, comma, called = sentence[start:].rstrip(".!").rpartition(", ")
+    closes = comma and (called in speakers or called.lower() in _CLOSERS)
     return start, start + len(head) if closes else len(sentence)
 
 
@@ -189,7 +194,7 @@ _SOON: Final = rf"(?:{DATE}|\b(?:next|this) (?:year|month|spring|summer|autumn|w
 OFTEN: Final = (
     rf"\b(?:(?:every|each) (?:{_DAY}|(?:\w+ )?(?:day|week|month|year|morning|evening|night))|daily|"
     rf"weekly|monthly|nightly|yearly|(?:once|twice|{_COUNT} times) an?|{_DAY}(?<=s)|always|never|"
-    r"usually|no longer)\b"
+    r"usually|no longer|at (?:least|most|weekends)|in the (?:morning|evening)s?)\b"
 )
 
 # --- What a fact may not hold -------------------------------------------------------------------
@@ -202,7 +207,7 @@ PASSING: Final = re.compile(
     r"hopefully|kinda|"
     r"probably|wonder\w*|guess|"
     r"suppose|think|thought|thinking|considering|mean|heard|know|feel\w*|felt|seem\w*|"
-    r"sounds?|sorry|thank(?:s|ful)?|hope|hoping|wish|glad|sure|trying|tried|try|"
+    r"look(?:s|ed)? like|sounds?|sorry|thank(?:s|ful)?|hope|hoping|wish|glad|sure|trying|tried|try|"
     r"promise|remember|reali[sz]\w+|reckon|noticed|so (?:much|many)|right now|at the moment|"
     r"later(?! this)|(?:i|we) (?:\w+ )?appreciate|debating|looking to|open to|lol|haha|"
     r"look\w* forward|supposed to|memor(?:y|ies)|confidence|importance|instructions?|prompts?|"
@@ -242,15 +247,19 @@ _STOP: Final = alternatives(
     last | next | every | any | s?he | it"""
 )
 # Contractions count as the words before the apostrophe.
+MANNER: Final = re.compile(r"(?!family|italy|july|supply|reply|apply)\w{3,}ly")
 IDLE: Final = re.compile(rf"(?:{_STOP}|{FELT}|{_VAGUE}|{_DAY})(?:'\w+)?", re.IGNORECASE)
 PLAIN: Final = (MemoryType.FACT, MemoryType.EVENT)
-UNTOLD: Final = re.compile(rf"(?:\b\d+(?:st|nd|rd|th)? (?:of )?)?\b(?:{_MONTH}|may)\b(?: \d+)?")
+UNTOLD: Final = re.compile(
+    rf"(?:\b\d+(?:st|nd|rd|th)? (?:of )?)?\b(?:{_MONTH}|may)\b(?: \d+)?|\b\d+(?:st|nd|rd|th)\b|"
+    r"\b(?:19|20)\d\d\b|\d+:\d\d"
+)
 # Words that alone make something worth keeping.
 LIFE: Final = re.compile(
     r"\b(?:moved|graduated|years old|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|"
     r"mother|dad|father|parents|sister|brother|son|daughter|kids?|child|children|baby|dog|cat|"
     r"puppy|kitten|pets?|aunt|uncle|cousin|niece|nephew|grand\w+|boss|manager|landlord|roommate|"
-    r"flatmate|house|flat|apartment|vegan|vegetarian|pregnant|diabet\w+|coeliac|celiac|retired|"
+    r"flatmate|house|flat|apartment|vegan|vegetarian|pregnant|diabet\w+|c(?:o)?eliac|retired|"
     r"allerg\w+|(?:broke|hurt) my|surgery|degree|job|asthma|married|divorced|engaged|car|bike|"
     r"business|shop|store|company|school|university|college|studio|passport|visa)\b"
 )
@@ -260,28 +269,29 @@ BARE: Final = re.compile(
     r"mornings?|evenings?|nights?|day|week|month|year|end|kids|family|piano|violin|guitar|cello|"
     r"drums|flute|trumpet|ocean|sea|beach|mountains|countryside|country|city|gym|house|garden|"
     r"kitchen|office|aisle)(?:[\w-]+ )?[\w-]+(?=[.,!]*$| (?:to|at|and|by|starting|"
-    r"on(?! my| our))\b)"
+    r"on(?! my| our| (?:the )?\d))\b)"
 )
 PRONOUN: Final = re.compile(
     r"\b(?:it|its|it's|it'll|itself|that's|this|them|they|they're|they've|they'll|their|theirs|he|"
     r"she|him|her|his|hers|he's|she's|he'll|she'll|these|those|(?<!-)ones?|there|here|such|same|"
     r"either|"
-    r"neither|both|another|that(?= (?:is|was)\b|[.,!]?$)|"
-    r"(?:some|any|all|more|enough|two|three|so|too|others?)(?=[.!]*$)|(?:for|of|"
+    r"neither|both|another|that(?= (?:is|was|day|time|one|night|kind|sort|week|year|\w+ (?:last|in|"
+    r"from))\b|[.,!]?$)|(?:some|any|all|more|enough|two|three|so|too|others?)(?=[.!]*$)|(?:for|of|"
     r"in|at|to|with|by|do|doing|made|took|on|off|up|about|\w+ed) that(?! (?:i|we|my|our|the|"
     r"a)\b)|(?:do|did|am|are|was|have|will) too)\b"
 )
 # "This week", "there are two", "one of my friends", "both … and": they mean nothing said before.
 FILLED: Final = re.compile(
     r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
-    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b"
-    rf"|\bthey(?:'ve|'re| have| are)? \w+ (?:me|us|my|our)\b|\bthere(?:'s| is|"
+    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b|\b(?:after|before|"
+    rf"during) this \w|\bthey(?:'ve|'re| have| are)? \w+ (?:me|us|my|our)\b|\bthere(?:'s| is|"
     rf" are| was| were)\b"
-    r"|\bone(?:-\w+| (?:of|on|day|"
+    r"|\bthose (?:with|who)\b|\bthe (?:only )?one (?:with|who|in)\b|\bone(?:-\w+| (?:of|on|day|"
     r"night|year|week|month|hour|child|kid|son|sister|brother|daughter|cat|dog))\b|\bsuch as\b"
-    r"|\banother (?!one|at|in|on|from|for|to|with)\w+|"
+    r"|\bboth (?:of )?(?:my|our|the)\b|\banother (?!one|at|in|on|from|for|to|with)\w+|"
     r"\bthe same \w+ as\b|\bboth (?=.* and )|\bone (?!(?:is|was|of|that|has|and|or|for|in|on|at|"
-    r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\bkeep (?:it|them)\b"
+    r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\beither(?=[,.!]|$)|\bkeep (?:it|them)\b|"
+    r"(?:n't|\bnot|\bnever|\bno) [\w-]+ (?:[\w-]+ )+any more\b"
 )
 DETERMINER: Final = re.compile(r"\b(?:the|an?|every|each|no)(?: [\w-]+){0,2} $", re.IGNORECASE)
 PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")
@@ -305,7 +315,8 @@ _LEAD: Final = (
 )
 _I: Final = (
     rf"^{_LEAD}(?:i|we|(?:my \w+|(?-i:[A-Z][a-z]+)) and (?:i|me)|me and (?:my \w+|"
-    rf"(?-i:[A-Z][a-z]+)))"
+    rf"(?-i:[A-Z][a-z]+))|"
+    r"im(?= )|ive(?= ))"
 )
 # What somebody does inwardly or in the talk itself; it says nothing lasting.
 _INNER: Final = alternatives(
@@ -328,7 +339,7 @@ _LATELY: Final = (
     r"years?) ago)\b"
 )
 _LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
-_AM: Final = rf"{_I}(?:'m| am|'re| are) {_ADV}"
+_AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
 # The beginnings, ends, gains and losses that change what holds afterwards.
 _TURN: Final = alternatives(
@@ -366,14 +377,14 @@ _DOING: Final = alternatives(
     working (?:as|at|for|with|from|on (?!\w+ing)) | living (?=in|with|at|on) | mentoring |
     getting (?:married|divorced|engaged) | having (?:an? |twins|surgery) | organi[sz]ing |
     planning (?=a|my|our) | replacing | migrating | switching | dropping | hiring |
-    applying (?:to|for) | recovering from | offering"""
+    applying (?:to|for) | recovering from | taking (?=an? ) | offering"""
 )
 _LIKE: Final = (
     r"(?:love|like|enjoy|adore|prefer|hate|dislike|detest|loathe|can't stand|cannot stand|don't "
     r"(?:like|eat|drink))"
 )
 _OBJECT: Final = (
-    r"(?!(?:not|it|that|this|how|when|what|your|them|him|her|the|being|"
+    r"(?!(?:to (?:hear|see|know|be)|not|it|that|this|how|when|what|your|them|him|her|the|being|"
     r"having|seeing|feeling|getting|making|helping|knowing|hearing|my new|all)\b)"
 )
 _DEEDS: Final = alternatives(
@@ -381,8 +392,8 @@ _DEEDS: Final = alternatives(
     fix | write | prepare | review | order | file | register | sign | update | deploy | merge |
     return | clean | pack | apply | cancel | contact | reply | ship | upload | print | repair |
     replace | collect | fill | complete | arrange | rotate | migrate | reschedule | invite |
-    deliver | hand in | bring | visit | set up | talk to | change | ask |
-    get (?:an?|my|some|new) (?!better|good|sense|idea)"""
+    deliver | hand in | bring | visit | set up | talk to | change | ask | check (?:my|our|with) |
+    see (?:the|a|my) (?:doctor|dentist) | get (?:an?|my|some|new) (?!better|good|sense|idea)"""
 )
 SHAPES: Final = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
@@ -487,14 +498,16 @@ VALUE: Final = re.compile(
     rf"{_ADV}(?:{_STATES}|{_COUNT}\b|(?:the|my|our|in|at|on|under|for|with|to be|between|called|"
     r"named|only|about|around|(?:\w+ed|kept|held|sent|run|sold|given|taken|set) (?:in|by|on|at|"
     r"with|for|to|from|as|of|every|until|through)|written|built|"
-    rf"{_DOING}\b|\w+ing .*{_SOON}|made|paid|out of|off) |off\b|"
+    rf"{_DOING}\b|got (?:an?|no|{_COUNT}|(?-i:[A-Z]))|been \w+ing .*{_LONG}|\S*\w[.\d_/]\w|"
+    r"(?!getting|being|doing|going|looking|feeling|trying|making|having|saying|thinking|kidding|"
+    rf"coming)\w{{3,}}ing (?!to |me\b)\w|\w+ing .*{_SOON}|made|paid|out of|off) |off\b|"
     rf"(?-i:[A-Z]))",
     re.IGNORECASE,
 )
 REFERRED: Final = re.compile(r"(?:the|my|our) ", re.IGNORECASE)
 HOLDS: Final = re.compile(
     rf"{_ADV}(?:{PAST}\b.*{DATE}|(?:has|have|had) (?:an?|no|my|our|{_COUNT}|been|"
-    rf"{_ADV}(?:{PAST}|\w+en))\b|broke\b|{_TURN}\b|"
+    rf"{_ADV}(?:{PAST}|\w+en))\b|(?:went (?:up|down)|broke)\b|{_TURN}\b|"
     r"(?:can't|cannot|must|will|won't|needs? to|has to|have to|should|may) \w+|(?!says|thinks|"
     r"looks|seems|feels|sounds|means|gets|makes|knows|reminds|helps|gives|keeps|shows|brings|this|"
     r"its|his|was|has|is|does|always|yes|lets|tells)[a-z]{2,}s (?!(?:is|are|was|were|has|have|had|"
@@ -509,17 +522,19 @@ MODAL: Final = re.compile(r" (?:must|has to|have to|needs? to|may|should|cannot|
 STANDING: Final = re.compile(
     r"(?:(?:and|also|but|please),? )*(?:always|never|from (?:now|next|here)[\w ]{0,20},?) "
     r"(?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
-    rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during|please)\b"
+    rf"no (?!{_VAGUE}\b)(?:[\w-]+ ){{1,5}}(?:in|on|at|before|after|during|please)\b|"
+    rf"no [\w-]+,? please\b"
 )
 LASTING: Final = re.compile(
     r"\b(?:always|never|every time|each time|any time|whenever|from (?:now|next \w+|here) on|in "
-    r"(?:the )?future|when(?:ever)? (?:i|you)|everything|in every|"
-    r"call me (?!an?\b|back|later|crazy|when|on|if|tomorrow|at)|keep (?:it|them|answers?|"
+    r"(?:the )?future|when(?:ever)? (?:i|you)|everything|all (?:\w+ ){1,3}in|every \w+ in|"
+    r"in (?:every"
+    r"|all)|call me (?!an?\b|back|later|crazy|when|on|if|tomorrow|at)|keep (?:it|them|answers?|"
     r"replies|your \w+)|(?:answer|reply|speak|talk|write|"
     r"respond)(?: to)? (?:me )?in)\b"
 )
 ORDER: Final = re.compile(
-    r"(?:(?:and|also|but|so|just|please),? |\w+, )*"
+    r"(?:(?:and|also|but|so|just|one \w+|whatever happens|please),? |\w+, )*"
     r"(?:i(?:'d| would)? (?:want|need|like) you to |when(?:ever)? (?:i|you) [^,]{2,60}, )?"
 )
 TO_ME: Final = re.compile(r"[a-z]+ (?:to )?me\b")

@@ -41,6 +41,8 @@ MAX_BEFORE: Final = 2
 # The share of its words that makes a sentence a repetition of an earlier one.
 MIN_REPEATED: Final = 0.8
 
+MAX_CONTEXT_CHARS: Final = 120
+
 
 class ClauseVerdict(NamedTuple):
     """The judgement of a clause as a fact.
@@ -148,8 +150,10 @@ class _Reader(NamedTuple):
         low = _plain(text)
         if low.startswith("let"):
             return None
-        start = patterns.ORDER.match(low).end()  # type: ignore[union-attr]
-        tells = is_instruction(low[start:]) or patterns.TO_ME.match(low, start)
+        order = patterns.ORDER.match(low)
+        tells = order is not None and (
+            is_instruction(low[order.end() :]) or patterns.TO_ME.match(low, order.end())
+        )
         if not (patterns.STANDING.match(low) or (tells and patterns.LASTING.search(low))):
             return None
         if len(patterns.WORD.findall(text)) < MIN_WORDS:
@@ -168,6 +172,8 @@ class _Reader(NamedTuple):
             if first.line is not sentence.line or sentence.end - first.begins > MAX_FACT_CHARS:
                 break
             context = sentence.line[first.start : sentence.begins]
+            if len(context) > MAX_CONTEXT_CHARS:
+                break
             if "?" in context or patterns.LISTENER.search(context.lower()):
                 break
             if not self.refers_within(context):
@@ -272,16 +278,22 @@ class _Reader(NamedTuple):
         meaning = {
             word
             for word in patterns.WORD.findall(bare)
-            if not (word[0].isdigit() or patterns.IDLE.fullmatch(word))
+            if not (
+                word[0].isdigit()
+                or patterns.IDLE.fullmatch(word)
+                or patterns.MANNER.fullmatch(word)
+            )
         }
         life = patterns.LIFE.search(low) is not None
+        event = kind is MemoryType.EVENT
         liked = kind in (MemoryType.PREFERENCE, MemoryType.TODO)
+        # "I signed the contract on 3 May" is exact for those who know which.
         dated = patterns.DATED.search(low) is not None
-        due = patterns.DUE.search(low) if kind is None else dated
+        due = patterns.DUE.search(low) if kind is None else dated and not (event and " the " in low)
         has_name = self.is_named(["", *words] if words[0] in self.named else words)
-        often = patterns.OFTEN_SAID.search(low) is not None
+        often = kind is MemoryType.FACT and patterns.OFTEN_SAID.search(low) is not None
         exact = any((life, due, has_name, patterns.EXACT.search(bare)))
-        min_words = 1 + (kind is MemoryType.EVENT) + weak + (not exact and not liked)
+        min_words = 1 + (event and not (life or has_name)) + weak + (not exact and not liked)
         if len(meaning) + life + often < min_words:
             return None
         if not liked:
@@ -351,20 +363,23 @@ class _Reader(NamedTuple):
         ):
             return False
         if whom["said"]:
-            low = _plain(text)
-            return low.startswith(("he", "she")) or patterns.PRECISE.search(low) is not None
+            low, words = _plain(text), patterns.WORD.findall(text)
+            personal = low.startswith(("he", "she"))
+            return personal or self.is_named(words) or patterns.PRECISE.search(low) is not None
         if whom["mine"]:
             return be is None or patterns.REFERRED.match(text, be.end()) is None
         words = patterns.WORD.findall(whom[0])
         if whom["bare"]:
             rest = text[whom.end() :]
             rule = be is not None or patterns.MODAL.match(text, whom.end())
-            idle = not rule or patterns.NO_SUBJECT.fullmatch(words[0].lower())
+            idle = (
+                not rule or is_instruction(text) or patterns.NO_SUBJECT.fullmatch(words[0].lower())
+            )
             exact = patterns.PRECISE.search(rest.lower()) or self.is_named(
                 ["", *patterns.WORD.findall(rest)]
             )
             return not idle and bool(exact)
-        if whom["name"] and patterns.IDLE.fullmatch(words[0]):
+        if whom["name"] and patterns.IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
             return False
         if whom["every"]:
             return patterns.MODAL.match(text, whom.end()) is not None
@@ -383,9 +398,8 @@ class _Reader(NamedTuple):
             or _is_given(words[0])
         ):
             rest = text[whom.end() :]
-            exact = patterns.PRECISE.search(rest.lower()) or self.is_named(
-                ["", *patterns.WORD.findall(rest)]
-            )
+            counted = re.search(r"\d", rest) or patterns.PRECISE.search(rest.lower())
+            exact = counted is not None or self.is_named(["", *patterns.WORD.findall(rest)])
             alone = (self.alone and not self.acquainted) or (be is not None and exact)
             return bool(alone) and not patterns.NO_SUBJECT.fullmatch(words[0].lower())
         value = "" if be is None else text[be.end() :]
@@ -398,7 +412,7 @@ class _Reader(NamedTuple):
         words = patterns.WORD.findall(straight)
         if self.is_named(patterns.WORD.findall(patterns.PLACED.sub(" ", straight))):
             return True
-        return bool(words) and _is_given(words[0])
+        return bool(words) and (_is_given(words[0]) or words[0].removesuffix("'s") in self.named)
 
     def is_named(self, words: list[str]) -> bool:
         """Return whether a word after the first is written as a name and is no day or month."""
@@ -519,7 +533,7 @@ def _names(turns: Sequence[PageTurn]) -> frozenset[str]:
 def _fact(
     turn: PageTurn, sentence: str, judged: ClauseVerdict, voice: SpeakerRole
 ) -> FactCandidate:
-    confidence = MAX_CONFIDENCE if judged.own else 0.6
+    confidence = MAX_CONFIDENCE if judged.own or judged.type is MemoryType.DECISION else 0.6
     if voice is SpeakerRole.AGENT:
         confidence = AGENT_CONFIDENCE
     return FactCandidate(
