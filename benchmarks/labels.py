@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memgraph.classification.types import (
+from benchmarks.label_scores import (
     CHANGE,
-    NONE_LABEL,
     score_changes,
     score_entities,
     score_pairs,
     score_types,
 )
+from memgraph.classification.types import NONE_LABEL
 from memgraph.clock import parse_time
 from memgraph.config import Settings
 from memgraph.entities.strategies import EntityStrategy

@@ -21,15 +21,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from benchmarks.label_scores import TypesScore, score_types
 from memgraph.classification.types import (
     CUES_FILE,
     TYPE_LABELS,
     WEIGHTS_FILE,
-    TypesScore,
     TypeWeights,
     features,
     probabilities,
-    score_types,
 )
 from memgraph.providers.embedding import embedding_provider
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from memgraph.errors import InvalidInput, ProviderAnswerInvalid
-from memgraph.model.enums import EntityType, MemoryType
+from memgraph.errors import ProviderAnswerInvalid
+from memgraph.model.enums import MemoryType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -261,195 +260,6 @@ NONE_LABEL: Final = "none"
 """The label of a line that is not worth remembering."""
 
 TYPE_LABELS: Final[tuple[str, ...]] = (*(t.value for t in MemoryType), NONE_LABEL)
-RELATION_LABELS: Final[tuple[str, ...]] = ("contradicts", "updates", "duplicate")
-CHANGE: Final = "change"
-"""The label of a pair whose later statement changes what the earlier one says."""
-ENTITY_LABELS: Final[tuple[str, ...]] = tuple(
-    e.value for e in EntityType if e is not EntityType.OTHER
-)
-
-Span: TypeAlias = tuple[int, int, str]
-"""Start and end in Unicode code points (end exclusive) and the entity type's value."""
-
-
-class LabelScore(TypedDict):
-    """One label: ratios in 0..1 and the counts beside them.
-
-    ``gold`` lines carry the label, ``predicted`` were given it, ``hits`` are both.
-    """
-
-    precision: float
-    recall: float
-    f1: float
-    gold: int
-    predicted: int
-    hits: int
-
-
-class TypesScore(TypedDict):
-    accuracy: float
-    macro_f1: float
-    lines: int
-    per_label: dict[str, LabelScore]
-
-
-class PairsScore(TypedDict):
-    accuracy: float
-    lines: int
-    contradicts: LabelScore
-    updates: LabelScore
-    duplicate: LabelScore
-
-
-class ChangesScore(TypedDict):
-    """``traps``: pairs whose statements can both hold."""
-
-    lines: int
-    change: LabelScore
-    traps: int
-    traps_called_a_change: int
-
-
-class EntitiesScore(TypedDict):
-    precision: float
-    recall: float
-    f1: float
-    gold: int
-    predicted: int
-    hits: int
-    per_type: dict[str, LabelScore]
-
-
-def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
-    """Return accuracy and macro-F1 of the types of lines; ``none`` is the ninth label.
-
-    The macro average is taken over the labels that occur in either sequence.
-
-    Raises:
-        InvalidInput: the sequences differ in length, or a label is not one of the nine.
-    """
-    per_label = _per_label(gold, predicted, TYPE_LABELS)
-    scores = [s["f1"] for s in per_label.values() if s["gold"] or s["predicted"]]
-    return TypesScore(
-        accuracy=_ratio(_hits(gold, predicted), len(gold)),
-        macro_f1=_ratio(sum(scores), len(scores)),
-        lines=len(gold),
-        per_label=per_label,
-    )
-
-
-def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
-    """Return precision and recall of each relation between an earlier and a later text.
-
-    Every other label ("compatible", "unrelated", "none") counts as no relation.
-
-    Raises:
-        InvalidInput: the sequences differ in length.
-    """
-    expected, predictions = (
-        [label if label in RELATION_LABELS else NONE_LABEL for label in labels]
-        for labels in (gold, predicted)
-    )
-    per_label = _per_label(expected, predictions, (*RELATION_LABELS, NONE_LABEL))
-    return PairsScore(
-        accuracy=_ratio(_hits(expected, predictions), len(gold)),
-        lines=len(gold),
-        contradicts=per_label["contradicts"],
-        updates=per_label["updates"],
-        duplicate=per_label["duplicate"],
-    )
-
-
-def score_changes(gold: Sequence[str], predicted: Sequence[str]) -> ChangesScore:
-    """Return how many changes were detected, and how many other pairs were called a change.
-
-    Raises:
-        InvalidInput: the sequences differ in length, or a label is not "change" or "none".
-    """
-    change = _per_label(gold, predicted, (CHANGE, NONE_LABEL))[CHANGE]
-    return ChangesScore(
-        lines=len(gold),
-        change=change,
-        traps=len(gold) - change["gold"],
-        traps_called_a_change=change["predicted"] - change["hits"],
-    )
-
-
-def score_entities(
-    gold_spans: Sequence[Iterable[Span]], predicted_spans: Sequence[Iterable[Span]]
-) -> EntitiesScore:
-    """Return micro precision, recall and F1 over spans, over all types and for each.
-
-    Args:
-        gold_spans: for each text its true spans, in any order.
-        predicted_spans: for each text, in the same order of texts, the spans that were found.
-
-    A hit has the same start, end and type; a span given twice for one text counts once.
-
-    Raises:
-        InvalidInput: the sequences differ in length, or a type is unknown.
-    """
-    _check_lengths(gold_spans, predicted_spans)
-    gold: Counter[str] = Counter()
-    predicted: Counter[str] = Counter()
-    hits: Counter[str] = Counter()
-    for expected, predictions in zip(map(set, gold_spans), map(set, predicted_spans), strict=True):
-        gold.update(span[2] for span in expected)
-        predicted.update(span[2] for span in predictions)
-        hits.update(span[2] for span in expected & predictions)
-    _check_labels([*gold, *predicted], (*ENTITY_LABELS, EntityType.OTHER.value))
-    total = _score(gold.total(), predicted.total(), hits.total())
-    per_type = {
-        label: _score(gold[label], predicted[label], hits[label]) for label in ENTITY_LABELS
-    }
-    return EntitiesScore(**total, per_type=per_type)
-
-
-def _per_label(
-    gold: Sequence[str], predicted: Sequence[str], labels: tuple[str, ...]
-) -> dict[str, LabelScore]:
-    _check_lengths(gold, predicted)
-    _check_labels([*gold, *predicted], labels)
-    expected, predictions = Counter(gold), Counter(predicted)
-    hits = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-    return {label: _score(expected[label], predictions[label], hits[label]) for label in labels}
-
-
-def _score(gold: int, predicted: int, hits: int) -> LabelScore:
-    return LabelScore(
-        precision=_ratio(hits, predicted),
-        recall=_ratio(hits, gold),
-        f1=_ratio(2 * hits, gold + predicted),
-        gold=gold,
-        predicted=predicted,
-        hits=hits,
-    )
-
-
-def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
-    return sum(g == p for g, p in zip(gold, predicted, strict=True))
-
-
-def _ratio(part: float, total: int) -> float:
-    return part / total if total else 0.0
-
-
-def _check_lengths(gold: Sequence[object], predicted: Sequence[object]) -> None:
-    if len(gold) != len(predicted):
-        raise InvalidInput(
-            "Gold and predicted labels differ in number; give one prediction for each line.",
-            gold=len(gold),
-            predicted=len(predicted),
-        )
-
-
-def _check_labels(labels: Sequence[str], allowed: tuple[str, ...]) -> None:
-    unknown = sorted(set(labels) - set(allowed))
-    if unknown:
-        raise InvalidInput(
-            f"Unknown labels: {', '.join(unknown)}; known are {', '.join(allowed)}.", labels=unknown
-        )
-
 
 Embed: TypeAlias = "Callable[[Sequence[str]], NDArray[np.float32]]"
 """Turns n texts into an (n, d) array of unit rows (zero rows for what cannot be embedded)."""

@@ -24,8 +24,8 @@ from memgraph.relations.statement import (
     key_of,
     shown,
 )
-from memgraph.text.words import MONTHS, WEEKDAYS
 from memgraph.text.stem import stem
+from memgraph.text.words import MONTHS, WEEKDAYS
 
 
 def compare(earlier: Statement, later: Statement) -> RelationFinding | None:

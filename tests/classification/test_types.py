@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from benchmarks.label_scores import score_types
 from memgraph.classification import types
 from memgraph.classification.types import (
     CUES_FILE,
@@ -21,7 +22,6 @@ from memgraph.classification.types import (
     TYPE_LABELS,
     TypeClassifier,
     features,
-    score_types,
     tokenize,
 )
 from memgraph.errors import ProviderAnswerInvalid

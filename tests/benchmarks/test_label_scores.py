@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.classification.types import (
+from benchmarks.label_scores import (
     RELATION_LABELS,
-    TYPE_LABELS,
     score_changes,
     score_entities,
     score_pairs,
     score_types,
 )
+from memgraph.classification.types import TYPE_LABELS
 from memgraph.errors import InvalidInput
 
 label_pairs = st.lists(st.tuples(st.sampled_from(TYPE_LABELS), st.sampled_from(TYPE_LABELS)))
