@@ -176,7 +176,10 @@ def headline(week: WeekMaterial) -> str:
     """Return how many memories of which type came, and from how many conversations."""
     facts = week.facts
     types = Counter(memory.type.value for memory in facts)
-    listed = ", ".join(_counted(*memory) for memory in sorted(types.items(), key=_most_first))
+    listed = ", ".join(
+        _counted(*memory)
+        for memory in sorted(types.items(), key=lambda entry: (-entry[1], entry[0]))
+    )
     sessions = {memory.session_id for memory in week.memories if memory.session_id is not None}
     number = max(week.total, len(facts))
     begun = _counted("new memory", number)
@@ -285,10 +288,6 @@ def _counted(name: str, number: int) -> str:
     return f"{number} {singular if number == 1 else many}"
 
 
-def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
-    return -entry[1], entry[0]
-
-
 def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntry]]) -> WeekDigest:
     """One line of each part in turn, until one would not fit."""
     chosen: dict[DigestPart, list[LayoutEntry]] = {part: [] for part in DigestPart}
@@ -374,7 +373,9 @@ def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> di
     places = {
         tie
         for tie in ties
-        if tie.weight > 0.0 and tie.other in preference and _is_node(tie.one, preference)
+        if tie.weight > 0.0
+        and tie.other in preference
+        and (tie.one in preference or tie.one.startswith("entity:"))
     }
     nodes = sorted({*preference, *(tie.one for tie in places)})
     place = {node: index for index, node in enumerate(nodes)}
@@ -394,7 +395,3 @@ def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> di
             following[first] += DAMPING * rank[second] * weight / strength[second]
         rank = following
     return {node: rank[place[node]] for node in preference}
-
-
-def _is_node(name: str, preference: Mapping[str, float]) -> bool:
-    return name in preference or name.startswith("entity:")

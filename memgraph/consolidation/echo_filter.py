@@ -115,18 +115,13 @@ class EchoFilter:
 
     def repeats(self, line: str, cited: Sequence[str]) -> bool:
         """Return True when a line that cites memories says nothing that their texts do not."""
-        sentences = [
-            sentence
-            for inner in similarity.inner_texts(line)
-            for sentence in split_sentences(inner)
-        ]
         return all(
             self.handed_out(sentence) is not None
             or any(
                 _WORDS.says_nothing_new(similarity.without_lead_in(sentence), text)
                 for text in cited
             )
-            for sentence in sentences
+            for sentence in _sentences(line)
         )
 
     def handed_out(self, text: str) -> tuple[int, int] | None:
@@ -153,9 +148,6 @@ class EchoFilter:
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
         """Return True when memories in force, in a place of the view, say all of a line."""
-        sentences = [
-            item for inner in similarity.inner_texts(text) for item in split_sentences(inner)
-        ]
         with self._database.read() as snapshot:
             return all(
                 any(
@@ -163,7 +155,7 @@ class EchoFilter:
                     view.viewer.agent_id is not None or item.agent_id is None
                     for item in _saying(snapshot, sentence, at_ms, view)
                 )
-                for sentence in sentences
+                for sentence in _sentences(text)
                 if _WORDS.wording(sentence).terms
             )
 
@@ -172,6 +164,11 @@ class EchoFilter:
         if unknown:
             times = echoes.find(snapshot, unknown)
             self._lines |= {line_hash: times.get(line_hash) for line_hash in unknown}
+
+
+def _sentences(line: str) -> list[str]:
+    """Return the sentences of what a line says without marks and citations."""
+    return [item for inner in similarity.inner_texts(line) for item in split_sentences(inner)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,9 @@ def _run_length(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
         ):
             break
         head = last.lower in cues["org_head"] or last.lower in cues["place_head"]
-        person = not head and _any_given(sentence, at, at + length, lists)
+        person = not head and any(
+            is_given(word.text, lists) for word in sentence.words(at, at + length)
+        )
         allowed = cues["person_particle"] if person else cues["phrase_particle"]
         if not person and not head:
             break
@@ -143,10 +145,6 @@ def _run_length(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
             break
         length += skipped + 1
     return length
-
-
-def _any_given(sentence: TaggedText, low: int, high: int, lists: Gazetteer) -> bool:
-    return any(is_given(word.text, lists) for word in sentence.words(low, high))
 
 
 def _joined(sentence: TaggedText, at: int) -> bool:

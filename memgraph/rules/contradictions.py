@@ -196,7 +196,10 @@ def suggest(side: SideFacts, other: SideFacts) -> WeighedSuggestion:
 
     A side that was replaced or retracted is never suggested, nor any below ``LEAST_CONFIDENCE``.
     """
-    reasons = sorted((*_reasons(side, other), *_reasons(other, side)), key=_weightiest)
+    reasons = sorted(
+        (*_reasons(side, other), *_reasons(other, side)),
+        key=lambda reason: (-reason.weight, reason.ground, reason.favours),
+    )
     balance = math.fsum(
         reason.weight if reason.favours == side.memory_id else -reason.weight for reason in reasons
     )
@@ -237,7 +240,3 @@ def _by_confidence(side: SideFacts, other: SideFacts) -> float:
 def _logit(share: float) -> float:
     bounded = min(max(share, 0.05), 0.95)
     return math.log(bounded / (1.0 - bounded))
-
-
-def _weightiest(reason: WeighedReason) -> tuple[float, str, str]:
-    return -reason.weight, reason.ground, reason.favours

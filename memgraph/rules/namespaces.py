@@ -129,7 +129,8 @@ def plain_text(value: Mapping[str, Any]) -> str:
         raise InvalidInput("a value must be a JSON object", field="value")
     _check(value, 0)
     try:
-        text = json.dumps(dict(value), ensure_ascii=False, default=_as_dict)
+        # What the check let through and json does not know is a mapping of another class.
+        text = json.dumps(dict(value), ensure_ascii=False, default=dict)
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInput("a value holds a lone surrogate", field="value") from None
@@ -145,11 +146,6 @@ def value_of(text: str) -> dict[str, Any]:
         ValueError: there is none.
     """
     value, _ = _DECODER.raw_decode(text)
-    return dict(value)
-
-
-def _as_dict(value: Any) -> dict[str, Any]:
-    # What the check let through and json does not know is a mapping of another class.
     return dict(value)
 
 

@@ -581,11 +581,11 @@ def _same_places(sentence: SentenceWords, text: SentenceWords) -> bool:
 def _same_order(sentence: SentenceWords, text: SentenceWords) -> bool:
     """Names keep their order: who does something to whom."""
     names = (sentence.names | text.names) & set(sentence.order)
-    return _of(names, sentence.order) == _of(names, text.order)
-
-
-def _of(names: frozenset[str] | set[str], order: tuple[str, ...]) -> list[str]:
-    return [word for word in dict.fromkeys(order) if word in names]
+    first, second = (
+        [word for word in dict.fromkeys(order) if word in names]
+        for order in (sentence.order, text.order)
+    )
+    return first == second
 
 
 def _same_subject(content: set[str], text: SentenceWords) -> bool:
