@@ -174,6 +174,16 @@ def test_an_answer_is_explained_by_what_the_viewer_may_see_and_not_by_the_consol
     assert orc.receipts.explain("It is cold.", until=NOW - MS_PER_DAY).receipts_read == 0
 
 
+def test_a_recall_takes_a_time_in_words(browser: Browser, orc: Orchestrator) -> None:
+    orc.remember("The kiln is fired on Thursday evenings.")
+    page = f"{HOME}recall"
+    then = browser.send(page, page=page, query="When is the kiln fired?", as_of="yesterday").text
+    assert "No results." in then
+    now = browser.send(page, page=page, query="When is the kiln fired?", as_of="today").text
+    assert "The kiln is fired on Thursday evenings." in now
+    assert browser.send(page, page=page, query="kiln", as_of="soon").status_code == 422
+
+
 def test_two_memories_are_compared_word_by_word(browser: Browser, orc: Orchestrator) -> None:
     one = orc.remember("The shop closes at eight.")
     other = orc.remember("The shop closes at ten.")
