@@ -284,6 +284,18 @@ class LocalMemories(Memories[F]):
             return memories.facets(snapshot, self.viewer, chosen, as_of=then, limit=limit)
 
     @local
+    def paths(self, text: str, *, limit: int = 10) -> Sequence[tuple[str, int]]:
+        """Return the paths of sources that contain a text, with their number of memories.
+
+        Paths with the most memories come first.
+        """
+        from memgraph.store import memories
+        from memgraph.store.visibility import View
+
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return memories.paths(snapshot, View(self.viewer), text, limit=limit)
+
+    @local
     def activity(
         self, *, since: Time | None = None, until: Time | None = None, steps: int = 60
     ) -> Mapping[str, Any]:

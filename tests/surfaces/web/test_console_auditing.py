@@ -86,6 +86,26 @@ def test_one_search_finds_in_every_part_and_an_id_leads_to_its_page(
     assert (answer.status_code, answer.headers["location"]) == (303, f"{HOME}contradictions/{edge}")
 
 
+def test_a_search_finds_paths_of_visible_memories_alone(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
+    for name, sensitivity in (("Ferry 100%.md", "Public"), ("ferry-secret.md", "Restricted")):
+        path = orc.paths.ingest / name
+        path.write_text("Notes")
+        source = {"source_path": str(path)}
+        for number in range(2):
+            orc.remember(f"{name} {number}.", sensitivity=sensitivity, source=source)
+    assert orc.memories.paths("fERRY") == [(str(orc.paths.ingest / "Ferry 100%.md"), 2)]
+    assert orc.memories.paths("100%.") != []
+    assert orc.memories.paths("1%0") == []
+    address = f"{HOME}memories?source=orc-1%2Fmemory%2Fingest%2FFerry+100%25.md&status=any"
+    public = harmless(browser.page(f"{HOME}search?q=ferry")).values("href")
+    assert address in public
+    with Browser(served, served.key(clearance="Public")) as reader:
+        assert "secret" not in reader.page(f"{HOME}search?q=ferry")
+
+
 def test_a_search_is_an_address_and_facets_count(browser: Browser, orc: Orchestrator) -> None:
     orc.remember("We print on Mondays.", type="Decision")
     orc.remember("Damp paper jams.", type="Observation")
@@ -172,6 +192,16 @@ def test_an_answer_is_explained_by_what_the_viewer_may_see_and_not_by_the_consol
     assert [each.sentences for each in explained.receipts] == [(0,)]
     assert explained.sentences[0].share == 1.0
     assert orc.receipts.explain("It is cold.", until=NOW - MS_PER_DAY).receipts_read == 0
+
+
+def test_a_recall_takes_a_time_in_words(browser: Browser, orc: Orchestrator) -> None:
+    orc.remember("The kiln is fired on Thursday evenings.")
+    page = f"{HOME}recall"
+    then = browser.send(page, page=page, query="When is the kiln fired?", as_of="yesterday").text
+    assert "No results." in then
+    now = browser.send(page, page=page, query="When is the kiln fired?", as_of="today").text
+    assert "The kiln is fired on Thursday evenings." in now
+    assert browser.send(page, page=page, query="kiln", as_of="soon").status_code == 422
 
 
 def test_two_memories_are_compared_word_by_word(browser: Browser, orc: Orchestrator) -> None:

@@ -33,7 +33,7 @@ def receipts(visit: Visit) -> Response:
         "receipts.html",
         lambda: [_row(receipt) for receipt in result.receipts],
         following={"before": result.receipts[-1].receipt_id} if more else None,
-        found=result.receipts,
+        receipts=result.receipts,
         filters=FILTERS,
         filtered=bool(asked),
     )
@@ -98,7 +98,7 @@ EMPTY: Final = {"answer": "", "conversation": "", "until": ""}
 def why_form(visit: Visit) -> Response:
     """Show the empty form."""
     visit.enter(Permission.AUDIT)
-    return visit.show("why.html", given=EMPTY, explanation=None, lines={}, wrong="")
+    return visit.show("why.html", fields=EMPTY, explanation=None, lines={}, wrong="")
 
 
 def explain(visit: Visit) -> Response:
@@ -117,11 +117,11 @@ def explain(visit: Visit) -> Response:
             limit=EXPLAINED,
         )
     except InvalidInput as error:
-        wrong = {"given": call, "explanation": None, "lines": {}, "wrong": error.message}
+        wrong = {"fields": call, "explanation": None, "lines": {}, "wrong": error.message}
         return visit.show("why.html", status=422, **wrong)
     best = [sentence.memory_ids[0] for sentence in explanation.sentences if sentence.memory_ids]
     lines = visit.lines(*list(dict.fromkeys(best))[:LINED])
-    return visit.show("why.html", given=call, explanation=explanation, lines=lines, wrong="")
+    return visit.show("why.html", fields=call, explanation=explanation, lines=lines, wrong="")
 
 
 # Bulletins.
@@ -217,18 +217,19 @@ def recall(visit: Visit) -> Response:
     orc = visit.enter()
     fields = {name: text.strip() for name, text in visit.form.items() if text.strip()}
     try:
-        return _recall_page(visit, fields, _recalled(orc, fields))
+        return _recall_page(visit, fields, _recalled(visit, orc, fields))
     except InvalidInput as error:
         return _recall_page(visit, fields, None, wrong=error.message)
 
 
-def _recalled(orc: Orchestrator, call: dict[str, str]) -> Bundle:
+def _recalled(visit: Visit, orc: Orchestrator, call: dict[str, str]) -> Bundle:
+    then = call.get("as_of", "")[:MAX_TIME_CHARS]
     asked: dict[str, Any] = {
         "query": call.get("query", ""),
         "top_n": _number(call, "top_n", TOP_N),
         "types": _one(call, "type"),
         "kinds": _one(call, "kind"),
-        "as_of": call.get("as_of"),
+        "as_of": iso(moment_of(then, visit.console.now_ms(), ends=True)) if then else None,
         "include_superseded": "include_superseded" in call,
     }
     if "token_budget" in call:
@@ -257,7 +258,7 @@ def _recall_page(
     return visit.show(
         "recall.html",
         status=422 if wrong else 200,
-        given=call,
+        fields=call,
         bundle=bundle,
         scored=[] if bundle is None else scored(bundle.items),
         wrong=wrong,

@@ -47,7 +47,7 @@ def file(visit: Visit) -> Response:
     rest = {name: value for name, value in manifest.items() if name != "items"}
     return visit.show(
         "ingest_file.html",
-        found=result,
+        file=result,
         manifest=rest,
         items=shown_items,
         memories=_memories(

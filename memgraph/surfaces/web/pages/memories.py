@@ -231,7 +231,6 @@ def _chosen(enum: Any, value: str) -> list[Any]:
 SHOWN: Final = 10
 LOOKED_AT: Final = 100
 """Sessions and receipts whose names are compared, the newest ones."""
-SOURCES: Final = 500
 PREFIXES: Final = {
     "fact_": "memories",
     "ep_": "memories",
@@ -269,8 +268,7 @@ def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
         ][:SHOWN],
     }
     if visit.may(Permission.AUDIT):
-        page = orc.sources.list(kind="path", limit=SOURCES)
-        parts["sources"] = [item for item in page.items if sought in item.name.casefold()][:SHOWN]
+        parts["sources"] = orc.memories.paths(text, limit=SHOWN)
         receipts = orc.receipts.list(limit=LOOKED_AT).receipts
         parts["receipts"] = [
             receipt

@@ -228,7 +228,7 @@ def measure(visit: Visit) -> Response:
 
 
 def _health_page(visit: Visit, health: StoreHealth | None) -> Response:
-    return visit.show("health.html", found=health, means=MEANS)
+    return visit.show("health.html", health=health, means=MEANS)
 
 
 PAGES: Final = (

@@ -2,9 +2,7 @@
 "use strict";
 
 const memgraphGraphStyle = (() => {
-  function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  }
+  const { colour } = memgraphShared;
 
   // The style for types, in the order of their colours, in the current colour scheme.
   function of(types) {

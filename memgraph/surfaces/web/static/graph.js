@@ -6,7 +6,7 @@
   const frame = document.getElementById("graph");
   if (!frame) return;
 
-  const { answered } = memgraphAsking;
+  const { answered } = memgraphShared;
   const MANY = 1_200; // from so many elements on, what is moved is drawn coarsely
   const LISTED = 100;
   const FEW = 30; // so few have room for their names

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { answered } = memgraphAsking;
+  const { answered } = memgraphShared;
   const AGAIN_MS = 700;
   const drop = document.getElementById("drop");
   const state = document.getElementById("state");

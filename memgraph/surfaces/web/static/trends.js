@@ -13,7 +13,7 @@
   const plots = [];
   let numbers = null;
 
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const { answered, colour } = memgraphShared;
 
   // Of a level its last value, of events their number.
   function summary(name, values) {
@@ -62,7 +62,7 @@
   async function begin() {
     told.textContent = "Loading";
     try {
-      numbers = await memgraphAsking.answered(page.dataset.url);
+      numbers = await answered(page.dataset.url);
       told.textContent = "";
       draw();
     } catch (error) {

@@ -1,7 +1,7 @@
-// Requests from the scripts of pages. Errors are thrown with a message for people.
+// What the scripts of pages share. Errors are thrown with a message for people.
 "use strict";
 
-const memgraphAsking = (() => {
+const memgraphShared = (() => {
   // The JSON of a response.
   async function answered(address, options = {}) {
     const answer = await fetch(address, { credentials: "same-origin", ...options }).catch(() => {
@@ -19,5 +19,10 @@ const memgraphAsking = (() => {
     return alert ? alert.textContent.trim() : `request failed: ${answer.status}`;
   }
 
-  return { answered };
+  // A colour of the style sheet, in the current scheme.
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  return { answered, colour };
 })();
