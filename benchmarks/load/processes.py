@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ def measure(url: str, size: int, counts: list[int], clients: int, seconds: float
                     orc.remember_many(corpus().turns(start, min(STEP, size - start)))
                 orc.settle()
         key = stores.made_key(folder, url)
-        print("processes | recalls/s | p50 / p95, ms | errors | servers, s/s | machine busy")
+        print(
+            "processes | recalls/s | p50 / p95, ms | errors | servers, clients, s/s | machine busy"
+        )
         for count in counts:
             with ExitStack() as stack:
                 environ = {"MEMGRAPH_STORAGE_URL": url}
@@ -48,8 +51,9 @@ def measure(url: str, size: int, counts: list[int], clients: int, seconds: float
                 ]
                 ask = stores.requests([NAME], size, seed=count, writes=0.0)
                 run_each(servers, key, Load(clients // count, WARM_UP_S, None), ask)
-                before = _processor()
+                before, own = _processor(), time.process_time()
                 outcomes = run_each(servers, key, Load(clients // count, seconds, None), ask)
+                own = time.process_time() - own
                 busy, passed = (now - then for now, then in zip(_processor(), before, strict=True))
             taken = [took for outcome in outcomes for took in outcome.taken.get("recall", [])]
             lasted = max(outcome.seconds for outcome in outcomes)
@@ -58,7 +62,8 @@ def measure(url: str, size: int, counts: list[int], clients: int, seconds: float
             times = percentiles(taken)
             print(
                 f"{count} | {len(taken) / lasted:.1f} | {times['p50']:.0f} / {times['p95']:.0f}"
-                f" | {errors} | {cpu:.2f} | {busy / passed:.0%} of {os.cpu_count()}",
+                f" | {errors} | {cpu:.2f}, {own / lasted:.2f}"
+                f" | {busy / passed:.0%} of {os.cpu_count()}",
                 flush=True,
             )
 
