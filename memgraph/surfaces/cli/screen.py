@@ -378,8 +378,8 @@ _GROUPS: dict[str, dict[str, CommandEntry]] = {
         ),
         "receipt": CommandEntry(f"{_HERE}.receipts", "Show what was handed out, and why."),
         "subgraph": CommandEntry(f"{_HERE}.graph", "Show the graph around some memories."),
-        "graph": CommandEntry(f"{_HERE}.pictures", "Draw the graph into an SVG, PNG or HTML file."),
-        "timeline": CommandEntry(f"{_HERE}.pictures", "Draw what changed over time into a file."),
+        "graph": CommandEntry(f"{_HERE}.pictures", "Draw the graph into an HTML page."),
+        "timeline": CommandEntry(f"{_HERE}.pictures", "Draw changes over time into an HTML page."),
     },
     "Audit": {
         "verify": CommandEntry(f"{_HERE}.maintenance", "Audit a database and its journal."),

@@ -1,10 +1,9 @@
-"""Pictures in files: graph and timeline."""
+"""Graphs and timelines as HTML pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,18 +14,13 @@ from memgraph.surfaces.cli.files import counted, write_whole
 from memgraph.surfaces.cli.formats import short, summary_of
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 
-if TYPE_CHECKING:
-    from memgraph.surfaces.pictures.timelines import DrawnBulletin
-
 NEWEST = 30
-MOST_BULLETINS = 60
-MOST_RECEIPTS = 10_000
+MAX_BULLETINS = 60
+MAX_RECEIPTS = 10_000
 
 Output = Annotated[
     Path,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Ends with .svg, .png or .html.", show_default=False
-    ),
+    typer.Option("--output", "-o", metavar="FILE", help="Ends with .html.", show_default=False),
 ]
 
 
@@ -48,16 +42,15 @@ def graph(
         str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
     ] = None,
 ) -> CommandResult:
-    """Draw the memories around some memories, and the edges between them, into a file.
+    """Draw the memories around some memories, and the edges between them, into an HTML page.
 
     Without an ID it begins with the newest 30 facts, and prints how many memories there are. The
-    .html page is self-contained, and describes the picture in words beside it. `memgraph subgraph
-    --format` writes graphs for other programs.
+    page is self-contained, opens offline, and lists the same memories and edges as tables.
+    `memgraph subgraph --format` writes graphs for other programs.
     """
-    from memgraph.surfaces.pictures.canvas import form_of
-    from memgraph.surfaces.pictures.graphs import MAX_DRAWN, picture
+    from memgraph.surfaces.pictures import MAX_DRAWN, graph_page, require_html
 
-    form = form_of(output)
+    require_html(output)
     with invocation(context).orchestrator(orchestrator) as handle:
         seeds = list(memory_ids or ())
         if not seeds:
@@ -75,7 +68,7 @@ def graph(
     if memory_ids and not result.nodes:
         message = ", ".join(result.missing)[:80]
         raise NotFound(f"no memory {message!r}", memory_id=message)
-    write_whole(output, picture(result, form, title=f"Memories of {orchestrator}"))
+    write_whole(output, graph_page(result, title=f"Memories of {orchestrator}"))
     edges = len(result.edges) + len(result.derivations)
     data = {"path": str(output), "nodes": len(result.nodes), "edges": edges, "cut": result.cut}
     message = f"{counted(len(result.nodes), 'memory', 'memories')} and {counted(edges, 'edge')}"
@@ -101,25 +94,25 @@ def timeline(
     ] = None,
     limit: Annotated[
         int, typer.Option(help="Of bulletins, the newest; 1 to 1000.")
-    ] = MOST_BULLETINS,
+    ] = MAX_BULLETINS,
 ) -> CommandResult:
-    """Draw a memory's confidence over time, or how the bulletins changed, into a file.
+    """Draw a memory's confidence over time, or how the bulletins changed, into an HTML page.
 
     Decay counts from the last access of which a receipt is kept.
     """
-    from memgraph.surfaces.pictures.canvas import form_of
+    from memgraph.surfaces.pictures import require_html
 
-    form = form_of(output)
+    require_html(output)
     with invocation(context).orchestrator(orchestrator) as handle:
         if memory_id is None:
-            return _bulletins(handle, output, form, limit)
-        return _confidence(handle, output, form, memory_id)
+            return _bulletins(handle, output, limit)
+        return _confidence(handle, output, memory_id)
 
 
-def _bulletins(handle: Any, output: Path, form: str, limit: int) -> CommandResult:
-    from memgraph.surfaces.pictures.timelines import DrawnBulletin, bulletin_picture
+def _bulletins(handle: Any, output: Path, limit: int) -> CommandResult:
+    from memgraph.surfaces.pictures import DrawnBulletin, bulletin_page
 
-    shown_items: Sequence[DrawnBulletin] = [
+    bulletins = [
         DrawnBulletin(
             at=bulletin.created_at,
             receipts=bulletin.receipts,
@@ -127,29 +120,26 @@ def _bulletins(handle: Any, output: Path, form: str, limit: int) -> CommandResul
         )
         for bulletin in reversed(handle.receipts.bulletins(limit=limit).bulletins)
     ]
-    title = f"Bulletins of {handle.name}"
-    write_whole(output, bulletin_picture(shown_items, form, title=title))
-    message = f"drew {counted(len(shown_items), 'bulletin')} to {output}"
-    return _drawn({"path": str(output), "bulletins": len(shown_items)}, message)
+    write_whole(output, bulletin_page(bulletins, title=f"Bulletins of {handle.name}"))
+    message = f"drew {counted(len(bulletins), 'bulletin')} to {output}"
+    return _drawn({"path": str(output), "bulletins": len(bulletins)}, message)
 
 
-def _confidence(handle: Any, output: Path, form: str, memory_id: str) -> CommandResult:
-    from memgraph.surfaces.pictures.timelines import accesses_of, confidence_picture, held_of
+def _confidence(handle: Any, output: Path, memory_id: str) -> CommandResult:
+    from memgraph.surfaces.pictures import accesses_of, confidence_page, confidence_periods
 
-    result = handle.history.get(memory_id)
-    accesses = accesses_of(handle.graph.impact(memory_id, max_nodes=MOST_RECEIPTS))
-    title = short(f"{result.memory.type.value}: {summary_of(result.memory)}")
-    drawing = confidence_picture(
-        held_of(result, accesses),
-        result.periods,
-        form,
-        title=title,
-        now_ms=result.at,
-        exponent=result.decay_exponent,
+    history = handle.history.get(memory_id)
+    accesses = accesses_of(handle.graph.impact(memory_id, max_nodes=MAX_RECEIPTS))
+    page = confidence_page(
+        confidence_periods(history, accesses),
+        history.periods,
+        title=short(f"{history.memory.type.value}: {summary_of(history.memory)}"),
+        now_ms=history.at,
+        exponent=history.decay_exponent,
     )
-    write_whole(output, drawing)
-    message = f"drew {counted(len(result.values), 'value')} of {memory_id} to {output}"
-    return _drawn({"path": str(output), "values": len(result.values)}, message)
+    write_whole(output, page)
+    message = f"drew {counted(len(history.values), 'value')} of {memory_id} to {output}"
+    return _drawn({"path": str(output), "values": len(history.values)}, message)
 
 
 def _drawn(data: dict[str, Any], text: str) -> CommandResult:
