@@ -92,7 +92,7 @@ def _show(screen: Screen, profile: EntityProfile, _: Mapping[str, Any]) -> None:
         screen.table(ENTITY_COLUMNS, [_row(candidate) for candidate in profile.candidates])
 
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "entities": make_group(
         "entities",
         "List entities; merge, split and protect them.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -371,6 +371,7 @@ def _last(run: ReachedRun) -> str:
     return moment(run.last_at)
 
 
-COMMANDS = {
-    function.__name__: make_command(function, function.__name__) for function in (impact, grounds)
+COMMANDS: dict[str, Any] = {
+    "impact": make_command(impact, "impact"),
+    "grounds": make_command(grounds, "grounds"),
 }

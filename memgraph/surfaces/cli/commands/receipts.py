@@ -394,7 +394,9 @@ def _text(value: Any) -> str:
 
 
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {"viewer": _seen, "left_out": _left_out}
-COMMANDS = {
+
+
+COMMANDS: dict[str, Any] = {
     "receipt": make_group(
         "receipt",
         "Show what was handed out, and why.",
@@ -405,5 +407,5 @@ COMMANDS = {
             "bulletins": list_bulletins,
             "bulletin": show_bulletin,
         },
-    )
+    ),
 }

@@ -190,7 +190,7 @@ def _shown(value: Any) -> str:
     return ":".join(value) if isinstance(value, tuple) else str(value)
 
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "init": make_command(init, "init"),
     "health": make_command(health, "health"),
     "config": make_group(

@@ -312,7 +312,9 @@ def _said(source: TrustedSource) -> tuple[str, ...]:
 
 _COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")
 _SAID: Final = ("kind", "name", "tier", "limit", "since", "who", "why")
-COMMANDS = {
+
+
+COMMANDS: dict[str, Any] = {
     "source": make_group(
         "source",
         "Tell where memories come from, and how far that is trusted.",
@@ -323,5 +325,5 @@ COMMANDS = {
             "distrust": distrust,
             "trusted": list_trusted,
         },
-    )
+    ),
 }
