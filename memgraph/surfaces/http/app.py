@@ -38,23 +38,18 @@ from memgraph.surfaces.http.problems import (
     on_invalid,
     on_memgraph_error,
 )
-from memgraph.surfaces.http.routes import copies as copying
-from memgraph.surfaces.http.routes import events as watching
-from memgraph.surfaces.http.routes import health as running
-from memgraph.surfaces.http.routes import ingestion as ingesting
-from memgraph.surfaces.http.routes import memories, orchestrators
-from memgraph.surfaces.http.routes import operations as operating
+from memgraph.surfaces.http.routes import files, orchestrators
 
 # The most frequent routes come first.
 ROUTERS = (
     router_of(Orchestrator),
-    memories.router,
+    orchestrators.memory_router,
     orchestrators.router,
-    operating.router,
-    copying.router,
-    ingesting.router,
-    running.router,
-    watching.router,
+    orchestrators.operation_router,
+    files.router,
+    files.upload_router,
+    orchestrators.process_router,
+    files.event_router,
 )
 
 
