@@ -148,7 +148,7 @@ class SettingsGroup(BaseModel):
 
 
 class ModelGroup(SettingsGroup):
-    """A language model: which one, where it is, and how long to wait for it."""
+    """A model: which one, where it is, and how long to wait for it."""
 
     provider: Annotated[str, AfterValidator(model_provider)] = "none"
     api_base: ApiBase = Field(

@@ -41,19 +41,21 @@ class GraphFormat(StrEnum):
     MERMAID = "mermaid"
 
 
+EdgeTypes = Annotated[
+    list[EdgeType] | None,
+    choice(EdgeType, "--edge-type", text="Follow only these; repeatable."),
+]
+AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")]
+
+
 def subgraph(
     context: typer.Context,
     orchestrator: OrchestratorName,
     memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Where to start.")],
     hops: Annotated[int, typer.Option(help="1 to 4.")] = 1,
     max_nodes: Annotated[int, typer.Option(help="1 to 2000.")] = 200,
-    edge_types: Annotated[
-        list[EdgeType] | None,
-        choice(EdgeType, "--edge-type", text="Follow only these; repeatable."),
-    ] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
-    ] = None,
+    edge_types: EdgeTypes = None,
+    as_of: AsOf = None,
     retracted: Annotated[
         bool, typer.Option("--retracted", help="With memories that were taken back.")
     ] = False,
@@ -299,13 +301,8 @@ def graph(
     ] = None,
     hops: Annotated[int, typer.Option(help="1 to 4.")] = 1,
     max_nodes: Annotated[int, typer.Option(help="1 to 400.")] = 120,
-    edge_types: Annotated[
-        list[EdgeType] | None,
-        choice(EdgeType, "--edge-type", text="Follow only these; repeatable."),
-    ] = None,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")
-    ] = None,
+    edge_types: EdgeTypes = None,
+    as_of: AsOf = None,
 ) -> CommandResult:
     """Draw the memories around some memories, and the edges between them, into an HTML page.
 
