@@ -60,7 +60,7 @@ def places_of(answer: object) -> list[int]:
         ProviderAnswerInvalid: anything else than a list of whole numbers.
     """
     numbers = answer["order"] if isinstance(answer, dict) and set(answer) == {"order"} else answer
-    if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+    if not isinstance(numbers, list) or not all(type(item) is int for item in numbers):
         raise ProviderAnswerInvalid("The model returned no list of numbers.", reason="shape")
     return [number - 1 for number in numbers]
 

@@ -17,13 +17,17 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from types import FrameType
 from typing import Any, ClassVar, Final
 
-import h11
-from h11._receivebuffer import ReceiveBuffer
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
 from memgraph.config.server import ServerSettings
 from memgraph.errors import ExtraMissing, MemgraphError, RequestRefused, RequestTimeout, ServerBusy
 from memgraph.surfaces.asgi import PROBLEM, ASGIApp, problem_body
+
+try:
+    import h11
+    import uvicorn
+    from h11._receivebuffer import ReceiveBuffer
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+except ModuleNotFoundError:
+    raise ExtraMissing.of("serving needs the extra server", extra="server") from None
 
 OTHER_FILES: Final = 512
 """Open files that databases, logs and models may need beside the connections."""
@@ -77,7 +81,7 @@ class Connections:
 
     def _evict(self, candidates: dict[BoundedProtocol, None]) -> bool:
         waiting = [candidate for candidate in candidates if not candidate.has_request]
-        chosen = min(waiting, key=lambda each: each.cycle is not None, default=None)
+        chosen = min(waiting, key=lambda item: item.cycle is not None, default=None)
         if chosen is None:
             return False
         self.remove(chosen)
@@ -245,12 +249,6 @@ def _site(address: str) -> str:
     return str(ip_network((parsed, _IPV6_SITE_BITS), strict=False))
 
 
-try:
-    import uvicorn
-
-except ModuleNotFoundError:
-    raise ExtraMissing.of("serving needs the extra server", extra="server") from None
-
 KEEP_ALIVE_S = 75
 """Longer than the keep-alive of clients and proxies, so that they close idle connections."""
 REQUEST_THREAD = "AnyIO worker thread"
@@ -308,7 +306,7 @@ class DrainingServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
         def end(_number: int, _frame: FrameType | None) -> None:
             # The second one is the kernel's: Python's own handler of SIGINT would wait for threads.
@@ -316,8 +314,8 @@ class DrainingServer(uvicorn.Server):
                 signal.signal(number, signal.SIG_DFL)
             self.should_exit = True
 
-        for each in before:
-            signal.signal(each, end)
+        for number in before:
+            signal.signal(number, end)
         try:
             yield
         finally:
@@ -345,9 +343,9 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
     try:
         yield end_within
     finally:
-        for each in threading.enumerate():
-            if timers and each.name == REQUEST_THREAD and each not in others:
-                each.join()
+        for thread in threading.enumerate():
+            if timers and thread.name == REQUEST_THREAD and thread not in others:
+                thread.join()
         for timer in timers:
             timer.cancel()
 

@@ -136,7 +136,7 @@ def _heads() -> tuple[APIRoute, ...]:
     The route is the same, and the server omits the body of its answer.
     """
     results = []
-    for route in (each for router in ROUTERS for each in router.routes):
+    for route in (item for router in ROUTERS for item in router.routes):
         if isinstance(route, APIRoute) and route.methods == {"GET"} and route.response_model:
             head = copy(route)
             head.methods, head.include_in_schema = {"HEAD"}, False

@@ -40,8 +40,8 @@ def audit(
     Counts the active memories that you may see, without turns of conversations. Nothing is changed.
     `memgraph verify` checks whether the database itself is intact.
     """
-    with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as told:
-        result = handle.audit.measure(fail_on=fail_on or (), examples=examples, progress=told)
+    with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as advance:
+        result = handle.audit.measure(fail_on=fail_on or (), examples=examples, progress=advance)
     return CommandResult(
         as_json(result), lambda screen: _show_audit(screen, result), _error(result)
     )
@@ -135,9 +135,9 @@ def erase(
         by_id[FIELDS[kind]] = name
     target = erasure_target(memory_id=memory, entity=entity, session_id=said_in, **by_id)
     with nullcontext() if output is None else new_file(output) as file:
-        with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as told:
+        with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as advance:
             result = handle.erasure.erase_target(
-                target, reason=reason, dry_run=not yes, progress=told
+                target, reason=reason, dry_run=not yes, progress=advance
             )
         if file is not None:
             file.write(f"{result.model_dump_json(indent=2)}\n".encode())
@@ -160,13 +160,13 @@ def verify(
     """
     from memgraph.operations.erasure.signatures import check_report, read_report
 
-    given = invocation(context)
+    call = invocation(context)
     text = report.read_text(encoding="utf-8")
     try:
         result = read_report(text)
     except InvalidInput as error:
         raise InvalidContent(error.message, **error.details) from None
-    with given.service() as service:
+    with call.service() as service:
         message = check_report(service, result, key=public_key)
     data: dict[str, Any] = {"erasure_id": result.erasure_id, **message.as_dict()}
 

@@ -129,7 +129,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
     with call.orchestrator(orchestrator) as handle:
         outcome = handle.memories.store(**memory.model_dump(exclude_unset=True))
         embedding = call.after_writing(handle)
-        fallen = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
+        stale_evidence = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
     data = {
         **outcome.model_dump(exclude={"edge_id", "code", "message"}),
         "embedding": embedding,
@@ -139,7 +139,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
         screen.line(f"{outcome.outcome} {outcome.memory_id}")
         for finding in _findings(outcome):
             screen.line(finding)
-        for item in fallen:
+        for item in stale_evidence:
             screen.line(f"it is stale already: it was derived from {item}, which holds no longer")
 
     return CommandResult(data, show)
@@ -222,18 +222,18 @@ def correct(
     fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
-        made = handle.correct(memory_id, _read(content), reason=reason, **fields)
-        case = _case(handle, made, memory_id)
+        new_id = handle.correct(memory_id, _read(content), reason=reason, **fields)
+        case = _case(handle, new_id, memory_id)
         embedding = call.after_writing(handle)
     data = {
-        "memory_id": made,
+        "memory_id": new_id,
         "replaced": memory_id if case is None else None,
         "case": case,
         "embedding": embedding,
     }
-    message = f"stored {made}, which replaces {memory_id}"
+    message = f"stored {new_id}, which replaces {memory_id}"
     if case is not None:
-        message = f"stored {made}; {_less_trusted(orchestrator, case)}"
+        message = f"stored {new_id}; {_less_trusted(orchestrator, case)}"
     return CommandResult(data, lambda screen: screen.line(message))
 
 
@@ -401,17 +401,17 @@ def promote(
     ID is a memory's, as `memgraph tier` lists it. Name its place with --task or --project; with
     --to project, --project is the target. Making a preference or an identity global requires --yes.
     """
-    given = invocation(context)
+    call = invocation(context)
     target = None
     if to is PromotionTier.PROJECT:
-        if len(given.project) != 1:
+        if len(call.project) != 1:
             raise typer.BadParameter("--to project takes one --project ID: where it goes")
-        target = given.project[0]
+        target = call.project[0]
     if task_id is not None:
-        given.session.append(task_id)
-    with given.orchestrator(orchestrator) as handle:
+        call.session.append(task_id)
+    with call.orchestrator(orchestrator) as handle:
         new_id = _promoted(handle, memory_id, to, target, yes=yes, reason=reason)
-        embedding = given.after_writing(handle)
+        embedding = call.after_writing(handle)
     data = {"memory_id": new_id, "promoted": memory_id, "to": to.value, "embedding": embedding}
     return CommandResult(
         data, lambda screen: screen.line(f"promoted {memory_id} to {to.value}: {new_id}")
@@ -432,12 +432,12 @@ def tier(
     Newest items first. Name one of the three: --project ID is here the project that is listed. The
     id is the memory's, which promote, show and trace take; item is its owner's name for it.
     """
-    given = invocation(context)
-    which, scope_id = _named(given, task_id, everywhere=everywhere)
+    call = invocation(context)
+    which, scope_id = _named(call, task_id, everywhere=everywhere)
     if task_id is not None:
-        given.session.append(task_id)
-    with given.orchestrator(orchestrator) as handle:
-        count, results = _held(given, handle, which, scope_id, limit)
+        call.session.append(task_id)
+    with call.orchestrator(orchestrator) as handle:
+        count, results = _held(call, handle, which, scope_id, limit)
     items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in results]
     data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
 
@@ -471,10 +471,10 @@ def _promoted(
     yes: bool,
     reason: str,
 ) -> str | None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def consent(question: str) -> bool:
-        asked.append(question)
+        questions.append(question)
         if not yes:
             raise ConfirmationMissing("not confirmed")
         return True
@@ -484,7 +484,9 @@ def _promoted(
             memory_id, to.value, target, confirmation_callback=consent, reason=reason
         )
     except ConfirmationMissing:
-        raise ConfirmationMissing(f"{asked[0]} If so, say --yes.", memory_id=memory_id) from None
+        raise ConfirmationMissing(
+            f"{questions[0]} If so, say --yes.", memory_id=memory_id
+        ) from None
     except NotFound as error:
         # The same whether there is one or not.
         hint = f"{error.message}; say which task or project it is of with --task or --project"
@@ -495,11 +497,11 @@ def _named(call: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[
     """Return the tier that the options name, and the id of its task or project."""
     from memgraph.model.context import Tier
 
-    named = [(Tier.PROJECT, item) for item in call.project]
-    named += [] if task_id is None else [(Tier.TASK, task_id)]
-    if len(named) + everywhere != 1:
+    tiers = [(Tier.PROJECT, item) for item in call.project]
+    tiers += [] if task_id is None else [(Tier.TASK, task_id)]
+    if len(tiers) + everywhere != 1:
         raise typer.BadParameter("name one tier: --task ID, --project ID or --global")
-    return (Tier.GLOBAL, None) if everywhere else named[0]
+    return (Tier.GLOBAL, None) if everywhere else tiers[0]
 
 
 def _row(memory_id: str, item: ContextItem) -> tuple[str, ...]:

@@ -53,9 +53,9 @@ def say(
     """
     if (text is None) == (file is None):
         raise typer.BadParameter("give the TEXT, or a --file, and not both")
-    given = invocation(context)
+    call = invocation(context)
     fields = {
-        "session_id": session_id or _only_session(given),
+        "session_id": session_id or _only_session(call),
         "source_role": role or "user",
         "turn_id": turn_id,
         "event_time": event_time,
@@ -63,8 +63,8 @@ def say(
     }
     common = {name: field for name, field in fields.items() if field is not None}
     if text is not None:
-        return _one(given, orchestrator, {**common, "content": text})
-    return _many(given, orchestrator, str(file), common)
+        return _one(call, orchestrator, {**common, "content": text})
+    return _many(call, orchestrator, str(file), common)
 
 
 def sessions(
@@ -285,19 +285,19 @@ def context(
             "max_items": max_items,
         },
     )
-    given = invocation(context)
-    task = _task(given, task_id)
-    if given.server_url is not None:
+    call = invocation(context)
+    task = _task(call, task_id)
+    if call.server_url is not None:
         return _package_result(
-            _built_remotely(given, orchestrator, task, request, agent_id), explain
+            _built_remotely(call, orchestrator, task, request, agent_id), explain
         )
-    actor = given.actor or "orchestrator"
+    actor = call.actor or "orchestrator"
     profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
-    with given.service() as service:
+    with call.service() as service:
         assembler = ContextAssembler(
             service,
             orchestrator,
-            clearance=given.viewer.clearance,
+            clearance=call.viewer.clearance,
             profile=profile,
             actor=actor,
         )

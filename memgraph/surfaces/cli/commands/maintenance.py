@@ -68,21 +68,23 @@ def verify(
     with invocation(context).orchestrator(orchestrator) as handle:
         if accept_journal is not None:
             handle.maintenance.accept_journal(reason=accept_journal)
-        with stages("verifying") as told:
-            found = handle.verify(told)
+        with stages("verifying") as advance:
+            report = handle.verify(advance)
 
     def show(screen: Screen) -> None:
-        checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+        checked = ", ".join(f"{count} {name}" for name, count in report.checked.items())
         screen.block(f"checked {checked.replace('_', ' ')}")
         rows = [
             (finding.code.value, finding.subject or "", finding.message)
-            for finding in found.findings
+            for finding in report.findings
         ]
         if rows:
             screen.table(("finding", "subject", "what"), rows)
-        screen.line(found.summary)
+        screen.line(report.summary)
 
-    return CommandResult(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
+    return CommandResult(
+        report.as_dict(), show, None if report.ok else _found(report, orchestrator)
+    )
 
 
 def anchor(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
@@ -150,17 +152,17 @@ def backup(
     accept_findings: AcceptFindings = False,
 ) -> CommandResult:
     """Copy a database into one file while it is in use, and audit the copy."""
-    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
-        made = handle.exchange.backup(
+    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as advance:
+        copy = handle.exchange.backup(
             file,
             force=force,
             accept_findings=accept_findings,
-            progress=lambda done, total: told("pages", done, total),
+            progress=lambda done, total: advance("pages", done, total),
         )
-    data = made.as_dict()
+    data = copy.as_dict()
     # A server checks what it sends, and reports no number.
     many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
-    line = f"wrote {many}{made.bytes} bytes to {made.path}"
+    line = f"wrote {many}{copy.bytes} bytes to {copy.path}"
     return CommandResult(data, lambda screen: screen.line(line))
 
 
@@ -181,13 +183,13 @@ def restore(
     """
     from memgraph.operations.maintenance.maintenance import restore as put_back
 
-    given = invocation(context)
-    with given.service() as service:
+    call = invocation(context)
+    with call.service() as service:
         done = put_back(
             service.paths(orchestrator if new_name is None else new_name),
             file,
             clock=service.clock,
-            actor=given.actor or "user",
+            actor=call.actor or "user",
             reason=reason,
             origin=None if new_name is None else orchestrator,
             accept_findings=accept_findings,
@@ -328,9 +330,9 @@ def rebuild(
     """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
-        with stages("rebuilding") as told:
+        with stages("rebuilding") as advance:
             chosen = [part.value for part in parts or IndexPart]
-            rows = handle.maintenance.rebuild(chosen, progress=told)
+            rows = handle.maintenance.rebuild(chosen, progress=advance)
         embedding = call.after_writing(handle)
     line = ", ".join(f"{name} {count}" for name, count in rows.items())
     return CommandResult(
@@ -360,8 +362,8 @@ def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) ->
 def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Bring every vector to the configured model, online; finishes one that was interrupted."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        with stages("rebuilding") as told:
-            drained = handle.maintenance.rebuild_embeddings(progress=told)
+        with stages("rebuilding") as advance:
+            drained = handle.maintenance.rebuild_embeddings(progress=advance)
         states = handle.maintenance.embedding_states()
     return _drained(drained, states)
 
@@ -471,9 +473,9 @@ def export(
             for line in handle.exchange.export_lines(with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
             return CommandResult({}, _nothing_more)
-        with _counted("exporting") as told:
+        with _counted("exporting") as advance:
             done = handle.exchange.export(
-                output, force=force, with_vectors=with_vectors, progress=told
+                output, force=force, with_vectors=with_vectors, progress=advance
             )
     line_of_text = f"wrote {_counts(done.records)} to {done.path}"
     return CommandResult(done.as_dict(), lambda screen: screen.line(line_of_text))
@@ -483,8 +485,8 @@ def _written_as(
     call: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
 ) -> CommandResult:
     with call.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
-        with _counted("exporting") as told:
-            lines = handle.exchange.export(Path(folder) / "lines", progress=told).path
+        with _counted("exporting") as advance:
+            lines = handle.exchange.export(Path(folder) / "lines", progress=advance).path
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
     data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
@@ -502,9 +504,9 @@ def import_(
     """
     call = invocation(context)
     with call.service() as service, _source(file) as source:
-        with _counted("importing") as told:
+        with _counted("importing") as advance:
             done = service.import_lines(
-                orchestrator, source, actor=call.actor or "user", progress=told
+                orchestrator, source, actor=call.actor or "user", progress=advance
             )
         embedding = call.after_writing(call.handle(service, orchestrator))
     return CommandResult(

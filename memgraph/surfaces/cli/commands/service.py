@@ -73,7 +73,7 @@ def serve(
     """
     from memgraph.surfaces.serve import serve
 
-    given = invocation(context)
+    call = invocation(context)
     options = {
         "host": host,
         "port": port,
@@ -88,13 +88,13 @@ def serve(
         if serving.nobody is not None:
             typer.echo(serving.nobody, err=True)
         data = {"url": serving.url, "pid": serving.pid, "worker": serving.worker}
-        given.answer(
+        call.answer(
             CommandResult(
                 data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it")
             )
         )
 
-    serve(given.root, config=config, with_worker=not no_worker, ready=tell)
+    serve(call.root, config=config, with_worker=not no_worker, ready=tell)
     # All is closed. The interpreter's last collections would walk over all that is loaded, for
     # seconds; without them the process ends when its log says so.
     gc.freeze()
@@ -134,18 +134,18 @@ def mcp(
     from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.mcp.stdio import run
 
-    given = invocation(context)
+    call = invocation(context)
     if install is not None:
-        with given.orchestrator(orchestrator):
+        with call.orchestrator(orchestrator):
             pass  # there is one
-        arguments = _arguments(given, orchestrator, scope, install)
+        arguments = _arguments(call, orchestrator, scope, install)
         path = config or config_path(install, os.environ, sys.platform)
         change = with_server(install, path, name, program(), arguments)
-        return _installed(given, install, change, yes=yes)
-    with MemoryService(given.root) as service:
-        handle = given.handle(service, orchestrator)
+        return _installed(call, install, change, yes=yes)
+    with MemoryService(call.root) as service:
+        handle = call.handle(service, orchestrator)
         # Standard output belongs to the protocol, also when all is over.
-        given.as_json = False
+        call.as_json = False
         run(handle, service.root, scope=scope)
     return CommandResult({}, lambda _screen: None)
 
@@ -154,13 +154,13 @@ def _arguments(
     call: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
 ) -> list[str]:
     """Return the arguments with which the client starts the server as it was called here."""
-    made = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
+    arguments = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
     root = call.root or os.environ.get("MEMGRAPH_ROOT")
-    made += ["--root", str(Path(root).absolute())] if root else []
-    made += ["--clearance", call.clearance.value] if call.clearance else []
-    made += [part for item in call.project for part in ("--project", item)]
-    made += [part for item in call.session for part in ("--session", item)]
-    return made + (["--scope", scope.value] if scope else [])
+    arguments += ["--root", str(Path(root).absolute())] if root else []
+    arguments += ["--clearance", call.clearance.value] if call.clearance else []
+    arguments += [part for item in call.project for part in ("--project", item)]
+    arguments += [part for item in call.session for part in ("--session", item)]
+    return arguments + (["--scope", scope.value] if scope else [])
 
 
 def _installed(
@@ -238,23 +238,23 @@ def create(
     --clearance, --project and --session limit what it sees; '*' for a project or session lets each
     request name its own. A running server accepts the key at once.
     """
-    given = invocation(context)
+    call = invocation(context)
     now = SystemClock().now_ms()
     fields = {
         "name": name,
         "orchestrators": orchestrator,
         "permissions": permission,
-        "project_ids": given.project,
-        "session_ids": given.session,
+        "project_ids": call.project,
+        "session_ids": call.session,
         "agent_id": agent,
         "expires_at": None if expires is None else moment_ms(expires, now_ms=now),
     }
-    if given.clearance is not None:
-        fields["clearance"] = given.clearance
+    if call.clearance is not None:
+        fields["clearance"] = call.clearance
     with _place_for_secret(output) as keep:
-        made = _keys(given).create(fields)
-        keep(made.secret)
-    return _key_result(made, output, _not_there(given, made.key.orchestrators))
+        new_key = _keys(call).create(fields)
+        keep(new_key.secret)
+    return _key_result(new_key, output, _not_there(call, new_key.key.orchestrators))
 
 
 def list_keys(context: typer.Context) -> CommandResult:
@@ -305,14 +305,14 @@ def rotate(
 
     The new one expires when the old one would have, unless --expires is given.
     """
-    given = invocation(context)
+    call = invocation(context)
     now = SystemClock().now_ms()
     overlap_ms = 0 if overlap is None else span_ms(overlap)
     expires_at = None if expires is None else moment_ms(expires, now_ms=now)
     with _place_for_secret(output) as keep:
-        made = _keys(given).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
-        keep(made.secret)
-    return _key_result(made, output)
+        new_key = _keys(call).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
+        keep(new_key.secret)
+    return _key_result(new_key, output)
 
 
 def _keys(call: Invocation) -> KeyStore:
@@ -365,22 +365,24 @@ def _not_there(call: Invocation, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in there]
 
 
-def _key_result(made: NewKey, output: Path | None, not_there: Sequence[str] = ()) -> CommandResult:
+def _key_result(
+    new_key: NewKey, output: Path | None, not_there: Sequence[str] = ()
+) -> CommandResult:
     shown_rows: dict[str, Any] = (
-        {"secret": made.secret} if output is None else {"path": str(output)}
+        {"secret": new_key.secret} if output is None else {"path": str(output)}
     )
 
     def show(screen: Screen) -> None:
         if output is None:
-            screen.line(made.secret)
+            screen.line(new_key.secret)
             screen.line()
-            screen.line(f"the secret of key {made.key.key_id}; it is not shown again")
+            screen.line(f"the secret of key {new_key.key.key_id}; it is not shown again")
         else:
-            screen.line(f"wrote the secret of key {made.key.key_id} to {output}")
+            screen.line(f"wrote the secret of key {new_key.key.key_id} to {output}")
         for name in not_there:
             note(f"there is no orchestrator {name} yet; the key opens it once it is made")
 
-    return CommandResult(_as_json(made.key, made.key.created_at) | shown_rows, show)
+    return CommandResult(_as_json(new_key.key, new_key.key.created_at) | shown_rows, show)
 
 
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:

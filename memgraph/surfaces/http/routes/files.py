@@ -90,8 +90,8 @@ def _sent(
         with lengthy_of(request).one():
             write(target)
 
-    held = gate_of(request).service.copies.copied(made)
-    return TemporaryFileResponse(held, name=name, media_type=media_type)
+    copy = gate_of(request).service.copies.copied(made)
+    return TemporaryFileResponse(copy, name=name, media_type=media_type)
 
 
 _BODY: Final[dict[str, Any]] = {
