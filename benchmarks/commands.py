@@ -233,9 +233,7 @@ def latency(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", file_okay=False, help="Draw latency.png and latency.svg there."
-        ),
+        typer.Option(metavar="FOLDER", file_okay=False, help="Draw latency.svg there."),
     ] = None,
 ) -> CommandResult:
     """Measure speed, memory and disk beside plain SQL, starts, a server, and the worst cases."""
@@ -243,15 +241,12 @@ def latency(
     from benchmarks import latency_report
 
     wanted = _sizes(sizes)
-    if plot is not None:
-        from benchmarks import latency_curve
-
-        # Before a run of many minutes, not after it.
-        latency_curve.require_matplotlib()
     with latency_report.told_progress(wanted) as told:
         found = bench.run(wanted, told, rounds=rounds, keep=keep)
     if plot is not None:
-        found["plots"] = [str(path) for path in latency_curve.draw(found, plot)]
+        from benchmarks import latency_curve
+
+        found["plots"] = [str(latency_curve.draw(found, plot))]
     return CommandResult(found, lambda screen: latency_report.show(found, screen))
 
 

@@ -57,7 +57,7 @@ def test_every_extra_that_an_error_names_can_be_installed() -> None:
             r'ExtraMissing\.of\([^)]*extra="([a-z-]+)"', path.read_text(encoding="utf-8")
         )
     }
-    assert {"server", "client", "signing", "pictures"} <= named
+    assert {"server", "client", "signing"} <= named
     assert named <= set(project["optional-dependencies"])
 
 

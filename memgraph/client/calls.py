@@ -66,8 +66,8 @@ class Call(Generic[T]):
         results: list[tuple[str, str]] = []
         for name, value in self.params.items():
             many = isinstance(value, Collection) and not isinstance(value, str)
-            given = value if many else (value,)
-            results.extend((name, _written(item)) for item in given if item is not None)
+            values = value if many else (value,)
+            results.extend((name, _written(item)) for item in values if item is not None)
         return tuple(results)
 
 

@@ -184,8 +184,8 @@ class AsyncClient(ServerMethods[Awaited]):
 
 def _health(answer: bytes) -> dict[str, Any]:
     health = value_of(Health)(answer)
-    kept = {"degraded"} if health.status == "ready" else {"code", "message", "details"}
-    return health.model_dump(mode="json", include={"orchestrator", "status", *kept})
+    details = {"degraded"} if health.status == "ready" else {"code", "message", "details"}
+    return health.model_dump(mode="json", include={"orchestrator", "status", *details})
 
 
 def _named(details: OrchestratorList) -> list[str]:

@@ -217,9 +217,9 @@ def _pause(
     """Return how long to wait before the call is sent again; None: it is not."""
     if not _may_repeat(call, came, error):
         return None
-    asked = _seconds(came.retry_after) if isinstance(came, Response) else None
-    if asked is not None:
-        return asked if asked <= rules.longest_pause_s else None
+    retry_after_s = _seconds(came.retry_after) if isinstance(came, Response) else None
+    if retry_after_s is not None:
+        return retry_after_s if retry_after_s <= rules.longest_pause_s else None
     pause = min(rules.first_pause_s * 2.0**attempt, rules.longest_pause_s)
     return pause * random.uniform(0.5, 1.0)
 

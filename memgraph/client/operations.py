@@ -164,24 +164,24 @@ def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
     def describe(target: RemoteTarget, *args: Any, **kwargs: Any) -> Call[T]:
         bound = declared.signature.bind(target, *args, **kwargs)
         bound.apply_defaults()
-        given = {
+        values = {
             name: (parameter, _sent(parameter, bound.arguments[name]))
             for name, parameter in declared.parameters.items()
         }
         parts = {
             item.sent: segment(value, field=item.sent)
-            for item, value in given.values()
+            for item, value in values.values()
             if item.sent in declared.in_path
         }
         rest = {
-            item.sent: value for item, value in given.values() if item.sent not in declared.in_path
+            item.sent: value for item, value in values.values() if item.sent not in declared.in_path
         }
         fields: Mapping[str, Any] | Value = rest
         if declared.rest is not None and isinstance(declared.body, type):
-            whole = bound.arguments.get(declared.whole_body or "")
+            sent_body = bound.arguments.get(declared.whole_body or "")
             fields = (
-                whole
-                if isinstance(whole, declared.body)
+                sent_body
+                if isinstance(sent_body, declared.body)
                 else validated(declared.body, bound.arguments[declared.rest] | rest)
             )
         return Call(
@@ -211,8 +211,8 @@ def asked_of_a_server(kind: type[T]) -> type[T]:
     return kind
 
 
-def _sent(each: Parameter, value: Any) -> Any:
-    return value if value is None or each.write is None else each.write(value)
+def _sent(parameter: Parameter, value: Any) -> Any:
+    return value if value is None or parameter.write is None else parameter.write(value)
 
 
 def _body(declared: Operation, fields: Mapping[str, Any] | Value) -> bytes | None:
@@ -228,7 +228,7 @@ def _reader(declared: Operation) -> Read[Any]:
     answer, read = declared.answer, typed(declared.sent)
     if isinstance(declared.sent, type) and issubclass(declared.sent, Value):
         read = value_of(declared.sent)
-    return read if answer is None else lambda told: answer.result(read(told))
+    return read if answer is None else lambda content: answer.result(read(content))
 
 
 def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,9 +237,9 @@ def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidInput: one of them cannot be sent.
     """
-    given = {name: field for name, field in fields.items() if field is not None}
+    present = {name: field for name, field in fields.items() if field is not None}
     try:
-        result: dict[str, Any] = to_jsonable_python(given)
+        result: dict[str, Any] = to_jsonable_python(present)
     except (PydanticSerializationError, ValueError, RecursionError):
         raise InvalidInput("a field is not plain JSON") from None
     return result

@@ -135,11 +135,13 @@ def _build_context(
     request: ContextRequest | Mapping[str, Any] | None = None,
     **fields: Unpack[ContextFields],
 ) -> Call[ContextPackage]:
-    given = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
-    asked = validated(ContextRequest, {**given, **fields})
-    named = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
+    known_fields = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
+    context_request = validated(ContextRequest, {**known_fields, **fields})
+    context_task = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
     return server.look(
-        "/context", plain({"task": named, "request": asked}), value_of(ContextPackage)
+        "/context",
+        plain({"task": context_task, "request": context_request}),
+        value_of(ContextPackage),
     )
 
 
@@ -149,10 +151,10 @@ def _erase(
     reason: str,
     dry_run: bool = True,
     progress: object = None,
-    **named: str | None,
+    **target: str | None,
 ) -> Call[ErasureReport]:
     del progress  # it stays on this side
-    fields = {"target": erasure_target(**named), "reason": reason, "dry_run": dry_run}
+    fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
     return replace(server.write("/erase", plain(fields), value_of(ErasureReport)), slow=True)
 
 
@@ -162,9 +164,9 @@ def _verify(server: RemoteTarget, progress: object = None) -> Call[VerifyReport]
 
 
 def _run_job(server: RemoteTarget, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
-    given = {name: field for name, field in fields.items() if field is not None}
+    present = {name: field for name, field in fields.items() if field is not None}
     path = f"/jobs/{segment(str(job), field='job')}/run"
-    return replace(server.look(path, given, read), repeat=RetryRule.NEVER, slow=True)
+    return replace(server.look(path, present, read), repeat=RetryRule.NEVER, slow=True)
 
 
 def _run(
@@ -487,10 +489,10 @@ def batches(
 
 def _checked(kind: type[MemoryInput], item: Item) -> dict[str, Any] | Outcome:
     try:
-        given = validated(kind, _fields(item))
+        checked = validated(kind, _fields(item))
     except InvalidInput as error:
         return Outcome(outcome="rejected", code=error.code, message=error.message)
-    return given.model_dump(mode="json", exclude_unset=True)
+    return checked.model_dump(mode="json", exclude_unset=True)
 
 
 def _fields(item: Item) -> dict[str, Any]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -151,7 +148,7 @@ class SettingsGroup(BaseModel):
 
 
 class ModelGroup(SettingsGroup):
-    """A language model: which one, where it is, and how long to wait for it."""
+    """A model: which one, where it is, and how long to wait for it."""
 
     provider: Annotated[str, AfterValidator(model_provider)] = "none"
     api_base: ApiBase = Field(
@@ -171,21 +168,3 @@ class ModelGroup(SettingsGroup):
     retries: int = Field(
         default=2, ge=0, le=20, description="Further attempts after one that failed."
     )
-
-
-class HasModelKey(Protocol):
-    """The settings of a model that needs a key."""
-
-    @property
-    def api_key_env(self) -> str: ...
-
-    @property
-    def api_key_file(self) -> str: ...
-
-
-def model_key(chosen: HasModelKey, environ: Mapping[str, str] | None = None) -> str | Path | None:
-    """Return the key of a model, or the file that holds it; None: the provider finds its own."""
-    if chosen.api_key_file:
-        return Path(chosen.api_key_file).expanduser()
-    variables = os.environ if environ is None else environ
-    return variables.get(chosen.api_key_env) if chosen.api_key_env else None

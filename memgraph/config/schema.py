@@ -11,7 +11,6 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from memgraph.config.fields import (
     GLOBAL_ONLY,
-    ApiBase,
     Cron,
     Factor,
     FastProviderNames,
@@ -24,7 +23,6 @@ from memgraph.config.fields import (
     ServerUrl,
     SettingsGroup,
     TimeZone,
-    VariableName,
     embedding_provider,
     model_provider,
     no_crossing,
@@ -350,7 +348,7 @@ class RetrievalSettings(SettingsGroup):
     modifiers: ModifierGroup = Field(default_factory=ModifierGroup)
 
 
-class EmbeddingSettings(SettingsGroup):
+class EmbeddingSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(embedding_provider)] = Field(
         default="local",
         description="`local`, `onnx`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
@@ -368,22 +366,8 @@ class EmbeddingSettings(SettingsGroup):
         description="Name of the model of `onnx` as fastembed knows it; empty: `model_folder`.",
         json_schema_extra=GLOBAL_ONLY,
     )
-    api_base: ApiBase = Field(
-        default="", description="Address of the provider; empty: the provider's own."
-    )
-    api_key_env: VariableName = Field(
-        default="", description="Variable that holds the key; empty: the provider's usual one."
-    )
-    api_key_file: str = Field(
-        default="",
-        max_length=4_096,
-        description="File that holds the key, read at every call; it wins over the variable.",
-    )
     timeout_s: float = Field(
         default=20.0, gt=0.0, le=600.0, description="Limit of one call, seconds."
-    )
-    retries: int = Field(
-        default=2, ge=0, le=20, description="Further attempts after one that failed."
     )
     batch_size: int = Field(default=64, ge=1, le=2_048, description="Texts in one call.")
 
@@ -397,23 +381,12 @@ class ExtractorSettings(ModelGroup):
     )
 
 
-class RerankerSettings(SettingsGroup):
+class RerankerSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none", description="`none` or `litellm/<model>`: what orders an answer once more."
     )
     mode: Literal["rerank", "chat"] = Field(
         default="rerank", description="A model with a rerank interface, or a language model."
-    )
-    api_base: ApiBase = Field(
-        default="", description="Address of the provider; empty: the provider's own."
-    )
-    api_key_env: VariableName = Field(
-        default="", description="Variable that holds the key; empty: the provider's usual one."
-    )
-    api_key_file: str = Field(
-        default="",
-        max_length=4_096,
-        description="File that holds the key, read at every call; it wins over the variable.",
     )
     timeout_s: float = Field(
         default=5.0,

@@ -93,12 +93,7 @@ class ModelConnection:
 
     Args:
         model: as litellm names it, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
-        timeout_s: seconds for one request, > 0.
-        retries: further attempts after one that failed for a passing reason, >= 0.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
-            which reads the provider's variable.
-        first_wait_s: pause before the first retry, >= 0; doubles each time, with jitter.
+        timeout_s, retries, api_base, api_key, first_wait_s: see ``ModelOptions``.
         give_up_after_s: seconds after which nothing is tried again; None: no such limit.
         cut_off_late: nobody waits for a request longer than ``timeout_s``, be its answer on its
             way or not; else that is the longest silence. Needs `load`.

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Unpack, runtime_checkable
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.errors import ProviderAnswerInvalid
+from memgraph.providers.options import ModelOptions, litellm_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-LITELLM_PREFIX: Final = "litellm/"
-DEFAULT_TIMEOUT_S: Final = 60.0
-DEFAULT_RETRIES: Final = 2
+DEFAULTS: Final[ModelOptions] = {"timeout_s": 60.0, "retries": 2}
 DEFAULT_MAX_TOKENS: Final = 4_096
 MAX_ANSWER_CHARACTERS: Final = 1_000_000
 
@@ -48,31 +46,18 @@ class CompletionProvider(Protocol):
 def completion_provider(
     name: str,
     *,
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    retries: int = DEFAULT_RETRIES,
     max_tokens: int = DEFAULT_MAX_TOKENS,
-    api_base: str | None = None,
-    api_key: str | Path | None = None,
+    **options: Unpack[ModelOptions],
 ) -> CompletionProvider:
     """The provider with this configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
     """
-    if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
-        raise InvalidConfig(
-            f"Unknown completion provider {name!r}: use litellm/<model>.", key="name"
-        )
+    model = litellm_model(name, "completion provider")
     from memgraph.providers.litellm_chat import LitellmCompletion
 
-    return LitellmCompletion(
-        name.removeprefix(LITELLM_PREFIX),
-        timeout_s=timeout_s,
-        retries=retries,
-        max_tokens=max_tokens,
-        api_base=api_base,
-        api_key=api_key,
-    )
+    return LitellmCompletion(model, max_tokens=max_tokens, **options)
 
 
 def parsed_answer(text: object) -> Any:

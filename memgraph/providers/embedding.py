@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, Unpack, runtime_checkable
 
 from memgraph.errors import (
     InvalidConfig,
@@ -12,6 +12,7 @@ from memgraph.errors import (
     ProviderError,
     ProviderUnavailable,
 )
+from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-LITELLM_PREFIX: Final = "litellm/"
-DEFAULT_TIMEOUT_S: Final = 20.0
-DEFAULT_RETRIES: Final = 2
+DEFAULTS: Final[ModelOptions] = {"timeout_s": 20.0, "retries": 2}
 DEFAULT_BATCH_SIZE: Final = 64
 MAX_CHARACTERS: Final = 8_192
 """Characters beyond this number do not enter a text's vector."""
@@ -161,13 +160,10 @@ def embedding_provider(
     name: str,
     *,
     dimensions: int | None = None,
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    retries: int = DEFAULT_RETRIES,
     batch_size: int = DEFAULT_BATCH_SIZE,
-    api_base: str | None = None,
-    api_key: str | Path | None = None,
     model_folder: str = "",
     model: str = "",
+    **options: Unpack[ModelOptions],
 ) -> EmbeddingProvider:
     """The provider with this configured name. Loads no model and opens no connection.
 
@@ -175,15 +171,11 @@ def embedding_provider(
         name: ``local``, ``onnx``, ``fake`` or ``litellm/<model>``, the model as litellm names it.
         dimensions: needed for ``litellm/…`` and ``onnx``; ``local`` has 256 and takes no other;
             ``fake`` takes any, 64 by default.
-        timeout_s: seconds for one request, > 0. This and what follows is for ``litellm/…`` alone.
-        retries: further attempts after a failed one that is worth repeating, >= 0.
-        batch_size: texts in one request, >= 1.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it; without it litellm reads the provider's
-            environment variable.
+        batch_size: texts in one request, >= 1; for ``litellm/…`` and ``onnx``.
         model_folder: for ``onnx``: the folder of the model, an absolute path.
         model: for ``onnx``: a name that fastembed knows; ``model_folder`` is then its cache, or
             empty.
+        options: for ``litellm/…``; see ``ModelOptions``.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
@@ -218,11 +210,8 @@ def embedding_provider(
         return LitellmEmbedding(
             name.removeprefix(LITELLM_PREFIX),
             dimensions=dimensions,
-            timeout_s=timeout_s,
-            retries=retries,
             batch_size=batch_size,
-            api_base=api_base,
-            api_key=api_key,
+            **options,
         )
     raise InvalidConfig(
         f"Unknown embedding provider {name!r}: use local, onnx, fake or litellm/<model>.",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
 from memgraph.providers.completion import (
     DEFAULT_MAX_TOKENS,
-    DEFAULT_RETRIES,
-    DEFAULT_TIMEOUT_S,
-    LITELLM_PREFIX,
+    DEFAULTS,
     MAX_ANSWER_CHARACTERS,
     parsed_answer,
 )
+from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 from memgraph.providers.tool_calls import MAX_TOOL_CALLS, ChatTurn, ToolCall
 
 if TYPE_CHECKING:
@@ -26,14 +24,9 @@ class _LitellmChat:
 
     Args:
         model: as litellm names it, without the ``litellm/`` of the configuration.
-        timeout_s: seconds for one request, > 0.
-        retries: further attempts after one that failed for a passing reason, >= 0.
         max_tokens: longest answer, >= 1; an answer cut off there is invalid.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
-            which reads the provider's variable.
-        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
         give_up_after_s: seconds after which nothing is tried again; None: no such limit.
+        options: see ``ModelOptions``.
 
     Raises:
         InvalidConfig: a value out of range; ``details['key']`` names it.
@@ -46,21 +39,17 @@ class _LitellmChat:
         self,
         model: str,
         *,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        retries: int = DEFAULT_RETRIES,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        api_base: str | None = None,
-        api_key: str | Path | None = None,
-        first_wait_s: float = 0.5,
         give_up_after_s: float | None = None,
+        **options: Unpack[ModelOptions],
     ) -> None:
         if max_tokens < 1:
             raise InvalidConfig("The longest answer must be at least 1 token.", key="max_tokens")
         self.name = LITELLM_PREFIX + model
         self._max_tokens = max_tokens
+        merged: ModelOptions = {**DEFAULTS, **options}
         self._connection = _litellm.ModelConnection(
-            *(model, timeout_s, retries, api_base, api_key, first_wait_s, give_up_after_s),
-            cut_off_late=self._cut_off_late,
+            model, give_up_after_s=give_up_after_s, cut_off_late=self._cut_off_late, **merged
         )
 
     def _ask(self, messages: Sequence[Mapping[str, Any]], **request: Any) -> tuple[Any, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,12 +11,11 @@ from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
 from memgraph.providers.embedding import (
     DEFAULT_BATCH_SIZE,
-    DEFAULT_RETRIES,
-    DEFAULT_TIMEOUT_S,
-    LITELLM_PREFIX,
+    DEFAULTS,
     checked,
     prepared,
 )
+from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,13 +29,8 @@ class LitellmEmbedding:
     Args:
         model: as litellm names it, without the ``litellm/`` of the configuration.
         dimensions: what every vector must have; sent along to models that can choose.
-        timeout_s: seconds for one request, > 0.
-        retries: further attempts for a batch that failed for a passing reason, >= 0.
         batch_size: texts in one request, >= 1.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
-            which reads the provider's variable.
-        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+        options: see ``ModelOptions``.
 
     Raises:
         InvalidConfig: a value out of range; ``details['key']`` names it.
@@ -48,12 +41,8 @@ class LitellmEmbedding:
         model: str,
         *,
         dimensions: int,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        retries: int = DEFAULT_RETRIES,
         batch_size: int = DEFAULT_BATCH_SIZE,
-        api_base: str | None = None,
-        api_key: str | Path | None = None,
-        first_wait_s: float = 0.5,
+        **options: Unpack[ModelOptions],
     ) -> None:
         if dimensions < 1:
             raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
@@ -62,9 +51,8 @@ class LitellmEmbedding:
         self.name = self.model = LITELLM_PREFIX + model
         self.dimensions = dimensions
         self._batch_size = batch_size
-        self._connection = _litellm.ModelConnection(
-            model, timeout_s, retries, api_base, api_key, first_wait_s
-        )
+        merged: ModelOptions = {**DEFAULTS, **options}
+        self._connection = _litellm.ModelConnection(model, **merged)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `EmbeddingProvider.embed`. Blank texts are not sent: their rows stay zero."""

@@ -6,19 +6,14 @@ import json
 import math
 import secrets
 import unicodedata
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.errors import ProviderAnswerInvalid
 from memgraph.providers import _litellm
 from memgraph.providers._litellm import within
 from memgraph.providers.litellm_chat import LitellmCompletion
-from memgraph.providers.reranking import (
-    DEFAULT_RETRIES,
-    DEFAULT_TIMEOUT_S,
-    LITELLM_PREFIX,
-    usable_places,
-)
+from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
+from memgraph.providers.reranking import DEFAULTS, usable_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +60,7 @@ def places_of(answer: object) -> list[int]:
         ProviderAnswerInvalid: anything else than a list of whole numbers.
     """
     numbers = answer["order"] if isinstance(answer, dict) and set(answer) == {"order"} else answer
-    if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+    if not isinstance(numbers, list) or not all(type(item) is int for item in numbers):
         raise ProviderAnswerInvalid("The model returned no list of numbers.", reason="shape")
     return [number - 1 for number in numbers]
 
@@ -85,31 +80,18 @@ class LitellmReranking:
 
     Args:
         model: as litellm names it, without the ``litellm/`` of the configuration.
-        timeout_s: seconds for one order, retries and pauses included, > 0. Loading litellm, once
-            in a process, is not counted.
-        retries: further attempts after one that failed for a passing reason, >= 0.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
-            which reads the provider's variable.
-        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+        options: see ``ModelOptions``; ``timeout_s`` is for one order, retries and pauses included.
+            Loading litellm, once in a process, is not counted.
 
     Raises:
         InvalidConfig: a value out of range; ``details['key']`` names it.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        retries: int = DEFAULT_RETRIES,
-        api_base: str | None = None,
-        api_key: str | Path | None = None,
-        first_wait_s: float = 0.5,
-    ) -> None:
+    def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
+        merged: ModelOptions = {**DEFAULTS, **options}
         self.name = LITELLM_PREFIX + model
         self._connection = _litellm.ModelConnection(
-            model, timeout_s, retries, api_base, api_key, first_wait_s, give_up_after_s=timeout_s
+            model, give_up_after_s=merged["timeout_s"], **merged
         )
         self._client: Any = None
 
@@ -138,29 +120,11 @@ class LitellmReranking:
 class LitellmChatReranking:
     """One language model, asked to put all texts in order at once. Arguments as above."""
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        retries: int = DEFAULT_RETRIES,
-        api_base: str | None = None,
-        api_key: str | Path | None = None,
-        first_wait_s: float = 0.5,
-    ) -> None:
-        if not timeout_s > 0.0:
-            raise InvalidConfig("The provider timeout must be above 0 seconds.", key="timeout_s")
+    def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
+        merged: ModelOptions = {**DEFAULTS, **options}
         self.name = LITELLM_PREFIX + model
-        self._timeout_s = timeout_s
-        self._completion = LitellmCompletion(
-            model,
-            timeout_s=timeout_s,
-            retries=retries,
-            api_base=api_base,
-            api_key=api_key,
-            first_wait_s=first_wait_s,
-            give_up_after_s=timeout_s,
-        )
+        self._timeout_s = merged["timeout_s"]
+        self._completion = LitellmCompletion(model, give_up_after_s=self._timeout_s, **merged)
 
     def rank(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
         """See `RerankingProvider.rank`."""

@@ -6,17 +6,15 @@ that nothing is lost by it, is the business of recall.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack, runtime_checkable
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.errors import ProviderAnswerInvalid
+from memgraph.providers.options import ModelOptions, litellm_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LITELLM_PREFIX: Final = "litellm/"
-DEFAULT_TIMEOUT_S: Final = 5.0
-DEFAULT_RETRIES: Final = 1
+DEFAULTS: Final[ModelOptions] = {"timeout_s": 5.0, "retries": 1}
 MAX_ANSWER_PLACES: Final = 100_000
 """An answer that names more is not looked at."""
 
@@ -50,39 +48,23 @@ def reranking_provider(
     name: str,
     *,
     mode: Mode = "rerank",
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    retries: int = DEFAULT_RETRIES,
-    api_base: str | None = None,
-    api_key: str | Path | None = None,
+    **options: Unpack[ModelOptions],
 ) -> RerankingProvider:
     """The provider with this configured name. Loads no model and opens no connection.
 
     Args:
         name: ``litellm/<model>``, the model as litellm names it.
         mode: ``rerank`` for a model with a rerank interface, ``chat`` for a language model.
-        timeout_s: seconds for one order, retries and pauses included, > 0.
-        retries: further attempts after one that failed for a passing reason, >= 0.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it; without it litellm reads the provider's
-            environment variable.
+        options: see ``ModelOptions``; ``timeout_s`` is for one order, retries and pauses included.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
     """
-    if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
-        raise InvalidConfig(
-            f"Unknown reranking provider {name!r}: use litellm/<model>.", key="name"
-        )
+    litellm_name = litellm_model(name, "reranking provider")
     from memgraph.providers.litellm_reranking import LitellmChatReranking, LitellmReranking
 
     chosen = LitellmChatReranking if mode == "chat" else LitellmReranking
-    return chosen(
-        name.removeprefix(LITELLM_PREFIX),
-        timeout_s=timeout_s,
-        retries=retries,
-        api_base=api_base,
-        api_key=api_key,
-    )
+    return chosen(litellm_name, **options)
 
 
 def usable_places(answer: object, count: int) -> tuple[int, ...]:

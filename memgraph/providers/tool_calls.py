@@ -6,16 +6,10 @@ Messages and tools have the shape of OpenAI's chat interface, which litellm tran
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack, runtime_checkable
 
-from memgraph.errors import InvalidConfig
-from memgraph.providers.completion import (
-    DEFAULT_MAX_TOKENS,
-    DEFAULT_RETRIES,
-    DEFAULT_TIMEOUT_S,
-    LITELLM_PREFIX,
-)
+from memgraph.providers.completion import DEFAULT_MAX_TOKENS
+from memgraph.providers.options import ModelOptions, litellm_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,26 +84,15 @@ def as_message(turn: ChatTurn) -> dict[str, Any]:
 def tool_calling_provider(
     name: str,
     *,
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    retries: int = DEFAULT_RETRIES,
     max_tokens: int = DEFAULT_MAX_TOKENS,
-    api_base: str | None = None,
-    api_key: str | Path | None = None,
+    **options: Unpack[ModelOptions],
 ) -> ToolCallingProvider:
     """The provider with this configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
     """
-    if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
-        raise InvalidConfig(f"Unknown language model {name!r}: use litellm/<model>.", key="name")
+    model = litellm_model(name, "language model")
     from memgraph.providers.litellm_chat import LitellmToolCalling
 
-    return LitellmToolCalling(
-        name.removeprefix(LITELLM_PREFIX),
-        timeout_s=timeout_s,
-        retries=retries,
-        max_tokens=max_tokens,
-        api_base=api_base,
-        api_key=api_key,
-    )
+    return LitellmToolCalling(model, max_tokens=max_tokens, **options)

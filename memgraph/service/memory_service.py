@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
-from memgraph.config.fields import model_key
 from memgraph.config.schema import EmbeddingSettings, RerankerSettings
 from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
@@ -36,6 +35,7 @@ from memgraph.providers.embedding import (
     EmbeddingProvider,
     embedding_provider,
 )
+from memgraph.providers.options import options_of
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlightCalls
 from memgraph.service.meters import SILENT, Meters
@@ -563,13 +563,10 @@ class MemoryService:
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
-                timeout_s=chosen.timeout_s,
-                retries=chosen.retries,
                 batch_size=chosen.batch_size,
-                api_base=chosen.api_base or None,
-                api_key=model_key(chosen, self.environ),
                 model_folder=chosen.model_folder,
                 model=chosen.model,
+                **options_of(chosen, self.environ),
             )
         return self._providers[chosen]
 

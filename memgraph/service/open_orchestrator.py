@@ -31,7 +31,8 @@ from memgraph.operations.read.receipts import ReceiptBook
 from memgraph.operations.write.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
 from memgraph.operations.write.entity_links import NameFinder, NameFinders
 from memgraph.paths import OrchestratorPaths
-from memgraph.providers.embedding import LITELLM_PREFIX, EmbeddingProvider
+from memgraph.providers.embedding import EmbeddingProvider
+from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.rules.trust import TrustRules
 from memgraph.service.background import BackgroundWork, InFlightCalls
 from memgraph.service.denials import DenialLog

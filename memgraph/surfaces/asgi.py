@@ -41,7 +41,7 @@ _BEARER: Final = "bearer "
 
 def problem_body(error: MemgraphError, status: int) -> bytes:
     """Return an error as problem details (RFC 9457), with the library's own code."""
-    told = {
+    problem = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -49,7 +49,7 @@ def problem_body(error: MemgraphError, status: int) -> bytes:
         "code": error.code,
         "details": error.details,
     }
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(problem, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 async def refuse(
@@ -69,8 +69,8 @@ async def refuse(
 
 def header(scope: Scope, name: bytes) -> str | None:
     """Return the first header of a name (in lower case), None when there is none."""
-    for each, value in scope["headers"]:
-        if each == name:
+    for key, value in scope["headers"]:
+        if key == name:
             text: str = value.decode("latin-1")
             return text
     return None
@@ -78,10 +78,12 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 def shown_key(scope: Scope) -> str | None:
     """Return the secret of a request: None without one, empty when it is no bearer token."""
-    given = header(scope, b"authorization")
-    if given is None:
+    authorization = header(scope, b"authorization")
+    if authorization is None:
         return None
-    return given[len(_BEARER) :].strip() if given.lower().startswith(_BEARER) else ""
+    return (
+        authorization[len(_BEARER) :].strip() if authorization.lower().startswith(_BEARER) else ""
+    )
 
 
 class HostCheck:
@@ -108,7 +110,7 @@ class HostCheck:
         self._app = app
         self._pages = pages
         self._hosts = LOOPBACK | set(map(allowed_host, hosts))
-        self._origins = frozenset(each.lower().rstrip("/") for each in origins)
+        self._origins = frozenset(item.lower().rstrip("/") for item in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

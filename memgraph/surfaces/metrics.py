@@ -106,14 +106,14 @@ class PrometheusMeters:
 
     def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
         """Return all figures as text, and its media type."""
-        found = ready.orchestrators or ()
-        counts = Tally(each.status for each in found)
+        states = ready.orchestrators or ()
+        counts = Tally(item.status for item in states)
         # Each of them, also those of none: nothing is taken away that another asker is told now.
         for status in get_args(StandingStatus):
             self._standing.labels(status).set(counts[status])
-        self._unsound.set(sum(not _UNSOUND.isdisjoint(each.codes) for each in found))
-        self._pending.set(sum(each.pending for each in found))
-        self._oldest.set(max((each.oldest_pending_s or 0.0 for each in found), default=0.0))
+        self._unsound.set(sum(not _UNSOUND.isdisjoint(item.codes) for item in states))
+        self._pending.set(sum(item.pending for item in states))
+        self._oldest.set(max((item.oldest_pending_s or 0.0 for item in states), default=0.0))
         self._disk.set(ready.disk_free_bytes or 0)
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
@@ -206,9 +206,9 @@ def _meant(scope: Scope) -> str:
     """Return the route of an early refusal or of a framework's document, which the framework does
     not record.
     """
-    for each in getattr(scope.get("app"), "routes", ()):
-        if each.matches(scope)[0] is Match.FULL:
-            template: str = each.path
+    for route in getattr(scope.get("app"), "routes", ()):
+        if route.matches(scope)[0] is Match.FULL:
+            template: str = route.path
             return template
     return NO_ROUTE
 
@@ -264,11 +264,11 @@ class TracingMeters:
 
     @contextmanager
     def request(self, method: str, traceparent: str | None = None) -> Iterator[RequestOutcome]:
-        known = known_method(method)
+        name = known_method(method)
         carrier = {} if traceparent is None else {"traceparent": traceparent}
         with (
             self._tracer.start_as_current_span(
-                known,
+                name,
                 context=self._propagator.extract(carrier),
                 kind=SpanKind.SERVER,
                 record_exception=False,
@@ -279,8 +279,8 @@ class TracingMeters:
             try:
                 yield answered
             finally:
-                span.update_name(f"{known} {answered.route}")
-                span.set_attribute("http.request.method", known)
+                span.update_name(f"{name} {answered.route}")
+                span.set_attribute("http.request.method", name)
                 span.set_attribute("http.route", answered.route)
                 span.set_attribute("http.response.status_code", answered.status)
                 if answered.status >= FAILED:

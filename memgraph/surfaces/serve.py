@@ -191,8 +191,8 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     own = app.router.lifespan_context
 
     @asynccontextmanager
-    async def lifespan(one: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
-        async with own(one) as state, mcp.lifespan():
+    async def lifespan(app_started: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
+        async with own(app_started) as state, mcp.lifespan():
             yield state or {}
 
     app.router.lifespan_context = lifespan

@@ -2,24 +2,252 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
+import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address, ip_network
 from types import FrameType
+from typing import Any, ClassVar, Final
 
 from memgraph.config.server import ServerSettings
-from memgraph.errors import ExtraMissing
-from memgraph.surfaces.asgi import ASGIApp
+from memgraph.errors import ExtraMissing, MemgraphError, RequestRefused, RequestTimeout, ServerBusy
+from memgraph.surfaces.asgi import PROBLEM, ASGIApp, problem_body
 
 try:
+    import h11
     import uvicorn
-
-    from memgraph.surfaces.connections import bounded_protocol
+    from h11._receivebuffer import ReceiveBuffer
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ModuleNotFoundError:
     raise ExtraMissing.of("serving needs the extra server", extra="server") from None
+
+OTHER_FILES: Final = 512
+"""Open files that databases, logs and models may need beside the connections."""
+_BARE_LF: Final = re.compile(rb"(?<!\r)\n")
+_IPV6_SITE_BITS: Final = 64
+
+
+class Connections:
+    """The open connections of a process, bounded in number, for each address and in all.
+
+    At a bound, a new connection replaces one that waits for a request: first one that never sent
+    one, then an idle one, oldest first. When all are handling requests, the new one is refused.
+
+    Args:
+        most: of all addresses together.
+        most_per_address: of one IPv4 address, or one IPv6 network of 64 bits.
+        exempt: addresses and networks that are bounded by ``most`` alone, such as proxies.
+    """
+
+    def __init__(self, limit: int, most_per_address: int, exempt: Iterable[str] = ()) -> None:
+        self._most = limit
+        self._most_per_address = most_per_address
+        self._exempt = tuple(map(ip_network, exempt))
+        # Dictionaries for their order: the oldest connection comes first.
+        self._open: dict[BoundedProtocol, None] = {}
+        self._of_address: defaultdict[str, dict[BoundedProtocol, None]] = defaultdict(dict)
+
+    def admit(self, connection: BoundedProtocol) -> bool:
+        """Count a new connection; False: there is no room for it."""
+        site = _site(connection.address)
+        neighbours = self._of_address[site]
+        if len(neighbours) >= self._most_per_address and not self._is_exempt(connection.address):
+            admitted = self._evict(neighbours)
+        else:
+            admitted = len(self._open) < self._most or self._evict(self._open)
+        if admitted:
+            self._open[connection] = self._of_address[site][connection] = None
+        elif not neighbours:
+            self._of_address.pop(site, None)
+        return admitted
+
+    def remove(self, connection: BoundedProtocol) -> None:
+        """Remove a connection; one that is not counted is ignored."""
+        if connection not in self._open:
+            return
+        del self._open[connection]
+        site = _site(connection.address)
+        del self._of_address[site][connection]
+        if not self._of_address[site]:
+            del self._of_address[site]
+
+    def _evict(self, candidates: dict[BoundedProtocol, None]) -> bool:
+        waiting = [candidate for candidate in candidates if not candidate.has_request]
+        chosen = min(waiting, key=lambda item: item.cycle is not None, default=None)
+        if chosen is None:
+            return False
+        self.remove(chosen)
+        chosen.transport.abort()
+        return True
+
+    def _is_exempt(self, address: str) -> bool:
+        return any(ip_address(address.partition("%")[0]) in network for network in self._exempt)
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1 protocol with bounds.
+
+    - The head of a request, and any other data between requests, has ``head_timeout_s`` seconds
+      from its first byte; the first head has them from the connection on.
+    - A client that reads nothing of an answer for ``write_timeout_s`` seconds is disconnected.
+    - Lines end with CR LF: a proxy that reads a bare LF differently would see other requests.
+    """
+
+    open_connections: ClassVar[Connections]
+    head_timeout_s: ClassVar[float]
+    write_timeout_s: ClassVar[float]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn._receive_buffer = _StrictLines()
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def address(self) -> str:
+        """The client's IP address; empty when it has none."""
+        return "" if self.client is None else self.client[0]
+
+    @property
+    def has_request(self) -> bool:
+        """True from the arrival of a request's head until its answer is complete."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if not self.open_connections.admit(self):
+            self._refuse(ServerBusy("too many connections", retry_after_s=1), 503)
+        self._time_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.open_connections.remove(self)
+        self._stop_head_timer()
+        self._stop_write_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._time_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer invalid HTTP like every other error; after an answer has begun, only close."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._refuse(RequestRefused(msg), 400)
+        else:
+            self.transport.close()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.has_request:
+            # The next one was sent along with it.
+            self._stop_head_timer()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(self.write_timeout_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._stop_write_timer()
+        super().resume_writing()
+
+    def _time_head(self) -> None:
+        if self.has_request or self.transport.is_closing():
+            self._stop_head_timer()
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_timeout_s, self._head_late)
+
+    def _head_late(self) -> None:
+        if self.conn.our_state is h11.IDLE:
+            self._refuse(RequestTimeout("the request did not arrive in time"), 408)
+        else:
+            # The answer went out already, and the rest of its request does not come to its end.
+            self.transport.abort()
+
+    def _refuse(self, error: MemgraphError, status: int) -> None:
+        body = problem_body(error, status)
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {PROBLEM}\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode("ascii") + body)
+        self.transport.close()
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+
+class _StrictLines(ReceiveBuffer):
+    """h11's buffer, which does not accept a bare LF as the end of a head's line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken = bytearray()
+
+    def _extract(self, count: int) -> bytearray:
+        self._taken = super()._extract(count)
+        return self._taken
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        lines = super().maybe_extract_lines()
+        if lines is not None and _BARE_LF.search(self._taken):
+            raise h11.RemoteProtocolError("a line does not end with CR LF")
+        return lines
+
+
+def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
+    """Return the protocol of a server with the bounds of ``memory.server``.
+
+    The bound of all connections leaves half of the files that the process may open for others;
+    the process's soft limit of open files is raised where its hard limit lets it be.
+    """
+    limit = min(settings.max_connections, max(1, _open_files(settings.max_connections) // 2))
+    table = Connections(limit, settings.connections_per_address, settings.trusted_proxies)
+
+    class BoundedServerProtocol(BoundedProtocol):
+        open_connections = table
+        head_timeout_s = settings.head_timeout_s
+        write_timeout_s = settings.request_timeout_s
+
+    return BoundedServerProtocol
+
+
+def _open_files(connections: int) -> int:
+    """Return how many files the process may open, after asking for enough."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    statuses_wanted = 2 * connections + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < statuses_wanted:
+        statuses_wanted = (
+            statuses_wanted if hard == resource.RLIM_INFINITY else min(statuses_wanted, hard)
+        )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (statuses_wanted, hard))
+        soft = statuses_wanted
+    return statuses_wanted if soft == resource.RLIM_INFINITY else soft
+
+
+def _site(address: str) -> str:
+    """Return the address that a client counts for: its own, or its IPv6 network."""
+    if ":" not in address:
+        return address
+    parsed = IPv6Address(address.partition("%")[0])
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network((parsed, _IPV6_SITE_BITS), strict=False))
+
 
 KEEP_ALIVE_S = 75
 """Longer than the keep-alive of clients and proxies, so that they close idle connections."""
@@ -78,7 +306,7 @@ class DrainingServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
         def end(_number: int, _frame: FrameType | None) -> None:
             # The second one is the kernel's: Python's own handler of SIGINT would wait for threads.
@@ -86,8 +314,8 @@ class DrainingServer(uvicorn.Server):
                 signal.signal(number, signal.SIG_DFL)
             self.should_exit = True
 
-        for each in before:
-            signal.signal(each, end)
+        for number in before:
+            signal.signal(number, end)
         try:
             yield
         finally:
@@ -115,9 +343,9 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
     try:
         yield end_within
     finally:
-        for each in threading.enumerate():
-            if timers and each.name == REQUEST_THREAD and each not in others:
-                each.join()
+        for thread in threading.enumerate():
+            if timers and thread.name == REQUEST_THREAD and thread not in others:
+                thread.join()
         for timer in timers:
             timer.cancel()
 

@@ -49,10 +49,10 @@ async def _arrived(request: Request, draft: UploadDraft, timeout_s: float) -> No
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
     """Yield the body in pieces large enough for a thread."""
-    held = bytearray()
+    buffer = bytearray()
     async for chunk in request.stream():
-        held += chunk
-        if len(held) >= PIECE:
-            yield bytes(held)
-            held.clear()
-    yield bytes(held)
+        buffer += chunk
+        if len(buffer) >= PIECE:
+            yield bytes(buffer)
+            buffer.clear()
+    yield bytes(buffer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memgraph.model.context import BlockFormat
-from memgraph.surfaces.cli.commands.context import BlockFormatOption
+from memgraph.surfaces.cli.commands.conversations import BlockFormatOption
 
 if TYPE_CHECKING:
     from conftest import CommandLine

@@ -21,7 +21,7 @@ def test_neither_a_memory_nor_a_run_is_not_found(cli: CommandLine) -> None:
 
 def test_a_graph_around_nothing_is_not_drawn(cli: CommandLine, tmp_path: Path) -> None:
     one = cli.remember("The oven is slow.")
-    target = tmp_path / "x.svg"
+    target = tmp_path / "x.html"
     assert cli.error("graph", "orc-1", "nope", "-o", str(target))["code"] == "memory.not_found"
     assert not target.exists()
     assert cli.json("graph", "orc-1", "nope", one, "-o", str(target))["nodes"] == 1
@@ -33,7 +33,7 @@ def test_a_graph_of_the_newest_says_how_many_more_there_are(
     ids = [cli.remember(f"Oven {number} is slow.") for number in range(33)]
     derived = cli.json("remember", "orc-1", "Bread is late.", "--derived-from", ids[-1])
     assert derived["memory_id"]
-    target = tmp_path / "x.svg"
+    target = tmp_path / "x.html"
     told = cli.json("graph", "orc-1", "-o", str(target))
     assert (told["nodes"], told["edges"], told["left_out"]) == (30, 1, 4)
     said = cli("graph", "orc-1", "-o", str(target)).out
@@ -47,7 +47,7 @@ def test_a_graph_of_the_newest_says_how_many_more_there_are(
 def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -> None:
     cli.remember("The oven is slow.")
     folder = tmp_path / "nodir"
-    told = cli.error("graph", "orc-1", "-o", str(folder / "x.svg"))
+    told = cli.error("graph", "orc-1", "-o", str(folder / "x.html"))
     assert (told["message"], told["details"]) == (
         f"there is no such folder: {folder}",
         {"path": str(folder)},

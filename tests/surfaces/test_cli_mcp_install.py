@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memgraph.surfaces.cli.commands import mcp as command
+from memgraph.surfaces.cli.commands import service as command
 from memgraph.surfaces.cli.mcp_clients import McpClient, config_path
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def test_the_impact_of_what_was_recalled_as_it_was_then(cli: CommandLine, tmp_pa
     receipt_id = cli.json("recall", "orc-1", "oven", "--as-of", then)["receipt_id"]
     handed = cli.json("impact", "orc-1", told)["hand_outs"]
     assert [(each["receipt_id"], each["as_of"]) for each in handed] == [(receipt_id, then)]
-    assert cli("timeline", "orc-1", told, "-o", str(tmp_path / "sure.svg")).code == 0
+    assert cli("timeline", "orc-1", told, "-o", str(tmp_path / "sure.html")).code == 0
 
 
 def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: CommandLine) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from memgraph.config import Settings
-from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.providers.completion import CompletionProvider, completion_provider, fenced
+from memgraph.providers.options import options_of
 from memgraph.rules.proposals import ANSWER_SCHEMA, Proposal, RejectedProposal, judge
 from memgraph.rules.similarity import JACCARD_THRESHOLD, Similarity, compare, word_set
 
@@ -85,13 +85,7 @@ def configured_extractor(
     chosen = settings.memory.extractor
     if chosen.provider == "none":
         return None
-    return completion_provider(
-        chosen.provider,
-        timeout_s=chosen.timeout_s,
-        retries=chosen.retries,
-        api_base=chosen.api_base or None,
-        api_key=model_key(chosen, environ),
-    )
+    return completion_provider(chosen.provider, **options_of(chosen, environ))
 
 
 def propose(

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memgraph.config import Settings
-from memgraph.config.fields import model_key
 from memgraph.consolidation.ports import ConflictJudge, Extractor, PageProposal, TurnPage
 from memgraph.consolidation.sentence_rules import RuleExtractor
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.providers.completion import CompletionProvider, completion_provider
+from memgraph.providers.options import options_of
 from memgraph.providers.tool_calls import ToolCallingProvider, tool_calling_provider
 from memgraph.service.open_orchestrator import OpenOrchestrator
 
@@ -48,22 +48,10 @@ def configured_llm(
     chosen = settings.memory.llm
     if chosen.provider == "none":
         return None
-    key = model_key(chosen, environ)
+    options = options_of(chosen, environ)
     return LanguageModel(
-        tool_calling_provider(
-            chosen.provider,
-            timeout_s=chosen.timeout_s,
-            retries=chosen.retries,
-            api_base=chosen.api_base or None,
-            api_key=key,
-        ),
-        completion_provider(
-            chosen.provider,
-            timeout_s=chosen.timeout_s,
-            retries=chosen.retries,
-            api_base=chosen.api_base or None,
-            api_key=key,
-        ),
+        tool_calling_provider(chosen.provider, **options),
+        completion_provider(chosen.provider, **options),
         Sensitivity(chosen.max_sensitivity),
     )
 

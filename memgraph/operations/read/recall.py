@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.config import Settings
-from memgraph.config.fields import model_key
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.enums import MemoryKind, Sensitivity
@@ -23,6 +22,7 @@ from memgraph.model.recall import (
 )
 from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
+from memgraph.providers.options import options_of
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
@@ -224,14 +224,7 @@ def configured_reranker(
     from memgraph.providers.reranking import reranking_provider
 
     chosen = settings.memory.reranker
-    return reranking_provider(
-        chosen.provider,
-        mode=chosen.mode,
-        timeout_s=chosen.timeout_s,
-        retries=chosen.retries,
-        api_base=chosen.api_base or None,
-        api_key=model_key(chosen, environ),
-    )
+    return reranking_provider(chosen.provider, mode=chosen.mode, **options_of(chosen, environ))
 
 
 def _once(embed: Embed) -> Embed:

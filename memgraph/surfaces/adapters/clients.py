@@ -108,7 +108,7 @@ class _Node:
         if path in _APIS:
             return partial(self._turns.create, _APIS[path], value)
         if path in _COPIES:
-            return lambda *args, **named: _Node(value(*args, **named), (), self._turns)
+            return lambda *args, **kwargs: _Node(value(*args, **kwargs), (), self._turns)
         return _Node(value, path, self._turns) if path in _STEPS else value
 
     def __enter__(self) -> _Node:
@@ -173,9 +173,9 @@ class _Turns:
         if block:
             content = messages[place]["content"]
             parts = [{"type": api.part, "text": block}, *content]
-            shown = block + content if isinstance(content, str) else parts
+            extended = block + content if isinstance(content, str) else parts
             changed = [*messages]
-            changed[place] = {**messages[place], "content": shown}
+            changed[place] = {**messages[place], "content": extended}
             request = {**request, api.member: changed}
         # Otherwise the last entries are the results of tools.
         return (message if place == len(messages) - 1 else ""), request
@@ -188,11 +188,11 @@ class _Turns:
             return ""
 
     def _keep(self, message: str, answer: str) -> None:
-        for role, said in ((self.speaker, message), (_ASSISTANT, answer)):
-            if not said.strip():
+        for role, text in ((self.speaker, message), (_ASSISTANT, answer)):
+            if not text.strip():
                 continue
             try:
-                self.orc.save_episode(said, session_id=self.session_id, source_role=role)
+                self.orc.save_episode(text, session_id=self.session_id, source_role=role)
             except MemgraphError as error:
                 _log.warning("a turn was not kept: %s", error.code)
 

@@ -95,11 +95,11 @@ class MemgraphStore(BaseStore):
                 together are over 504, an invalid filter or number; nothing was written.
             StorageError: the database cannot be used.
         """
-        asked = list(ops)
-        for op in asked:
+        operations = list(ops)
+        for op in operations:
             validate_op_namespace(op)
-        answers = [self._read(op) for op in asked]
-        self._items.put_all([self._put(op) for op in asked if isinstance(op, PutOp)])
+        answers = [self._read(op) for op in operations]
+        self._items.put_all([self._put(op) for op in operations if isinstance(op, PutOp)])
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -180,7 +180,7 @@ def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
         return False
     start = 0 if condition.match_type == "prefix" else len(namespace) - size
     part = namespace[start : start + size]
-    return all(wanted in ("*", label) for wanted, label in zip(condition.path, part, strict=True))
+    return all(pattern in ("*", label) for pattern, label in zip(condition.path, part, strict=True))
 
 
 def _item(item: StoredItem) -> Item:

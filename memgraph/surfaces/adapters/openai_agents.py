@@ -179,10 +179,10 @@ def memory_instructions(
     """
 
     async def instruct(context: RunContextWrapper[Any], _agent: Agent[Any]) -> str:
-        asked = _last_words(context.turn_input)
+        question = _last_words(context.turn_input)
         try:
             block = await asyncio.to_thread(
-                lambda: orchestrator.context(asked, limit=limit, exclude_session_id=session_id)
+                lambda: orchestrator.context(question, limit=limit, exclude_session_id=session_id)
             )
         except MemgraphError as error:
             _log.warning("no memory in the instructions: %s (%s)", error.message, error.code)
@@ -194,8 +194,8 @@ def memory_instructions(
 
 def _last_words(items: Collection[Any]) -> str:
     """Return the user's last message."""
-    said = (text_of(item) for item in reversed([*items]) if item.get("role") == "user")
-    return next((text for text in said if text.strip()), "")[:MAX_PROMPT_CHARS]
+    texts = (text_of(item) for item in reversed([*items]) if item.get("role") == "user")
+    return next((text for text in texts if text.strip()), "")[:MAX_PROMPT_CHARS]
 
 
 async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Result:

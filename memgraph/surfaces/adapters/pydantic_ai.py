@@ -159,20 +159,20 @@ def memory_instructions(
 
     def block(context: RunContext[Any]) -> str:
         conversation = session_id or context.conversation_id
-        asked = (context.run_id, conversation, _text(context.prompt or ""))
+        question = (context.run_id, conversation, _text(context.prompt or ""))
         # Callers may name their runs alike, or not at all: the prompt tells them apart.
-        result = blocks.get(asked)
+        result = blocks.get(question)
         if result is None:
-            result = ask(asked)
+            result = ask(question)
             while len(blocks) >= MAX_RUNS:
                 # Another thread may have taken the oldest one.
-                blocks.pop(next(iter(blocks), asked), None)
+                blocks.pop(next(iter(blocks), question), None)
             if context.run_id is not None:
-                blocks[asked] = result
+                blocks[question] = result
         return result
 
-    def ask(asked: _Asked) -> str:
-        _, conversation, prompt = asked
+    def ask(question: _Asked) -> str:
+        _, conversation, prompt = question
         try:
             result = orchestrator.context(
                 prompt,

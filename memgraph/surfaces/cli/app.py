@@ -102,9 +102,9 @@ def _options(command: str) -> dict[str, str]:
             result = result.commands[name]
     names = {param.name or "": (max(param.opts, key=len), param) for param in result.params}
     return {
-        name: typed if typed.startswith("-") else str(each.metavar or typed)
-        for name, (typed, each) in names.items()
-        if (each.metavar or typed) is not None
+        name: typed if typed.startswith("-") else str(parameter.metavar or typed)
+        for name, (typed, parameter) in names.items()
+        if (parameter.metavar or typed) is not None
     }
 
 
@@ -275,17 +275,17 @@ def root_command() -> TyperGroup:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; see ``memgraph.surfaces.cli.main``."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = given[: given.index("--")] if "--" in given else given
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = words[: words.index("--")] if "--" in words else words
     # An error in the options is reported in the requested format, too.
     invocation = Invocation(as_json="--json" in options)
     _prepare_streams()
     try:
-        if given == ["--version"]:
+        if words == ["--version"]:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             flush()
             return 0
-        code = root_command().main(given, PROGRAM, standalone_mode=False, obj=invocation)
+        code = root_command().main(words, PROGRAM, standalone_mode=False, obj=invocation)
     except MemgraphError as error:
         return _refused(invocation, error)
     except typer.TyperException as error:

@@ -28,13 +28,13 @@ def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
     """Return an option that takes a value of ``kind`` in any case and shows them as they are
     stored.
     """
-    values = "|".join(each.value for each in kind)
+    values = "|".join(item.value for item in kind)
     return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
 
 
-def value(shown: str, text: str | None = None, *names: str) -> Any:
-    """Return an option that takes free text, shown as ``shown`` in the help."""
-    return typer.Option(*names, metavar=shown, help=text)
+def value(metavar: str, text: str | None = None, *names: str) -> Any:
+    """Return an option that takes free text, shown as ``metavar`` in the help."""
+    return typer.Option(*names, metavar=metavar, help=text)
 
 
 def make_command(function: Function, name: str) -> TyperCommand:
@@ -49,11 +49,11 @@ def make_command(function: Function, name: str) -> TyperCommand:
     @wraps(function)
     def run(*args: Any, **values: Any) -> int:
         context: typer.Context = values["context"]
-        given = invocation(context)
-        given.command = _path(context)
-        given.require_place(remote=getattr(function, "remote", False))
+        call = invocation(context)
+        call.command = _path(context)
+        call.require_place(remote=getattr(function, "remote", False))
         report = function(*args, **values)
-        return 0 if report is None else given.answer(report)
+        return 0 if report is None else call.answer(report)
 
     app.command(name, cls=_Command)(run)
     command = get_command(app)
@@ -70,7 +70,7 @@ def make_group(
     group = _Group(
         name=name,
         help=text,
-        commands={each: make_command(one, each) for each, one in functions.items()},
+        commands={item: make_command(one, item) for item, one in functions.items()},
         no_args_is_help=default is None,
         subcommand_metavar="COMMAND [ARGS]...",
         rich_markup_mode=None,
@@ -85,7 +85,7 @@ class _Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Context) -> list[str]:
         return [
-            each.replace("{", "").replace("}", "") for each in super().collect_usage_pieces(ctx)
+            item.replace("{", "").replace("}", "") for item in super().collect_usage_pieces(ctx)
         ]
 
 
@@ -99,15 +99,15 @@ class _Group(TyperGroup):
         ctx: Context,  # noqa: ARG002 - typer calls it so
         formatter: HelpFormatter,
     ) -> None:
-        lines = [(name, (each.help or "").split("\n\n")[0]) for name, each in self.commands.items()]
+        lines = [(name, (item.help or "").split("\n\n")[0]) for name, item in self.commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl([(name, " ".join(line.split())) for name, line in lines])
 
     def invoke(self, ctx: Context) -> Any:
         if self.default is not None:
-            named = ctx._protected_args[:1]
-            if not named or named[0] not in self.commands:
-                ctx.args = [*named, *ctx.args]
+            names = ctx._protected_args[:1]
+            if not names or names[0] not in self.commands:
+                ctx.args = [*names, *ctx.args]
                 ctx._protected_args = [self.default]
         return super().invoke(ctx)
 
@@ -122,10 +122,10 @@ def _common_parameters() -> Sequence[Parameter]:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command("common")(_common)
     parameters = get_command(app).params
-    for each in parameters:
+    for parameter in parameters:
         # They are kept in the invocation and not handed to the command's function.
-        each.expose_value = False
-        each.callback = _keep
+        parameter.expose_value = False
+        parameter.callback = _keep
     return parameters
 
 

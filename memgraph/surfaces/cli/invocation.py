@@ -38,28 +38,28 @@ def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]
     """
     provider = orchestrator.settings.memory.embedding.provider
     orchestrator.maintenance.compare_pending(limit=MAX_COMPARED)
-    told: dict[str, Any] = {"embedded": 0, "pending": 0}
+    report: dict[str, Any] = {"embedded": 0, "pending": 0}
     if provider == "none":
-        return told
+        return report
     waiting = orchestrator.maintenance.pending_embeddings()
     if waiting and provider in LOCAL_PROVIDERS:
         with progress("embedding", min(waiting, MAX_EMBEDDED)) as advance:
             drained = orchestrator.maintenance.embed_pending(limit=MAX_EMBEDDED, progress=advance)
-        told["embedded"] = drained.ready
+        report["embedded"] = drained.ready
         if drained.error_code is not None:
-            told["code"] = drained.error_code
+            report["code"] = drained.error_code
         waiting = orchestrator.maintenance.pending_embeddings()
-    told["pending"] = waiting
+    report["pending"] = waiting
     if waiting and not quiet:
-        note(_what_waits(orchestrator.name, told))
-    return told
+        note(_what_waits(orchestrator.name, report))
+    return report
 
 
-def _what_waits(name: str, told: dict[str, Any]) -> str:
-    if told.get("code") == "embedding.model_changed":
+def _what_waits(name: str, report: dict[str, Any]) -> str:
+    if report.get("code") == "embedding.model_changed":
         return f"the embedding model changed; run: memgraph embeddings rebuild {name}"
-    why = f" ({told['code']})" if "code" in told else ""
-    return f"{told['pending']} to embed{why}; run: memgraph embeddings drain {name}"
+    why = f" ({report['code']})" if "code" in report else ""
+    return f"{report['pending']} to embed{why}; run: memgraph embeddings drain {name}"
 
 
 @dataclass(slots=True)
@@ -178,8 +178,8 @@ class Invocation:
         """Yield the client of the server for the time of the command."""
         from memgraph.surfaces.cli.remote import client
 
-        with client(self, self.server_url or "") as made:
-            yield made
+        with client(self, self.server_url or "") as remote:
+            yield remote
 
     @contextmanager
     def service(self) -> Iterator[MemoryService]:

@@ -100,8 +100,8 @@ def config_path(client: McpClient, environ: Mapping[str, str], platform: str) ->
 
 def program() -> str:
     """Return the path of ``memgraph``: a client may start it without the PATH of a shell."""
-    beside = Path(sys.executable).with_name("memgraph.exe" if os.name == "nt" else "memgraph")
-    return str(beside) if beside.exists() else shutil.which("memgraph") or "memgraph"
+    script = Path(sys.executable).with_name("memgraph.exe" if os.name == "nt" else "memgraph")
+    return str(script) if script.exists() else shutil.which("memgraph") or "memgraph"
 
 
 def with_server(
@@ -181,10 +181,10 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         raise ValueError("an object names the same field twice")
-    return made
+    return unique
 
 
 def _read(path: Path) -> str | None:

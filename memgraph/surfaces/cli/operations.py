@@ -46,10 +46,10 @@ def command_of(
         text: the help; by default what the method's docstring says.
     """
     declared = operation_of(method)
-    given = dict(options or {})
+    call = dict(options or {})
     parameters = [
-        _command_parameter(each, declared, given.get(name))
-        for name, each in declared.parameters.items()
+        _command_parameter(item, declared, call.get(name))
+        for name, item in declared.parameters.items()
     ]
 
     def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
@@ -75,7 +75,7 @@ def command_of(
     # Typer's functions may have a required parameter after an optional one, Python's may not.
     signature = [*first, *sorted(parameters, key=lambda each: each.default is not each.empty)]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in signature}
+    run.__annotations__ = {item.name: item.annotation for item in signature}
     run.__name__ = declared.id
     run.__doc__ = text or _help(declared)
     run.remote = True  # type: ignore[attr-defined]
@@ -92,10 +92,10 @@ def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
     Raises InvalidInput: it is not JSON, or not of the type.
     """
     rest = values.pop(declared.rest, None) if declared.rest is not None else None
-    for name, each in declared.parameters.items():
+    for name, parameter in declared.parameters.items():
         hint = declared.signature.parameters[name].annotation
         if values[name] is not None and _without_none(_shown(hint)[0]) == _Json:
-            values[name] = _json(TypeAdapter(each.type), values[name], name)
+            values[name] = _json(TypeAdapter(parameter.type), values[name], name)
     return values | (_json(TypeAdapter(dict[str, Any]), rest, "fields") if rest else {})
 
 
@@ -103,8 +103,8 @@ def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        told = error.errors()[0]["msg"]
-        raise InvalidInput(f"{name} takes JSON of its type: {told}", field=name) from None
+        message = error.errors()[0]["msg"]
+        raise InvalidInput(f"{name} takes JSON of its type: {message}", field=name) from None
 
 
 def _help(declared: Operation) -> str:
@@ -112,30 +112,34 @@ def _help(declared: Operation) -> str:
     return declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
 
 
-def _command_parameter(each: Parameter, declared: Operation, option: Any) -> inspect.Parameter:
+def _command_parameter(parameter: Parameter, declared: Operation, option: Any) -> inspect.Parameter:
     kind: _ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    default = each.default
+    default = parameter.default
     if isinstance(default, tuple):
         default = list(default)
-    shown, described = _shown(declared.signature.parameters[each.name].annotation)
+    shown, described = _shown(declared.signature.parameters[parameter.name].annotation)
     if option is None:
-        option = _option(each, declared, shown, described)
-    return inspect.Parameter(each.name, kind, annotation=Annotated[shown, option], default=default)
+        option = _option(parameter, declared, shown, described)
+    return inspect.Parameter(
+        parameter.name, kind, annotation=Annotated[shown, option], default=default
+    )
 
 
-def _option(each: Parameter, declared: Operation, shown: Any, described: str | None) -> Any:
-    text = (described or declared.described.get(each.name, "")).replace("``", "`")
+def _option(parameter: Parameter, declared: Operation, kind: Any, described: str | None) -> Any:
+    text = (described or declared.described.get(parameter.name, "")).replace("``", "`")
     text = text[:1].upper() + text[1:]
-    positional = declared.signature.parameters[each.name].kind is not inspect.Parameter.KEYWORD_ONLY
-    bare = _without_none(shown)
-    metavar = "JSON" if bare == _Json else _metavar(each, bare)
-    if each.required and positional:
+    positional = (
+        declared.signature.parameters[parameter.name].kind is not inspect.Parameter.KEYWORD_ONLY
+    )
+    bare = _without_none(kind)
+    metavar = "JSON" if bare == _Json else _metavar(parameter, bare)
+    if parameter.required and positional:
         return typer.Argument(metavar=metavar, help=text, show_default=False)
     if isinstance(bare, type) and issubclass(bare, StrEnum):
         return choice(bare, text=text)
     if bare is bool:
         return typer.Option(help=text)
-    return typer.Option(metavar=metavar, help=text, show_default=not each.required)
+    return typer.Option(metavar=metavar, help=text, show_default=not parameter.required)
 
 
 _METAVARS = {
@@ -148,12 +152,12 @@ _METAVARS = {
 }
 
 
-def _metavar(each: Parameter, bare: Any) -> str:
+def _metavar(parameter: Parameter, bare: Any) -> str:
     if bare in (int, float):
         return "N"
-    if each.name in _METAVARS:
-        return _METAVARS[each.name]
-    return "ID" if each.name.endswith("_id") else each.name.upper()
+    if parameter.name in _METAVARS:
+        return _METAVARS[parameter.name]
+    return "ID" if parameter.name.endswith("_id") else parameter.name.upper()
 
 
 def _shown(hint: Any) -> tuple[Any, str | None]:
@@ -161,11 +165,11 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
     described = None
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
-        for one in metadata:
-            if isinstance(one, FieldInfo):
-                described = " ".join(filter(None, (described, one.description, _range(one))))
+        for part in metadata:
+            if isinstance(part, FieldInfo):
+                described = " ".join(filter(None, (described, part.description, _range(part))))
     if get_origin(hint) in (Union, UnionType):
-        members = [one for one in get_args(hint) if one is not type(None)]
+        members = [part for part in get_args(hint) if part is not type(None)]
         # A text stands for the other members, such as a time for milliseconds.
         bare, inner = (str, None) if str in members else _shown(members[0])
         return (bare | None if type(None) in get_args(hint) else bare), described or inner
@@ -181,16 +185,16 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
 def _range(field: FieldInfo) -> str | None:
     """Return the least and the greatest value of a number, such as ``1 to 500``."""
     bounds = {
-        name: getattr(each, name)
-        for each in field.metadata
+        name: getattr(item, name)
+        for item in field.metadata
         for name in ("ge", "le")
-        if hasattr(each, name)
+        if hasattr(item, name)
     }
     return f"{bounds['ge']:g} to {bounds['le']:g}." if len(bounds) == 2 else None
 
 
 def _without_none(hint: Any) -> Any:
-    members = [each for each in get_args(hint) if each is not type(None)]
+    members = [item for item in get_args(hint) if item is not type(None)]
     return members[0] if get_origin(hint) in (Union, UnionType) else hint
 
 
@@ -218,7 +222,7 @@ def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
     elif isinstance(result, Value):
         screen.fields([(name, short(str(value))) for name, value in as_json(result).items()])
     elif isinstance(result, Sequence) and not isinstance(result, str):
-        rows = [as_json(each) if isinstance(each, Value) else {"": each} for each in result]
+        rows = [as_json(item) if isinstance(item, Value) else {"": item} for item in result]
         columns = list(rows[0])[:MAX_COLUMNS] if rows else []
         if not rows:
             screen.line("nothing")

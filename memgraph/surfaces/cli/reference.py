@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperGroup
 
+from memgraph.model.operation import operations_of
+from memgraph.operations.groups import Operations
 from memgraph.surfaces.cli.app import PROGRAM, command_names, load_command
 from memgraph.surfaces.cli.builder import common_parameters
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context, Parameter
+
+    from memgraph.model.operation import Operation
 
 WIDTH = 88
 
@@ -27,7 +31,39 @@ def reference() -> str:
     parts = ["## Options of every command\n", _block(_common_options())]
     for name in command_names():
         parts.extend(_sections(load_command(name), name, root, 2))
+    parts.append(_derived())
     return "\n".join(parts)
+
+
+def _derived() -> str:
+    """Return the table of the commands that are derived from operations and have no section."""
+    rows = [
+        f"| `{name}` | {_first_paragraph(declared)} |"
+        for name, declared in sorted(derived_commands().items())
+    ]
+    lines = [
+        "## Commands of other operations\n",
+        "Each has its parameters and its whole text under `--help`.\n",
+        "| command | what it does |",
+        "|---|---|",
+        *rows,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _first_paragraph(declared: Operation) -> str:
+    text, _, _ = declared.summary.partition("\n\n")
+    return " ".join(text.split()).replace("``", "`")
+
+
+def derived_commands() -> dict[str, Operation]:
+    """Return the operations, by the names of their commands, that have no command of the table."""
+    names = command_names()
+    return {
+        declared.command_name: declared
+        for declared in operations_of(Operations).values()
+        if declared.command_name not in names
+    }
 
 
 def command_paths() -> list[str]:

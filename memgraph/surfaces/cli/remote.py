@@ -109,43 +109,43 @@ def local_only(command: str) -> LocalOnly:
     )
 
 
-def address(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
+def address(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the server that a command line names; None: a root of this machine.
 
     Raises:
         BadParameter: it names both, or has options for a server and names none.
     """
-    if given.server is not None and given.root is not None:
+    if call.server is not None and call.root is not None:
         raise typer.BadParameter("name a --server or a --root, not both")
-    found = given.server
-    if found is None and given.root is None:
-        found = environ.get(SERVER_VARIABLE) or None
-    if found is None and (given.key or given.key_file or given.ca_file or given.plain_http):
+    url = call.server
+    if url is None and call.root is None:
+        url = environ.get(SERVER_VARIABLE) or None
+    if url is None and (call.key or call.key_file or call.ca_file or call.plain_http):
         # With a key a server is meant: nothing may be written elsewhere.
         raise typer.BadParameter(
             "--key, --key-file, --ca-file and --plain-http are for a server: name it with --server"
         )
-    return found
+    return url
 
 
 @contextmanager
-def client(given: Invocation, url: str) -> Iterator[Client]:
+def client(call: Invocation, url: str) -> Iterator[Client]:
     """Yield a client of the server for the time of a command.
 
     Raises:
         ExtraMissing: httpx is not installed. InvalidInput: an invalid address, or no key.
     """
-    if given.actor is not None:
+    if call.actor is not None:
         raise typer.BadParameter("on a server the journal names the key: leave --actor out")
     from memgraph.client import Client
 
-    key = _key(given)
-    verify = _authorities(given.ca_file)
+    key = _key(call)
+    verify = _authorities(call.ca_file)
     with (
         _said_as_options(key),
-        Client(url, key=key, verify=verify, plain_http=given.plain_http) as made,
+        Client(url, key=key, verify=verify, plain_http=call.plain_http) as remote,
     ):
-        yield made
+        yield remote
 
 
 @contextmanager
@@ -154,13 +154,13 @@ def _said_as_options(key: str | None) -> Iterator[None]:
     try:
         yield
     except Unauthenticated as error:
-        said = (
+        options = (
             "the server answers nobody without a key"
             if key is None
             else "the server knows no such key: it is mistyped, revoked or has expired"
         )
         raise Unauthenticated(
-            f"{said}; name one with --key-file or {KEY_VARIABLE}", **error.details
+            f"{options}; name one with --key-file or {KEY_VARIABLE}", **error.details
         ) from error
     except InvalidInput as error:
         if error.details.get("option") != "plain_http":
@@ -171,17 +171,17 @@ def _said_as_options(key: str | None) -> Iterator[None]:
         ) from error
 
 
-def handle(given: Invocation, asked: Client, name: str) -> RemoteHandle:
+def handle(call: Invocation, remote: Client, name: str) -> RemoteHandle:
     """Return the orchestrator that a command names, with the common options narrowing the key's
     view.
     """
     narrowing: dict[str, Any] = {
-        "project_ids": tuple(given.project) or None,
-        "session_ids": tuple(given.session) or None,
-        "agent_id": given.agent,
-        "clearance": given.clearance,
+        "project_ids": tuple(call.project) or None,
+        "session_ids": tuple(call.session) or None,
+        "agent_id": call.agent,
+        "clearance": call.clearance,
     }
-    return RemoteHandle(asked.orchestrator(name, **narrowing), given.command)
+    return RemoteHandle(remote.orchestrator(name, **narrowing), call.command)
 
 
 class RemoteHandle:
@@ -221,16 +221,16 @@ class _Exchange(RemoteHandle):
         return report
 
 
-def _key(given: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
+def _key(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the secret: from the option, else the file, else the variable; never shown in an
     error.
     """
-    if given.key is not None and given.key_file is not None:
+    if call.key is not None and call.key_file is not None:
         raise typer.BadParameter("name a --key or a --key-file, not both")
-    if given.key_file is None:
-        return given.key or environ.get(KEY_VARIABLE) or None
+    if call.key_file is None:
+        return call.key or environ.get(KEY_VARIABLE) or None
     try:
-        with Path(given.key_file).open(encoding="ascii") as file:
+        with Path(call.key_file).open(encoding="ascii") as file:
             text = file.read(MAX_KEY_CHARS + 1)
     except UnicodeDecodeError:
         text = ""

@@ -42,8 +42,8 @@ def asking_of(request: Request) -> Principal:
         InvalidInput: the query has a parameter that the route does not take.
     """
     principal = principal_of(request)
-    known: FieldNames = request.app.state.known
-    known.require_query(request)
+    names: FieldNames = request.app.state.known
+    names.require_query(request)
     return principal
 
 
@@ -95,19 +95,19 @@ def _narrowing(request: Request) -> Narrowing | None:
     """
     if not request.scope["query_string"]:
         return None
-    given = request.query_params
-    asked = {
-        "project_ids": _names(given, "project"),
-        "session_ids": _names(given, "session"),
-        "agent_id": given.get("agent"),
-        "clearance": given.get("clearance"),
+    query = request.query_params
+    fields = {
+        "project_ids": _names(query, "project"),
+        "session_ids": _names(query, "session"),
+        "agent_id": query.get("agent"),
+        "clearance": query.get("clearance"),
     }
-    return validated(Narrowing, asked)
+    return validated(Narrowing, fields)
 
 
-def _names(given: QueryParams, name: str) -> list[str] | None:
+def _names(query: QueryParams, name: str) -> list[str] | None:
     """Return the names in a parameter; an empty one narrows to nothing."""
-    return [item for item in given.getlist(name) if item] if name in given else None
+    return [item for item in query.getlist(name) if item] if name in query else None
 
 
 Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]

@@ -38,23 +38,18 @@ from memgraph.surfaces.http.problems import (
     on_invalid,
     on_memgraph_error,
 )
-from memgraph.surfaces.http.routes import copies as copying
-from memgraph.surfaces.http.routes import events as watching
-from memgraph.surfaces.http.routes import health as running
-from memgraph.surfaces.http.routes import ingestion as ingesting
-from memgraph.surfaces.http.routes import memories, orchestrators
-from memgraph.surfaces.http.routes import operations as operating
+from memgraph.surfaces.http.routes import files, orchestrators
 
 # The most frequent routes come first.
 ROUTERS = (
     router_of(Orchestrator),
-    memories.router,
+    orchestrators.memory_router,
     orchestrators.router,
-    operating.router,
-    copying.router,
-    ingesting.router,
-    running.router,
-    watching.router,
+    orchestrators.operation_router,
+    files.router,
+    files.upload_router,
+    orchestrators.process_router,
+    files.event_router,
 )
 
 
@@ -141,7 +136,7 @@ def _heads() -> tuple[APIRoute, ...]:
     The route is the same, and the server omits the body of its answer.
     """
     results = []
-    for route in (each for router in ROUTERS for each in router.routes):
+    for route in (item for router in ROUTERS for item in router.routes):
         if isinstance(route, APIRoute) and route.methods == {"GET"} and route.response_model:
             head = copy(route)
             head.methods, head.include_in_schema = {"HEAD"}, False

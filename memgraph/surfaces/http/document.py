@@ -87,25 +87,25 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
         # FastAPI gives its names of bodies to pydantic, which builds our models at their first
         # use, which is here, and would tell of names that are of no use to it.
         warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
-        made = get_openapi(
+        schema = get_openapi(
             title="memgraph",
             version=__version__,
             description=DESCRIPTION,
             routes=routes,
         )
-    schemas = made.setdefault("components", {}).setdefault("schemas", {})
+    schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     schemas["Problem"] = Problem.model_json_schema(ref_template=_SCHEMAS + "{model}")
-    made["components"]["securitySchemes"] = {
+    schema["components"]["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "memgraph key create"}
     }
     for route in routes:
         for method in route.methods or ():
             if route.path_format.startswith("/v1/") and route.include_in_schema:
-                operation = made["paths"][route.path_format][method.lower()]
+                operation = schema["paths"][route.path_format][method.lower()]
                 _complete(operation, method.lower(), permission_of(route.dependant))
-    return made
+    return schema
 
 
 def permission_of(dependant: Dependant) -> Permission | None:

@@ -183,7 +183,7 @@ def done() -> Response:
     return Response(status_code=204)
 
 
-def _names(asked: str, tag: str) -> bool:
-    return asked.strip() == "*" or tag in [
-        item.strip().removeprefix("W/") for item in asked.split(",")
+def _names(header: str, tag: str) -> bool:
+    return header.strip() == "*" or tag in [
+        item.strip().removeprefix("W/") for item in header.split(",")
     ]

@@ -36,9 +36,9 @@ class StreamCounter:
         most: of one key at a time.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.limiter = CapacityLimiter(LOOKERS)
-        self._most = most
+        self._most = limit
         self._open: Counter[str] = Counter()
 
     @contextmanager
@@ -87,13 +87,13 @@ class EventStreamResponse(StreamingResponse):
     async def _events(self, lookout: EventReader) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MS}\n{_beat(lookout)}"
         beaten = monotonic()
-        looked = beaten - LOOK_S
+        last_look = beaten - LOOK_S
         while not self._ending():
             await sleep(TICK_S)
             now = monotonic()
-            if now - looked < LOOK_S:
+            if now - last_look < LOOK_S:
                 continue
-            looked, due = now, now - beaten >= HEARTBEAT_S
+            last_look, due = now, now - beaten >= HEARTBEAT_S
             try:
                 results = await run_sync(self._look, lookout, due, limiter=self._streams.limiter)
             except MemgraphError:
@@ -135,9 +135,9 @@ class TemporaryFileResponse(StreamingResponse):
     """
 
     def __init__(
-        self, held: AbstractContextManager[BinaryIO], *, name: str, media_type: str
+        self, file: AbstractContextManager[BinaryIO], *, name: str, media_type: str
     ) -> None:
-        self._held = held
+        self._held = file
         headers = {
             "content-disposition": f'attachment; filename="{name}"',
             "cache-control": "no-store",

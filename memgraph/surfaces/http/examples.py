@@ -8,7 +8,6 @@ from fastapi.openapi.models import Example
 
 MEMORY_ID: Final = "mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"
 OTHER_ID: Final = "mem_01JZ8Q5N7W3V0C2X9R4T6Y8B2E"
-EDGE_ID: Final = "edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"
 
 
 def _one(summary: str, value: dict[str, Any]) -> dict[str, Example]:

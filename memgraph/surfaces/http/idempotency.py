@@ -51,9 +51,9 @@ _LOOK_EVERY_S: Final = 0.05
 class AlreadyAnswered(Exception):  # an answer, no error
     """The request was processed before; this is its answer."""
 
-    def __init__(self, kept: CachedAnswer) -> None:
+    def __init__(self, answer: CachedAnswer) -> None:
         super().__init__("answered before")
-        self.kept = kept
+        self.kept = answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,8 +197,8 @@ class RequestLimits:
         _require_size(scope, limit)
         try:
             async with asyncio.timeout(self._settings.request_timeout_s):
-                known = await self._is_known(scope, source)
-                body = await self._read(receive, limit, known=known)
+                is_known = await self._is_known(scope, source)
+                body = await self._read(receive, limit, known=is_known)
         except TimeoutError:
             raise RequestTimeout("the request did not arrive in time") from None
         if body is None:

@@ -55,9 +55,9 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
     if declared.whole is not None:
         entered = undivided(declared.whole, field=declared.id)
 
-    def endpoint(request: Request, orc: Orchestrator, **given: Any) -> Response:
-        arguments = _arguments(declared, names, given.pop("body", None))
-        arguments |= {names[name]: value for name, value in given.items()}
+    def endpoint(request: Request, orc: Orchestrator, **arguments_sent: Any) -> Response:
+        arguments = _arguments(declared, names, arguments_sent.pop("body", None))
+        arguments |= {names[name]: value for name, value in arguments_sent.items()}
         with lengthy_of(request).one() if declared.slow else nullcontext():
             result = declared.method_of(orc)(**arguments)
             if declared.answer is not None:
@@ -105,18 +105,20 @@ def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[insp
     ]
     if body is None:
         return [*results, *(_query(item) for item in rest)]
-    shown = Body(openapi_examples=examples.of(declared.id))
+    described_body = Body(openapi_examples=examples.of(declared.id))
     if not (declared.rest or any(item.required for item in rest)):
-        shown = Body(default_factory=body, openapi_examples=examples.of(declared.id))
-    return [*results, _parameter("body", Annotated[body, shown])]
+        described_body = Body(default_factory=body, openapi_examples=examples.of(declared.id))
+    return [*results, _parameter("body", Annotated[body, described_body])]
 
 
-def _query(each: Parameter) -> inspect.Parameter:
-    default = each.default
+def _query(parameter: Parameter) -> inspect.Parameter:
+    default = parameter.default
     if isinstance(default, list | tuple):
         # FastAPI takes several values of a name where there is a list.
-        return _parameter(each.sent, Annotated[each.type, Query(default_factory=lambda: default)])
-    return _parameter(each.sent, Annotated[each.type, Query()], default)
+        return _parameter(
+            parameter.sent, Annotated[parameter.type, Query(default_factory=lambda: default)]
+        )
+    return _parameter(parameter.sent, Annotated[parameter.type, Query()], default)
 
 
 def _parameter(

@@ -71,19 +71,19 @@ class FieldNames:
         self.read()
         if not request.scope["query_string"]:
             return
-        known = self._queries.get(_operation(request))
-        if known is None:
+        names = self._queries.get(_operation(request))
+        if names is None:
             return
-        given = request.query_params
+        query = request.query_params
         problems = [
             *(
-                _problem(item, f"no such parameter; {_listed(known)}")
-                for item in sorted(given.keys() - known.keys())
+                _problem(item, f"no such parameter; {_listed(names)}")
+                for item in sorted(query.keys() - names.keys())
             ),
             *(
                 _problem(item, "comes once")
-                for item in sorted(given.keys() & known.keys())
-                if not known[item] and len(given.getlist(item)) > 1
+                for item in sorted(query.keys() & names.keys())
+                if not names[item] and len(query.getlist(item)) > 1
             ),
         ]
         if problems:
@@ -102,8 +102,8 @@ class FieldNames:
         names = {
             name
             for item in results
-            for one in self._plain(item)
-            for name in one.get("properties", ())
+            for part in self._plain(item)
+            for name in part.get("properties", ())
         }
         return f"no such field; {_listed(names)}" if names else "no such field"
 
@@ -280,8 +280,8 @@ def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
     elif where == ("body",) and error["type"] == "model_attributes_type":
         text = "Input should be an object" if _is_json(request) else _NO_JSON
     elif error["type"] == "extra_forbidden" and where[0] == "body":
-        known: FieldNames = request.app.state.known
-        text = known.unknown_field(request, where[1:-1])
+        names: FieldNames = request.app.state.known
+        text = names.unknown_field(request, where[1:-1])
     return {"field": ".".join(told(part) for part in where), "problem": text}
 
 

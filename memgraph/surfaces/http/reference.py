@@ -104,12 +104,13 @@ def _described(text: str) -> str:
     return " ".join(text.split()).replace("``", "`")
 
 
-def _parameter(given: Mapping[str, Any]) -> str:
-    needed = "" if given.get("required") else _default(given["schema"])
+def _parameter(parameter: Mapping[str, Any]) -> str:
+    needed = "" if parameter.get("required") else _default(parameter["schema"])
     description = "; ".join(
-        item for item in (given.get("description", "").rstrip("."), needed) if item
+        item for item in (parameter.get("description", "").rstrip("."), needed) if item
     )
-    return f"| `{given['name']}` | {given['in']} | {_type(given['schema'])} | {description} |"
+    kind = _type(parameter["schema"])
+    return f"| `{parameter['name']}` | {parameter['in']} | {kind} | {description} |"
 
 
 def _default(schema: Mapping[str, Any]) -> str:
@@ -117,12 +118,12 @@ def _default(schema: Mapping[str, Any]) -> str:
     return "" if default in (None, "", [], {}) else f"by default `{json.dumps(default)}`"
 
 
-def _body(wanted: Mapping[str, Any]) -> Iterator[str]:
-    without = "" if wanted.get("required") else "; without one, its defaults"
-    for media_type, given in wanted.get("content", {}).items():
-        kind = _type(given.get("schema", {}))
+def _body(request_body: Mapping[str, Any]) -> Iterator[str]:
+    without = "" if request_body.get("required") else "; without one, its defaults"
+    for media_type, content in request_body.get("content", {}).items():
+        kind = _type(content.get("schema", {}))
         yield f"Body: {kind if media_type == _JSON else f'`{media_type}`'}{without}.\n"
-        for example in given.get("examples", {}).values():
+        for example in content.get("examples", {}).values():
             yield f"```json\n{json.dumps(example['value'], indent=2, ensure_ascii=False)}\n```\n"
 
 
@@ -135,19 +136,19 @@ def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
         yield _type(schema) + "\n"
         return
     required = schema.get("required", ())
-    for field, given in schema.get("properties", {}).items():
-        needed = "required" if field in required else _default(given)
-        yield f"- `{field}`: {_type(given)}{f'; {needed}' if needed else ''}"
+    for field, schema_of_field in schema.get("properties", {}).items():
+        needed = "required" if field in required else _default(schema_of_field)
+        yield f"- `{field}`: {_type(schema_of_field)}{f'; {needed}' if needed else ''}"
     yield ""
 
 
 def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
-    for status, given in responses.items():
+    for status, answer in responses.items():
         if status in _EVERYWHERE:
             continue
         kinds = [
-            _type(each["schema"]) if media_type == _JSON else f"`{media_type}`"
-            for media_type, each in given.get("content", {}).items()
+            _type(content["schema"]) if media_type == _JSON else f"`{media_type}`"
+            for media_type, content in answer.get("content", {}).items()
         ]
         yield f"{status} {' or '.join(kinds)}".strip()
 
@@ -163,8 +164,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         if several in schema:
             return " or ".join(dict.fromkeys(_type(item) for item in schema[several]))
     if schema.get("type") == "array":
-        most = schema.get("maxItems")
-        bound = "" if most is None else f", {most:,} at most"
+        max_items = schema.get("maxItems")
+        bound = "" if max_items is None else f", {max_items:,} at most"
         return f"list of {_type(schema.get('items', {}))}{bound}"
     inner = schema.get("additionalProperties")
     if isinstance(inner, dict) and inner:

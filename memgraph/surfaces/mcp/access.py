@@ -111,9 +111,9 @@ def place(handle: Orchestrator, scope: Scope | None) -> Where:
     """
     if scope is None or scope is Scope.GLOBAL:
         return scope, None
-    seen = sorted(handle.viewer.scope_ids(scope))
-    if len(seen) != 1:
+    visible = sorted(handle.viewer.scope_ids(scope))
+    if len(visible) != 1:
         raise InvalidInput(
             f"to remember in a {scope} the request must name exactly one", field="scope"
         )
-    return scope, seen[0]
+    return scope, visible[0]

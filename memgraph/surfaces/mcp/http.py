@@ -116,9 +116,9 @@ def _opened(gate: Gate, request: Request) -> KeyAccess:
     """
     principal = gate.authenticate(shown_key(request.scope))
     request.scope[AUTHENTICATED] = True
-    asked = _asked(request)
+    query = _asked(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
-    door = KeyAccess(gate, principal, name, asked.narrowing, scope=asked.scope)
+    door = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope)
     door.knock()
     request.scope[ENTERED] = (principal, name)
     return door
@@ -130,20 +130,20 @@ class _Query(Value):
 
 
 def _asked(request: Request) -> _Query:
-    given = request.query_params
-    known = {*_REPEATED, *_SINGLE, "scope"}
-    unknown = set(given) - known
-    twice = [item for item in (*_SINGLE, "scope") if len(given.getlist(item)) > 1]
+    query = request.query_params
+    names = {*_REPEATED, *_SINGLE, "scope"}
+    unknown = set(query) - names
+    twice = [item for item in (*_SINGLE, "scope") if len(query.getlist(item)) > 1]
     if unknown or twice:
         raise InvalidInput(
-            f"the query has {', '.join(sorted(known))}; {' and '.join(sorted(_REPEATED))} may come"
+            f"the query has {', '.join(sorted(names))}; {' and '.join(sorted(_REPEATED))} may come"
             " several times, the others once"
         )
     narrowing: dict[str, Any] = {
-        field: tuple(given.getlist(name)) for name, field in _REPEATED.items() if name in given
+        field: tuple(query.getlist(name)) for name, field in _REPEATED.items() if name in query
     }
-    narrowing |= {field: given[name] for name, field in _SINGLE.items() if name in given}
-    return validated(_Query, {"narrowing": narrowing, "scope": given.get("scope")})
+    narrowing |= {field: query[name] for name, field in _SINGLE.items() if name in query}
+    return validated(_Query, {"narrowing": narrowing, "scope": query.get("scope")})
 
 
 _STATUS: Final[Mapping[type[MemgraphError], int]] = {

@@ -32,9 +32,9 @@ def _tool(name: str, tool: Tool) -> str:
     ]
     message = "; ".join(fact for fact in facts if fact)
     lines = [f"### {name}", "", tool.description, "", message[0].upper() + message[1:] + ".", ""]
-    taken = schema_of(tool.arguments)
-    if taken["properties"]:
-        lines += ["| takes | type | |", "|---|---|---|", *_taken(taken), ""]
+    schema = schema_of(tool.arguments)
+    if schema["properties"]:
+        lines += ["| takes | type | |", "|---|---|---|", *_taken(schema), ""]
     answer = schema_of(tool.answer)
     lines += ["| answers | type | |", "|---|---|---|", *_fields(answer, answer)]
     return "\n".join(lines)
@@ -50,41 +50,41 @@ def _taken(schema: Mapping[str, Any]) -> Iterator[str]:
         yield f"| `{name}`{needed} | {_type(field, schema)} | {message} |"
 
 
-def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], within: str = "") -> Iterator[str]:
+def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], within: str = "") -> Iterator[str]:
     """Yield a row for each field, followed by those of nested objects."""
     for name, field in schema["properties"].items():
-        yield f"| `{within}{name}` | {_type(field, whole)} | {field.get('description', '')} |"
-        inner = _object(field, whole)
+        yield f"| `{within}{name}` | {_type(field, root)} | {field.get('description', '')} |"
+        inner = _object(field, root)
         if inner is not None:
             many = "[]" if field.get("type") == "array" else ""
-            yield from _fields(inner, whole, f"{within}{name}{many}.")
+            yield from _fields(inner, root, f"{within}{name}{many}.")
 
 
-def _object(field: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _object(field: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
     reference = field.get("$ref") or field.get("items", {}).get("$ref")
-    result = None if reference is None else whole["$defs"][reference.rpartition("/")[2]]
+    result = None if reference is None else root["$defs"][reference.rpartition("/")[2]]
     return result if result is not None and "properties" in result else None
 
 
-def _type(field: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+def _type(field: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     if "$ref" in field:
-        return _type(whole["$defs"][field["$ref"].rpartition("/")[2]], whole)
+        return _type(root["$defs"][field["$ref"].rpartition("/")[2]], root)
     if "anyOf" in field:
-        return " or ".join(_type(item, whole) for item in field["anyOf"])
+        return " or ".join(_type(item, root) for item in field["anyOf"])
     if "enum" in field or "const" in field:
         values = field.get("enum", [field.get("const")])
         return ", ".join(
-            f"`{each if isinstance(each, str) else json.dumps(each)}`" for each in values
+            f"`{item if isinstance(item, str) else json.dumps(item)}`" for item in values
         )
     if field.get("type") == "array":
-        return f"list of {_type(field['items'], whole)}"
+        return f"list of {_type(field['items'], root)}"
     return f"{field.get('type', 'any')}{_range(field)}"
 
 
 def _range(field: Mapping[str, Any]) -> str:
-    least, most = field.get("minimum"), field.get("maximum")
-    if most is not None:
-        return f" {least:g} to {most:g}"
+    minimum, maximum = field.get("minimum"), field.get("maximum")
+    if maximum is not None:
+        return f" {minimum:g} to {maximum:g}"
     longest = field.get("maxLength")
     return "" if longest is None else f", {longest:,} characters at most"
 
@@ -98,8 +98,8 @@ def _resources() -> Iterator[str]:
 def _prompts() -> Iterator[str]:
     yield "| prompt | takes | |\n|---|---|---|"
     for item in resources.prompts():
-        taken = ", ".join(f"`{one.name}`" for one in item.arguments or ())
-        yield f"| `{item.name}` | {taken} | {item.description} |"
+        arguments = ", ".join(f"`{argument.name}`" for argument in item.arguments or ())
+        yield f"| `{item.name}` | {arguments} | {item.description} |"
 
 
 if __name__ == "__main__":

@@ -108,12 +108,12 @@ def read(door: HandleAccess, uri: str) -> types.ReadResourceResult:
     result = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
     if result is None or not result.has(last):
         raise NotFound("no such resource")
-    told = door.ask(PERMISSION, lambda handle: result.read(handle, last))
+    content = door.ask(PERMISSION, lambda handle: result.read(handle, last))
     contents = types.TextResourceContents(
         uri=uri,
         mime_type=result.mime_type,
-        text=told.text,
-        _meta=None if told.warning is None else {WARNING: told.warning},
+        text=content.text,
+        _meta=None if content.warning is None else {WARNING: content.warning},
     )
     return types.ReadResourceResult(contents=[contents])
 
@@ -156,9 +156,9 @@ def _bulletin(handle: Orchestrator, _last: str) -> ResourceText:
 def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
     result = handle.trace(memory_id)
     handle.agents.note_handed_out([result.memory.content])
-    told = result.memory.model_dump(mode="json")
+    fields = result.memory.model_dump(mode="json")
     return ResourceText(
-        as_json(seen({**told, "source": short_citation(result.memory, result.source)}))
+        as_json(seen({**fields, "source": short_citation(result.memory, result.source)}))
     )
 
 
@@ -221,11 +221,11 @@ def prompt(
     """
     if name != CONTEXT:
         raise InvalidInput("no such prompt", field="name")
-    given = _given(arguments)
+    values = _given(arguments)
 
     def work(handle: Orchestrator) -> types.GetPromptResult:
-        block = context(handle, given.message)["text"]
-        texts = [block, given.message] if block else [given.message]
+        block = context(handle, values.message)["text"]
+        texts = [block, values.message] if block else [values.message]
         return types.GetPromptResult(
             description=DESCRIPTION,
             messages=[

@@ -40,10 +40,10 @@ def call(tool: Tool, door: HandleAccess, arguments: Mapping[str, Any] | None) ->
     """
 
     def work(handle: Orchestrator) -> dict[str, Any]:
-        given = dict(parsed(tool.arguments, arguments))
+        values = dict(parsed(tool.arguments, arguments))
         if "scope" in tool.host:
-            given |= zip(("scope", "scope_id"), place(handle, door.scope), strict=True)
-        return tool.function(handle, **given)
+            values |= zip(("scope", "scope_id"), place(handle, door.scope), strict=True)
+        return tool.function(handle, **values)
 
     return door.ask(tool.permission, work)
 
@@ -87,19 +87,19 @@ def make_server(door_of: DoorOf, failed: Failed, *, threads: int | None = None) 
         failed: called with unexpected errors.
         threads: messages processed at the same time; None: as many as the process allows.
     """
-    asked = _Asked(door_of, threads)
+    asking = _Asked(door_of, threads)
     server: Server[Any] = Server(
         "memgraph",
         title="memgraph",
         version=__version__,
         instructions=INSTRUCTIONS,
-        on_list_tools=asked.list_tools,
-        on_call_tool=asked.call_tool,
-        on_list_resources=asked.list_resources,
-        on_list_resource_templates=asked.list_templates,
-        on_read_resource=asked.read_resource,
-        on_list_prompts=asked.list_prompts,
-        on_get_prompt=asked.get_prompt,
+        on_list_tools=asking.list_tools,
+        on_call_tool=asking.call_tool,
+        on_list_resources=asking.list_resources,
+        on_list_resource_templates=asking.list_templates,
+        on_read_resource=asking.read_resource,
+        on_list_prompts=asking.list_prompts,
+        on_get_prompt=asking.get_prompt,
     )
     # In place of the SDK's spans, which name what a client wrote.
     server.middleware = [_containing(failed)]

@@ -1,14 +1,15 @@
-"""Commands that change memories: remember, relate, correct, confirm, retract, resolve."""
+"""Changes: remember, correct, retract, resolve and their kin; tiers, expiry, reflection."""
 
 from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied, ConfirmationMissing, InvalidInput, NotFound
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -18,14 +19,19 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
+from memgraph.model.jobs import ExpiringMemory, ExpiringReport
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
+from memgraph.surfaces.cli.files import counted
+from memgraph.surfaces.cli.formats import as_json, day, short, summary_of
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memgraph.model.context import ContextItem, Tier
     from memgraph.model.values import Outcome
+    from memgraph.operations.orchestrator import Orchestrator
 
 # Anything larger is refused by the model of a memory anyway.
 MAX_STDIN_CHARS = 1_000_000
@@ -123,7 +129,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
     with call.orchestrator(orchestrator) as handle:
         outcome = handle.memories.store(**memory.model_dump(exclude_unset=True))
         embedding = call.after_writing(handle)
-        fallen = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
+        stale_evidence = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
     data = {
         **outcome.model_dump(exclude={"edge_id", "code", "message"}),
         "embedding": embedding,
@@ -133,7 +139,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
         screen.line(f"{outcome.outcome} {outcome.memory_id}")
         for finding in _findings(outcome):
             screen.line(finding)
-        for item in fallen:
+        for item in stale_evidence:
             screen.line(f"it is stale already: it was derived from {item}, which holds no longer")
 
     return CommandResult(data, show)
@@ -216,18 +222,18 @@ def correct(
     fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
-        made = handle.correct(memory_id, _read(content), reason=reason, **fields)
-        case = _case(handle, made, memory_id)
+        new_id = handle.correct(memory_id, _read(content), reason=reason, **fields)
+        case = _case(handle, new_id, memory_id)
         embedding = call.after_writing(handle)
     data = {
-        "memory_id": made,
+        "memory_id": new_id,
         "replaced": memory_id if case is None else None,
         "case": case,
         "embedding": embedding,
     }
-    message = f"stored {made}, which replaces {memory_id}"
+    message = f"stored {new_id}, which replaces {memory_id}"
     if case is not None:
-        message = f"stored {made}; {_less_trusted(orchestrator, case)}"
+        message = f"stored {new_id}; {_less_trusted(orchestrator, case)}"
     return CommandResult(data, lambda screen: screen.line(message))
 
 
@@ -369,7 +375,224 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-COMMANDS = {
-    function.__name__: make_command(function, function.__name__)
-    for function in (remember, relate, correct, confirm, retract, resolve)
+ITEM_COLUMNS = ("id", "item", "kind", "importance", "date", "text")
+
+
+class PromotionTier(StrEnum):
+    """The targets of a promotion."""
+
+    PROJECT = "project"
+    GLOBAL = "global"
+
+
+def promote(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)
+    ],
+    to: Annotated[PromotionTier, choice(PromotionTier, "--to", text="A step up from where it is.")],
+    task_id: Annotated[str | None, value("ID", "The task that it is of.", "--task")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="You consent to what would be asked.")] = False,
+    reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
+) -> CommandResult:
+    """Promote a task's memory to its project, or a project's to global.
+
+    ID is a memory's, as `memgraph tier` lists it. Name its place with --task or --project; with
+    --to project, --project is the target. Making a preference or an identity global requires --yes.
+    """
+    call = invocation(context)
+    target = None
+    if to is PromotionTier.PROJECT:
+        if len(call.project) != 1:
+            raise typer.BadParameter("--to project takes one --project ID: where it goes")
+        target = call.project[0]
+    if task_id is not None:
+        call.session.append(task_id)
+    with call.orchestrator(orchestrator) as handle:
+        new_id = _promoted(handle, memory_id, to, target, yes=yes, reason=reason)
+        embedding = call.after_writing(handle)
+    data = {"memory_id": new_id, "promoted": memory_id, "to": to.value, "embedding": embedding}
+    return CommandResult(
+        data, lambda screen: screen.line(f"promoted {memory_id} to {to.value}: {new_id}")
+    )
+
+
+def tier(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    task_id: Annotated[str | None, value("ID", "What a task holds.", "--task")] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--global", help="What holds in every project.")
+    ] = False,
+    limit: Annotated[int, typer.Option(help="1 to 1000000.")] = 50,
+) -> CommandResult:
+    """List the items of a task (--task), a project (--project) or the global tier (--global).
+
+    Newest items first. Name one of the three: --project ID is here the project that is listed. The
+    id is the memory's, which promote, show and trace take; item is its owner's name for it.
+    """
+    call = invocation(context)
+    which, scope_id = _named(call, task_id, everywhere=everywhere)
+    if task_id is not None:
+        call.session.append(task_id)
+    with call.orchestrator(orchestrator) as handle:
+        count, results = _held(call, handle, which, scope_id, limit)
+    items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in results]
+    data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
+
+    def show(screen: Screen) -> None:
+        screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
+        screen.table(ITEM_COLUMNS, [_row(*element) for element in results])
+
+    return CommandResult(data, show)
+
+
+def _held(
+    call: Invocation, handle: Orchestrator, which: Tier, scope_id: str | None, limit: int
+) -> tuple[int, list[tuple[str, ContextItem]]]:
+    """Return how many items there are, and the newest of them with their memories."""
+    if call.server_url is not None:
+        page = handle.contexts.tier(which, scope_id, limit=limit)
+        return page.count, [(item.memory_id, item) for item in page.items]
+    from memgraph.operations.context.database_backend import DatabaseBackend
+
+    backend = DatabaseBackend(handle, which, scope_id)
+    items_held = backend.query_held({}, limit=limit)
+    return backend.count(), [(memory.memory_id, memory.item) for memory in items_held]
+
+
+def _promoted(
+    handle: Orchestrator,
+    memory_id: str,
+    to: PromotionTier,
+    target: str | None,
+    *,
+    yes: bool,
+    reason: str,
+) -> str | None:
+    questions: list[str] = []
+
+    def consent(question: str) -> bool:
+        questions.append(question)
+        if not yes:
+            raise ConfirmationMissing("not confirmed")
+        return True
+
+    try:
+        return handle.contexts.promote(
+            memory_id, to.value, target, confirmation_callback=consent, reason=reason
+        )
+    except ConfirmationMissing:
+        raise ConfirmationMissing(
+            f"{questions[0]} If so, say --yes.", memory_id=memory_id
+        ) from None
+    except NotFound as error:
+        # The same whether there is one or not.
+        hint = f"{error.message}; say which task or project it is of with --task or --project"
+        raise NotFound(hint, **error.details) from None
+
+
+def _named(call: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Tier, str | None]:
+    """Return the tier that the options name, and the id of its task or project."""
+    from memgraph.model.context import Tier
+
+    tiers = [(Tier.PROJECT, item) for item in call.project]
+    tiers += [] if task_id is None else [(Tier.TASK, task_id)]
+    if len(tiers) + everywhere != 1:
+        raise typer.BadParameter("name one tier: --task ID, --project ID or --global")
+    return (Tier.GLOBAL, None) if everywhere else tiers[0]
+
+
+def _row(memory_id: str, item: ContextItem) -> tuple[str, ...]:
+    name = "" if item.context_item_id == memory_id else item.context_item_id
+    importance = "" if item.importance is None else f"{item.importance:g}"
+    text = next((element for element in item.payload.values() if isinstance(element, str)), "")
+    date = item.timestamp[:10]
+    return (memory_id, name, item.kind, importance, date, short(text or str(item.payload)))
+
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+_GONE = "·"
+
+
+def expiring(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
+    limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
+) -> CommandResult:
+    """Show the facts that will expire unless they are used, soonest first.
+
+    Only inferred facts expire: never what a person, a file or a record stated.
+
+    The curve is the effective confidence from now to the last day; a dot: it is retired by then. To
+    keep a memory, recall it, or `memgraph confirm` it for good.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        result = handle.memories.expiring(days=days, limit=limit)
+    return CommandResult(as_json(result), lambda screen: _show(screen, result))
+
+
+def reflection(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
+    """Print the latest weekly reflection that you may see.
+
+    `memgraph run reflection` makes one.
+    """
+    with invocation(context).orchestrator(orchestrator) as handle:
+        result = handle.memories.latest_reflection()
+
+    def show(screen: Screen) -> None:
+        if result is None:
+            screen.line("there is no reflection yet")
+        else:
+            screen.block(result.content)
+
+    return CommandResult({"reflection": None if result is None else as_json(result)}, show)
+
+
+def _show(screen: Screen, report: ExpiringReport) -> None:
+    if not report.total:
+        screen.line(f"nothing expires before {day(report.until)}")
+        return
+    many = "memory expires" if report.total == 1 else "memories expire"
+    screen.heading(f"{report.total} {many} before {day(report.until)} unless used")
+    rows = [
+        (
+            item.memory.memory_id,
+            day(item.expires_at),
+            f"{item.confidence_now:.2f} → {item.confidence_then:.2f}",
+            curve(item, report.threshold),
+            short(summary_of(item.memory)),
+        )
+        for item in report.items
+    ]
+    if rows:
+        screen.table(("id", "expires on", "confidence", "until then", "summary"), rows)
+    if len(rows) < report.total:
+        screen.line(f"{report.total - len(rows)} more: --limit {min(report.total, 1000)}")
+
+
+def curve(memory: ExpiringMemory, threshold: float) -> str:
+    """Return a curve of confidences as a line of blocks, full height being 1."""
+    return "".join(_block(item, threshold) for item in memory.course)
+
+
+def _block(confidence: float, threshold: float) -> str:
+    if confidence < threshold:
+        return _GONE
+    return _LEVELS[min(int(confidence * len(_LEVELS)), len(_LEVELS) - 1)]
+
+
+COMMANDS: dict[str, Any] = {
+    "remember": make_command(remember, "remember"),
+    "relate": make_command(relate, "relate"),
+    "correct": make_command(correct, "correct"),
+    "confirm": make_command(confirm, "confirm"),
+    "retract": make_command(retract, "retract"),
+    "resolve": make_command(resolve, "resolve"),
+    "promote": make_command(promote, "promote"),
+    "tier": make_command(tier, "tier"),
+    "expiring": make_command(expiring, "expiring"),
+    "reflection": make_command(reflection, "reflection"),
 }

@@ -80,8 +80,8 @@ def _show(screen: Screen, profile: EntityProfile, _: Mapping[str, Any]) -> None:
     if profile.aliases:
         fields.append(("also called", ", ".join(profile.aliases)))
     if profile.related:
-        beside = (f"{item.canonical_name} ({item.together})" for item in profile.related)
-        fields.append(("named beside", ", ".join(beside)))
+        neighbours = (f"{item.canonical_name} ({item.together})" for item in profile.related)
+        fields.append(("named beside", ", ".join(neighbours)))
     screen.fields(fields)
     if profile.memories:
         screen.line()
@@ -92,7 +92,7 @@ def _show(screen: Screen, profile: EntityProfile, _: Mapping[str, Any]) -> None:
         screen.table(ENTITY_COLUMNS, [_row(candidate) for candidate in profile.candidates])
 
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "entities": make_group(
         "entities",
         "List entities; merge, split and protect them.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -59,8 +59,8 @@ def impact(
 
     Memories of a run or a conversation after it was given the memory may or may not result from it.
     """
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
         result = handle.graph.impact(memory_id, max_nodes=max_nodes, as_of=as_of)
 
     def show(screen: Screen) -> None:
@@ -68,7 +68,7 @@ def impact(
             _impact_tables(screen, result)
         else:
             screen.tree(_impact_tree(result))
-        screen.line(given.reach, style="dim")
+        screen.line(call.reach, style="dim")
 
     return CommandResult(as_json(result), show)
 
@@ -91,10 +91,10 @@ def grounds(
     Of a run: what it was given, and what that depends on. Of a memory: what it depends on, and what
     the run or the conversation that it comes from had been given before.
     """
-    asked = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
+    target = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
-        result = handle.graph.grounds(**asked, max_nodes=max_nodes, lines=lines)
+        result = handle.graph.grounds(**target, max_nodes=max_nodes, lines=lines)
 
     def show(screen: Screen) -> None:
         if table:
@@ -350,13 +350,13 @@ def _cut(screen: Screen, reasons: Sequence[str]) -> None:
 
 
 def _for_whom(mention: ReceiptMention) -> str:
-    named = (
+    readers = (
         ("run", mention.workflow_run_id),
         ("step", mention.step_id),
         ("conversation", mention.conversation_id),
         ("bulletin", mention.bulletin_id),
     )
-    return "".join(f", {name} {value}" for name, value in named if value is not None)
+    return "".join(f", {name} {value}" for name, value in readers if value is not None)
 
 
 def _how(link: Link) -> str:
@@ -371,6 +371,7 @@ def _last(run: ReachedRun) -> str:
     return moment(run.last_at)
 
 
-COMMANDS = {
-    function.__name__: make_command(function, function.__name__) for function in (impact, grounds)
+COMMANDS: dict[str, Any] = {
+    "impact": make_command(impact, "impact"),
+    "grounds": make_command(grounds, "grounds"),
 }

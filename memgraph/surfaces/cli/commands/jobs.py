@@ -59,13 +59,13 @@ def worker(
     current batch. Several workers may run on the same root: each job has one runner. With --once it
     ends with 1 when a run failed.
     """
-    given = invocation(context)
+    call = invocation(context)
     ran: list[str] = []
     failed: list[MemgraphError] = []
 
     def tell(name: str, run: JobRun) -> None:
         ran.append(run.state.value)
-        _report_run(given, name, run)
+        _report_run(call, name, run)
 
     def complain(name: str, error: MemgraphError) -> None:
         failed.append(error)
@@ -73,7 +73,7 @@ def worker(
 
     from memgraph.service.worker import Worker
 
-    with given.service() as service:
+    with call.service() as service:
         for name in orchestrators or ():
             service.orchestrator(name)
         working = Worker(service, names=orchestrators or None, ran=tell, failed=complain)
@@ -82,7 +82,7 @@ def worker(
                 working.once()
                 working.close()
             else:
-                if not given.as_json:
+                if not call.as_json:
                     note("working; Ctrl-C or SIGTERM ends it after the batch in hand")
                 working.run()
     data = {"runs": len(ran), "failed": sum(item in ("failed", "abandoned") for item in ran)}
@@ -109,7 +109,7 @@ def jobs(
         else:
             screen.line("nothing ran yet")
 
-    data = {"plans": [as_json(plan) for plan in plans], "runs": [as_json(each) for each in runs]}
+    data = {"plans": [as_json(plan) for plan in plans], "runs": [as_json(item) for item in runs]}
     return CommandResult(data, show)
 
 
@@ -130,23 +130,25 @@ def run(
     consolidation, decay and reflection in this order. With --session a consolidation is of that
     session alone, ended or not. Ends with 1 when a run fails.
     """
-    given = invocation(context)
-    session_id = _session(given, job)
+    words = invocation(context)
+    session_id = _session(words, job)
     if dry_run and job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE):
         raise InvalidInput("--dry-run is for a consolidation", field="dry_run")
-    if given.server_url is not None:
-        return _ran_remotely(given, job, orchestrator, session_id, now, dry_run=dry_run)
-    with _term_is_interrupt(), _service(given, now) as service:
-        handle = given.handle(service, orchestrator)
-        with stages(job.value) as told:
+    if words.server_url is not None:
+        return _ran_remotely(words, job, orchestrator, session_id, now, dry_run=dry_run)
+    with _term_is_interrupt(), _service(words, now) as service:
+        handle = words.handle(service, orchestrator)
+        with stages(job.value) as advance:
             if dry_run:
-                return _rehearsed(handle.jobs.consolidate(session_id, dry_run=True, progress=told))
+                return _rehearsed(
+                    handle.jobs.consolidate(session_id, dry_run=True, progress=advance)
+                )
             if job is JobOption.CONSOLIDATE and session_id is None:
-                runs = handle.jobs.maintain(progress=told)
+                runs = handle.jobs.maintain(progress=advance)
             else:
                 name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
-                runs = [handle.jobs.run(name.value, session_id=session_id, progress=told)]
-        embedding = given.after_writing(handle)
+                runs = [handle.jobs.run(name.value, session_id=session_id, progress=advance)]
+        embedding = words.after_writing(handle)
     return _ran(runs, embedding)
 
 

@@ -1,10 +1,14 @@
-"""Operator's commands: verify, backup, restore, db, embeddings."""
+"""Maintenance: verify, backup, restore, db, embeddings, export, import."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -17,9 +21,10 @@ from memgraph.errors import (
     MemgraphError,
     ProviderError,
 )
+from memgraph.operations.exchange.formats import write_as
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen, progress, stages
 
 if TYPE_CHECKING:
@@ -63,21 +68,23 @@ def verify(
     with invocation(context).orchestrator(orchestrator) as handle:
         if accept_journal is not None:
             handle.maintenance.accept_journal(reason=accept_journal)
-        with stages("verifying") as told:
-            found = handle.verify(told)
+        with stages("verifying") as advance:
+            report = handle.verify(advance)
 
     def show(screen: Screen) -> None:
-        checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+        checked = ", ".join(f"{count} {name}" for name, count in report.checked.items())
         screen.block(f"checked {checked.replace('_', ' ')}")
         rows = [
             (finding.code.value, finding.subject or "", finding.message)
-            for finding in found.findings
+            for finding in report.findings
         ]
         if rows:
             screen.table(("finding", "subject", "what"), rows)
-        screen.line(found.summary)
+        screen.line(report.summary)
 
-    return CommandResult(found.as_dict(), show, None if found.ok else _found(found, orchestrator))
+    return CommandResult(
+        report.as_dict(), show, None if report.ok else _found(report, orchestrator)
+    )
 
 
 def anchor(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
@@ -145,17 +152,17 @@ def backup(
     accept_findings: AcceptFindings = False,
 ) -> CommandResult:
     """Copy a database into one file while it is in use, and audit the copy."""
-    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as told:
-        made = handle.exchange.backup(
+    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as advance:
+        copy = handle.exchange.backup(
             file,
             force=force,
             accept_findings=accept_findings,
-            progress=lambda done, total: told("pages", done, total),
+            progress=lambda done, total: advance("pages", done, total),
         )
-    data = made.as_dict()
+    data = copy.as_dict()
     # A server checks what it sends, and reports no number.
     many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
-    line = f"wrote {many}{made.bytes} bytes to {made.path}"
+    line = f"wrote {many}{copy.bytes} bytes to {copy.path}"
     return CommandResult(data, lambda screen: screen.line(line))
 
 
@@ -176,13 +183,13 @@ def restore(
     """
     from memgraph.operations.maintenance.maintenance import restore as put_back
 
-    given = invocation(context)
-    with given.service() as service:
+    call = invocation(context)
+    with call.service() as service:
         done = put_back(
             service.paths(orchestrator if new_name is None else new_name),
             file,
             clock=service.clock,
-            actor=given.actor or "user",
+            actor=call.actor or "user",
             reason=reason,
             origin=None if new_name is None else orchestrator,
             accept_findings=accept_findings,
@@ -323,9 +330,9 @@ def rebuild(
     """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
-        with stages("rebuilding") as told:
+        with stages("rebuilding") as advance:
             chosen = [part.value for part in parts or IndexPart]
-            rows = handle.maintenance.rebuild(chosen, progress=told)
+            rows = handle.maintenance.rebuild(chosen, progress=advance)
         embedding = call.after_writing(handle)
     line = ", ".join(f"{name} {count}" for name, count in rows.items())
     return CommandResult(
@@ -355,8 +362,8 @@ def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) ->
 def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Bring every vector to the configured model, online; finishes one that was interrupted."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        with stages("rebuilding") as told:
-            drained = handle.maintenance.rebuild_embeddings(progress=told)
+        with stages("rebuilding") as advance:
+            drained = handle.maintenance.rebuild_embeddings(progress=advance)
         states = handle.maintenance.embedding_states()
     return _drained(drained, states)
 
@@ -424,7 +431,122 @@ def _error(details: dict[str, Any]) -> str:
     return "" if error is None else f"{error['code']}: {error['message']}"
 
 
-COMMANDS = {
+class ExportFormat(StrEnum):
+    """The format of an export."""
+
+    JSONL = "jsonl"
+    VAULT = "vault"
+    CSV = "csv"
+    GRAPHML = "graphml"
+
+
+def export(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to. [standard output]"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    with_vectors: Annotated[
+        bool, typer.Option("--with-vectors", help="Embeddings too; else an import makes them.")
+    ] = False,
+    form: Annotated[
+        ExportFormat,
+        typer.Option("--format", help="jsonl can be imported; the others hold memories and edges."),
+    ] = ExportFormat.JSONL,
+) -> CommandResult:
+    """Write all data of an orchestrator, whatever its sensitivity.
+
+    As JSON Lines, which an import takes, as a vault of Markdown notes (a folder), as CSV or as
+    GraphML.
+    """
+    call = invocation(context)
+    if form is not ExportFormat.JSONL:
+        if output is None or with_vectors:
+            raise typer.BadParameter(f"--format {form.value} takes --output and no --with-vectors")
+        return _written_as(call, orchestrator, form, output, force=force)
+    if output is None and (call.as_json or sys.stdout.isatty()):
+        raise typer.BadParameter("name a file with --output, or redirect standard output")
+    with call.orchestrator(orchestrator) as handle:
+        if output is None:
+            for line in handle.exchange.export_lines(with_vectors=with_vectors):
+                sys.stdout.buffer.write(line)
+            return CommandResult({}, _nothing_more)
+        with _counted("exporting") as advance:
+            done = handle.exchange.export(
+                output, force=force, with_vectors=with_vectors, progress=advance
+            )
+    line_of_text = f"wrote {_counts(done.records)} to {done.path}"
+    return CommandResult(done.as_dict(), lambda screen: screen.line(line_of_text))
+
+
+def _written_as(
+    call: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
+) -> CommandResult:
+    with call.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
+        with _counted("exporting") as advance:
+            lines = handle.exchange.export(Path(folder) / "lines", progress=advance).path
+        with lines.open("rb") as source:
+            count = write_as(form.value, source, output, force=force)
+    data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
+    return CommandResult(data, lambda screen: screen.line(f"wrote {count} memories to {output}"))
+
+
+def import_(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - reads standard input.")],
+) -> CommandResult:
+    """Import an export: ids, times, history and journal are restored.
+
+    The orchestrator must be new or empty. A damaged or truncated export is rejected as a whole.
+    """
+    call = invocation(context)
+    with call.service() as service, _source(file) as source:
+        with _counted("importing") as advance:
+            done = service.import_lines(
+                orchestrator, source, actor=call.actor or "user", progress=advance
+            )
+        embedding = call.after_writing(call.handle(service, orchestrator))
+    return CommandResult(
+        {**done.as_dict(), "embedding": embedding},
+        lambda screen: screen.line(f"imported {_counts(done.records)} into {orchestrator}"),
+    )
+
+
+@contextmanager
+def _source(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(file).open("rb") as opened:
+        yield opened
+
+
+@contextmanager
+def _counted(title: str) -> Iterator[Callable[[int], None]]:
+    """Yield a progress callback that takes totals."""
+    done = 0
+    with progress(title, None) as advance:
+
+        def told(lines: int) -> None:
+            nonlocal done
+            advance(lines - done)
+            done = lines
+
+        yield told
+
+
+def _counts(records: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in records.items()) or "nothing"
+
+
+def _nothing_more(_screen: Screen) -> None:
+    """Print nothing: the lines themselves were the answer."""
+
+
+COMMANDS: dict[str, Any] = {
     "verify": make_command(verify, "verify"),
     "anchor": make_command(anchor, "anchor"),
     "repair": make_command(repair, "repair"),
@@ -447,4 +569,6 @@ COMMANDS = {
             "rebuild": embeddings_rebuild,
         },
     ),
+    "export": make_command(export, "export"),
+    "import": make_command(import_, "import"),
 }

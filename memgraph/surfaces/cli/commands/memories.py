@@ -1,19 +1,30 @@
-"""Commands that read what is stored: list, show, stats."""
+"""Reading memories: list, show, stats, recall, bulletin."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memgraph.errors import AccessDenied
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
-from memgraph.surfaces.cli.formats import MEMORY_COLUMNS, as_json, memory_rows, show_memory
+from memgraph.surfaces.cli.formats import (
+    MEMORY_COLUMNS,
+    as_json,
+    below_drop_zone,
+    day,
+    edge_line,
+    memory_rows,
+    short,
+    show_memory,
+)
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
-from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
+    from memgraph.model.recall import Bundle, RecallItem
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.surfaces.cli.invocation import Invocation
 
@@ -131,8 +142,207 @@ def _flat(value: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
     return rows
 
 
-COMMANDS = {
+MAX_STDIN_CHARS = 2_000_001
+TEXT_CHARS = 400
+MORE = {
+    "max_edges": "there are more edges; see them with memgraph subgraph",
+    "token_budget": "more memories match; raise --token-budget",
+    "top_n": "more memories match; raise --top-n",
+}
+"""The remedy for each of ``Bundle.cut_reasons``."""
+
+
+def recall(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERY",
+            help="A question or words; - reads it from standard input. May be left out when a "
+            "filter says what to recall.",
+            show_default=False,
+        ),
+    ] = "",
+    top_n: Annotated[
+        int | None, typer.Option("--top-n", "-n", help="1 to 1000. [memory.retrieval.top_n]")
+    ] = None,
+    types: Annotated[
+        list[MemoryType] | None, choice(MemoryType, "--type", text="Any of these; repeatable.")
+    ] = None,
+    kinds: Annotated[
+        list[MemoryKind] | None, choice(MemoryKind, "--kind", text="Any of these; repeatable.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None,
+        value("TAG", "Having all of these; repeatable.", "--tag"),
+    ] = None,
+    agent_id: Annotated[str | None, value("ID", "This agent's and nobody's.")] = None,
+    source_types: Annotated[
+        list[SourceType] | None,
+        choice(SourceType, "--source-type", text="Any of these; repeatable."),
+    ] = None,
+    source_path: Annotated[
+        str | None,
+        value("PATH", "From this file, or below this folder (with a final /)."),
+    ] = None,
+    conversation_id: Annotated[str | None, value("ID", "From this conversation.")] = None,
+    session_id: Annotated[str | None, value("ID", "Said in this session.")] = None,
+    exclude_session_id: Annotated[str | None, value("ID", "Not said in this one.")] = None,
+    after: Annotated[str | None, value("TIME", "Of this time or later, ISO 8601.")] = None,
+    before: Annotated[str | None, value("TIME", "Before this time, ISO 8601.")] = None,
+    as_of: Annotated[str | None, value("TIME", "As the memory was then, ISO 8601.")] = None,
+    valid_at: Annotated[str | None, value("TIME", "What was true then, as known now.")] = None,
+    include_superseded: Annotated[
+        bool, typer.Option("--include-superseded", help="Replaced ones too.")
+    ] = False,
+    token_budget: Annotated[
+        int | None, typer.Option(help="Tokens that the texts may cost together.")
+    ] = None,
+    for_conversation_id: Annotated[
+        str | None, value("ID", "For this conversation, says the receipt.", "--for-conversation")
+    ] = None,
+    for_run_id: Annotated[
+        str | None, value("ID", "For this run of a workflow.", "--for-run")
+    ] = None,
+    for_step_id: Annotated[str | None, value("ID", "For this step of it.", "--for-step")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the rank in each leg and every modifier.")
+    ] = False,
+) -> CommandResult:
+    """Recall the memories that match a question, best first, with their sources."""
+    fields = {
+        "query": sys.stdin.read(MAX_STDIN_CHARS) if query == "-" else query,
+        "top_n": top_n,
+        "types": types or (),
+        "kinds": kinds or (),
+        "tags": tags or (),
+        "agent_id": agent_id,
+        "source_types": source_types or (),
+        "source_path": source_path,
+        "conversation_id": conversation_id,
+        "session_id": session_id,
+        "exclude_session_id": exclude_session_id,
+        "event_after": after,
+        "event_before": before,
+        "as_of": as_of,
+        "valid_at": valid_at,
+        "include_superseded": include_superseded,
+        "token_budget": token_budget,
+        "for_conversation_id": for_conversation_id,
+        "for_workflow_run_id": for_run_id,
+        "for_step_id": for_step_id,
+    }
+    from memgraph.model.recall import RecallRequest
+    from memgraph.model.values import validated
+
+    request = validated(RecallRequest, fields)
+    with invocation(context).orchestrator(orchestrator) as handle:
+        bundle = handle.recall(request)
+
+    def show(screen: Screen) -> None:
+        _show_bundle(screen, bundle, explain=explain)
+
+    return CommandResult(as_json(bundle), show)
+
+
+def bulletin(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    as_of: Annotated[str | None, value("TIME", "As it was then, ISO 8601.")] = None,
+) -> CommandResult:
+    """Print the bulletin as Markdown: what an orchestrator should know before each message."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        issued = handle.bulletin(as_of=as_of)
+
+    def show(screen: Screen) -> None:
+        screen.raw_lines(issued.bulletin.text)
+        if issued.warning is not None:
+            note(f"warning[{issued.warning}]: because of {issued.cause}")
+
+    return CommandResult(
+        {
+            "text": issued.bulletin.text,
+            "sections": as_json(issued.bulletin)["sections"],
+            "memory_ids": list(issued.bulletin.memory_ids),
+            "left_out": issued.bulletin.left_out,
+            "change_seq": issued.bulletin.change_seq,
+            "warning": issued.warning,
+            "cause": issued.cause,
+        },
+        show,
+    )
+
+
+def _show_bundle(screen: Screen, bundle: Bundle, *, explain: bool) -> None:
+    if not bundle.items:
+        screen.line("no memory matches")
+    for place, item in enumerate(bundle.items, start=1):
+        _show_item(screen, place, item)
+    if bundle.edges:
+        screen.heading("edges")
+        places = {value.memory.memory_id: f"{n}." for n, value in enumerate(bundle.items, start=1)}
+        for edge in bundle.edges:
+            screen.block(edge_line(edge, places), indent=2)
+    if explain:
+        _show_explanation(screen, bundle)
+    for degradation in bundle.degraded:
+        note(f"degraded[{degradation.code}]: {degradation.text}")
+    if bundle.cut:
+        note("; ".join(MORE[cut_reason] for cut_reason in bundle.cut_reasons))
+
+
+def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
+    memory = item.memory
+    when = day(memory.event_time if memory.event_time is not None else memory.created_at)
+    status = "" if memory.status.value == "active" else f", {memory.status.value}"
+    who = "" if memory.source_role is None else f", {memory.source_role}"
+    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{who}")
+    # Texts of records and documents begin with a title on a line of its own.
+    title, _, text = memory.content.strip().partition("\n")
+    for part in (title, text) if text else (memory.content,):
+        screen.block(short(part, TEXT_CHARS), indent=3)
+    screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
+    if item.mark:
+        screen.line(f"   {item.mark}", style="yellow")
+    if item.brought_by is not None:
+        screen.line(f"   shown because of {item.brought_by}", style="dim")
+
+
+def _show_explanation(screen: Screen, bundle: Bundle) -> None:
+    """Show a column for every leg and modifier; empty for legs that did not find the memory."""
+    legs = sorted({leg for item in bundle.items for leg in item.legs})
+    modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
+    places = list(enumerate(bundle.items, start=1))
+    screen.line()
+    screen.heading("rank in each leg")
+    screen.table(
+        ("#", "score", *legs),
+        [
+            (str(place), f"{item.score:.5f}", *(str(item.legs.get(leg, "")) for leg in legs))
+            for place, item in places
+        ],
+    )
+    screen.line()
+    screen.heading("factor of each modifier")
+    screen.table(
+        ("#", *(name.replace("_", " ") for name in modifiers), "effective confidence"),
+        [
+            (
+                str(place),
+                *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
+                f"{item.effective_confidence:.3f}",
+            )
+            for place, item in places
+        ],
+    )
+    screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
+
+
+COMMANDS: dict[str, Any] = {
     "list": make_command(list_memories, "list"),
     "show": make_command(show_memories, "show"),
     "stats": make_command(stats, "stats"),
+    "recall": make_command(recall, "recall"),
+    "bulletin": make_command(bulletin, "bulletin"),
 }

@@ -84,9 +84,9 @@ def list_receipts(
 
     One of a project or a session requires --project or --session.
     """
-    given = invocation(context)
-    _open_task(given, task_id)
-    with given.orchestrator(orchestrator) as handle:
+    call = invocation(context)
+    _open_task(call, task_id)
+    with call.orchestrator(orchestrator) as handle:
         result = handle.receipts.list(
             task_id=task_id,
             workflow_run_id=run_id,
@@ -103,7 +103,7 @@ def list_receipts(
             screen.line("no receipt")
         if result.cut:
             screen.line("there may be more: --limit, --before, or say for whom")
-        screen.line(given.reach, style="dim")
+        screen.line(call.reach, style="dim")
 
     return CommandResult(
         {"receipts": [_as_json(receipt) for receipt in result.receipts], "cut": result.cut}, show
@@ -122,12 +122,12 @@ def show_receipt(
 
     One with a task's or a project's memories requires --task or --project.
     """
-    given = invocation(context)
-    _open_task(given, task_id)
+    call = invocation(context)
+    _open_task(call, task_id)
     try:
-        with given.orchestrator(orchestrator) as handle:
+        with call.orchestrator(orchestrator) as handle:
             result = handle.receipts.get(receipt_id)
-            begins = {} if given.as_json else _beginnings(handle, result)
+            begins = {} if call.as_json else _beginnings(handle, result)
     except NotFound as error:
         # The same whether there is one or not.
         hint = (
@@ -151,9 +151,9 @@ def replay_receipt(
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
 ) -> CommandResult:
     """Repeat a request as of its moment, and show the differences with their reasons."""
-    given = invocation(context)
-    _open_task(given, task_id)
-    with given.orchestrator(orchestrator) as handle:
+    call = invocation(context)
+    _open_task(call, task_id)
+    with call.orchestrator(orchestrator) as handle:
         try:
             result = handle.receipts.replay(receipt_id, query=query)
         except InvalidInput as error:
@@ -172,8 +172,8 @@ def list_bulletins(
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
 ) -> CommandResult:
     """List bulletins that were handed out, newest first, that cite only what you may see."""
-    given = invocation(context)
-    with given.orchestrator(orchestrator) as handle:
+    call = invocation(context)
+    with call.orchestrator(orchestrator) as handle:
         result = handle.receipts.bulletins(limit=limit, before=before)
 
     def show(screen: Screen) -> None:
@@ -192,7 +192,7 @@ def list_bulletins(
             screen.line("no bulletin was handed out")
         if result.cut:
             screen.line("there may be more: --limit, --before")
-        screen.line(given.reach, style="dim")
+        screen.line(call.reach, style="dim")
 
     return CommandResult(result.model_dump(mode="json"), show)
 
@@ -237,7 +237,7 @@ def _for_whom(receipt: Receipt) -> dict[str, Any]:
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:
-    whom = [f"{shown} {value}" for shown, value in _for_whom(receipt).items()]
+    whom = [f"{label} {value}" for label, value in _for_whom(receipt).items()]
     return (
         receipt.receipt_id,
         moment(receipt.at),
@@ -394,7 +394,9 @@ def _text(value: Any) -> str:
 
 
 _IN_WORDS: Mapping[str, Callable[[Any], str]] = {"viewer": _seen, "left_out": _left_out}
-COMMANDS = {
+
+
+COMMANDS: dict[str, Any] = {
     "receipt": make_group(
         "receipt",
         "Show what was handed out, and why.",
@@ -405,5 +407,5 @@ COMMANDS = {
             "bulletins": list_bulletins,
             "bulletin": show_bulletin,
         },
-    )
+    ),
 }

@@ -218,7 +218,7 @@ def _shown(value: Any) -> str:
     return ":".join(value) if isinstance(value, tuple) else str(value)
 
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "init": make_command(init, "init"),
     "orchestrators": make_command(orchestrators, "orchestrators"),
     "health": make_command(health, "health"),

@@ -282,11 +282,11 @@ def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
             f"{repeated} their place back, which nothing else replaces: {retraction.reinstated}"
         )
         screen.heading(message)
-        back = [
+        restored = [
             (reinstated_item.memory_id, short(reinstated_item.summary))
             for reinstated_item in retraction.reinstated_items
         ]
-        screen.table(("memory", ""), back[:SHOWN])
+        screen.table(("memory", ""), restored[:SHOWN])
     if retraction.reopened_items:
         verb = "would be" if retraction.dry_run else "are"
         screen.heading(f"contradictions that {verb} open again: {retraction.reopened}")
@@ -312,7 +312,9 @@ def _said(source: TrustedSource) -> tuple[str, ...]:
 
 _COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")
 _SAID: Final = ("kind", "name", "tier", "limit", "since", "who", "why")
-COMMANDS = {
+
+
+COMMANDS: dict[str, Any] = {
     "source": make_group(
         "source",
         "Tell where memories come from, and how far that is trusted.",
@@ -323,5 +325,5 @@ COMMANDS = {
             "distrust": distrust,
             "trusted": list_trusted,
         },
-    )
+    ),
 }

@@ -1,1 +1,1 @@
-"""The routes, a module for each kind of object."""
+"""The routes that are not derived from operations."""

@@ -1,18 +1,55 @@
-"""Orchestrators: list, create, state."""
+"""Routes that are not derived: orchestrators, their memories, jobs and audit; the process."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import threading
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi.responses import PlainTextResponse
 
-from memgraph.model.remote import Health, OrchestratorList, OrchestratorName, OrchestratorStatus
-from memgraph.model.values import Name, Value
+from memgraph.errors import AccessDenied, InvalidConfig, InvalidInput, NotFound, Unauthenticated
+from memgraph.model.access import ANY, Permission
+from memgraph.model.context import ContextPackage, ContextRequest, Task, Tier
+from memgraph.model.conversation import SessionPlace
+from memgraph.model.jobs import JobRun, ServiceReadiness, SessionReport
+from memgraph.model.operation import MemoryId
+from memgraph.model.remote import (
+    AuditReport,
+    Health,
+    JobBoard,
+    JobResult,
+    Limit,
+    OrchestratorList,
+    OrchestratorName,
+    OrchestratorStatus,
+    PromotedId,
+    SessionPage,
+)
+from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.rules.access import refusal, sees_everything
+from memgraph.service.memory_service import MemoryService
+from memgraph.service.meters import ReadableMeters
+from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import below
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.access import Admin, Asking, Reader, gate_of
-from memgraph.surfaces.http.envelope import answered
+from memgraph.surfaces.http.access import (
+    Admin,
+    Asking,
+    Auditor,
+    Reader,
+    Writer,
+    gate_of,
+    lengthy_of,
+    principal_of,
+    untimed,
+)
+from memgraph.surfaces.http.document import problem_answers
+from memgraph.surfaces.http.envelope import JSON, answered
+from memgraph.surfaces.http.operations import ROOT
 
 router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
 
@@ -63,3 +100,284 @@ def status(request: Request, orc: Admin) -> Response:
 def _health(request: Request, orc: Orchestrator) -> Health:
     service = gate_of(request).service
     return Health.model_validate(below(service.health(orc.name), service.root))
+
+
+MAX_CURSOR_CHARS: Final = MAX_NAME_CHARS + 17
+
+memory_router = APIRouter(prefix=ROOT)
+
+
+class Promotion(Value):
+    """The target of a promotion.
+
+    Attributes:
+        to: ``project`` (of a task's memory) or ``global`` (of a project's).
+        scope_id: the project; None for global.
+        confirmed: the answer of the person who was asked; None: nobody was.
+    """
+
+    to: Tier
+    scope_id: Name | None = None
+    confirmed: bool | None = None
+    reason: Reason = ""
+
+
+class ContextBody(Value):
+    """The task (or its id, or none), and the request for its context."""
+
+    task: Task | Name | None = None
+    request: ContextRequest | None = None
+
+
+@memory_router.post(
+    "/memories/{memory_id}/promote",
+    operation_id="promote",
+    response_model=PromotedId,
+    tags=["memories"],
+)
+def promote(
+    orc: Writer,
+    memory_id: Annotated[MemoryId, Path()],
+    body: Annotated[Promotion, Body(openapi_examples=examples.PROMOTION)],
+) -> Response:
+    """Promote a task's memory to its project, or a project's to global."""
+    # The person was asked by the client.
+    confirmed = body.confirmed
+    promoted = orc.contexts.promote(
+        memory_id,
+        body.to,
+        body.scope_id,
+        confirmation_callback=None if confirmed is None else lambda _question: confirmed,
+        reason=body.reason,
+    )
+    return answered(PromotedId(memory_id=promoted))
+
+
+@memory_router.post(
+    "/context", operation_id="build_context", response_model=ContextPackage, tags=["contexts"]
+)
+def build_context(
+    orc: Reader,
+    body: Annotated[
+        ContextBody, Body(default_factory=ContextBody, openapi_examples=examples.CONTEXT)
+    ],
+) -> Response:
+    """Build the context that a task needs, within a token budget.
+
+    The view needs the task among its sessions and the task's project among its projects.
+    """
+    return answered(orc.contexts.build(body.task, body.request))
+
+
+@memory_router.get(
+    "/sessions", operation_id="list_sessions", response_model=SessionPage, tags=["conversations"]
+)
+def sessions(
+    orc: Reader,
+    pending: Annotated[bool | None, Query(description="Only those that wait, or wait not.")] = None,
+    limit: Annotated[Limit, Query()] = 100,
+    cursor: Annotated[
+        str | None,
+        Query(max_length=MAX_CURSOR_CHARS, description="`next_cursor` of the page before."),
+    ] = None,
+    before: Annotated[
+        Name | None,
+        Query(description="Where there is no cursor: those after a session, by its id."),
+    ] = None,
+) -> Response:
+    """Return conversations of which the caller may see a turn, latest activity first.
+
+    With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
+    """
+    after = before if cursor is None else SessionPlace.at(cursor)
+    result = orc.sessions.list(pending=pending, limit=limit, before=after)
+    following = result[-1].cursor if len(result) == limit else None
+    return answered(SessionPage(items=tuple(result), next_cursor=following))
+
+
+UNTIMED = [Depends(untimed)]
+
+operation_router = APIRouter(prefix=ROOT, tags=["operating"])
+
+
+class RunnableJob(StrEnum):
+    """The jobs that can be run; ``consolidate`` is consolidation, decay and reflection."""
+
+    ENRICHMENT = "enrichment"
+    CONSOLIDATION = "consolidation"
+    DECAY = "decay"
+    REFLECTION = "reflection"
+    VERIFICATION = "verification"
+    CONSOLIDATE = "consolidate"
+
+
+class RunOptions(Value):
+    """The options of a run.
+
+    Attributes:
+        session_id: of a consolidation: of this session alone.
+        now: as if this were the time.
+        dry_run: of a consolidation: report what it would do, and write nothing.
+    """
+
+    session_id: Name | None = None
+    now: Millis | None = None
+    dry_run: bool = False
+
+
+@operation_router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
+def jobs(request: Request, orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
+    """Return when each job is due, and past runs, latest first."""
+    runs = _outward(request, orc.jobs.list(limit=limit))
+    return answered(JobBoard(plans=tuple(orc.jobs.plans()), runs=runs))
+
+
+@operation_router.post(
+    "/jobs/{job}/run", operation_id="run_job", response_model=JobResult, dependencies=UNTIMED
+)
+def run(
+    request: Request,
+    orc: Admin,
+    asking: Asking,
+    job: RunnableJob,
+    body: Annotated[RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.RUN)],
+) -> Response:
+    """Run a job now, whatever its schedule; a failure is recorded in the run.
+
+    The report of a dry run contains turns: it requires a key from which nothing is hidden.
+    """
+    if body.dry_run and not sees_everything(asking):
+        raise AccessDenied("a dry run needs a key that may see everything", field="dry_run")
+    with lengthy_of(request).one():
+        if body.dry_run:
+            return answered(
+                JobResult(sessions=_rehearsed(gate_of(request).service, orc, job, body))
+            )
+        if job is RunnableJob.CONSOLIDATE and body.session_id is None:
+            return answered(JobResult(runs=_outward(request, orc.jobs.maintain(now=body.now))))
+        name = RunnableJob.CONSOLIDATION if job is RunnableJob.CONSOLIDATE else job
+        ran = orc.jobs.run(name.value, session_id=body.session_id, now=body.now)
+        return answered(JobResult(runs=_outward(request, [ran])))
+
+
+@operation_router.post(
+    "/verify", operation_id="verify", response_model=AuditReport, dependencies=UNTIMED
+)
+def verify(request: Request, orc: Auditor) -> Response:
+    """Audit the database and its journal; nothing is changed."""
+    with lengthy_of(request).one():
+        root = gate_of(request).service.root
+        return answered(AuditReport.model_validate(below(orc.verify().as_dict(), root)))
+
+
+def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
+    """Return runs with the paths in their reasons made relative."""
+    root = gate_of(request).service.root
+    return tuple(run.model_copy(update={"reason": below(run.reason, root)}) for run in runs)
+
+
+def _rehearsed(
+    service: MemoryService, orc: Orchestrator, job: RunnableJob, body: RunOptions
+) -> tuple[SessionReport, ...]:
+    if job not in (RunnableJob.CONSOLIDATION, RunnableJob.CONSOLIDATE):
+        raise InvalidInput("dry_run is for a consolidation", field="dry_run")
+    if body.now is None:
+        return tuple(orc.jobs.consolidate(body.session_id, dry_run=True))
+    with service.at(body.now) as then:
+        handle = then.orchestrator(orc.name, viewer=orc.viewer, actor=orc.actor)
+        return tuple(handle.jobs.consolidate(body.session_id, dry_run=True))
+
+
+_MAKING: Final = threading.Lock()
+
+process_router = APIRouter(tags=["running"])
+
+
+class Liveness(Value):
+    """The process answers."""
+
+    status: Literal["alive"] = "alive"
+
+
+@process_router.get("/healthz", operation_id="get_liveness", response_model=Liveness)
+async def alive() -> Response:
+    """Return that the process answers, without information on what it serves. Requires no key."""
+    return answered(Liveness())
+
+
+@process_router.get(
+    "/readyz",
+    operation_id="get_readiness",
+    response_model=ServiceReadiness,
+    response_model_exclude_none=True,
+    responses={
+        503: {
+            "model": ServiceReadiness,
+            "description": "The root or its keys cannot be read; nothing works.",
+        }
+    },
+)
+def ready(request: Request) -> Response:
+    """Return whether the service can be used.
+
+    A key that may run all orchestrators gets the state of each; others get only the status. A
+    damaged orchestrator does not make the service unusable.
+    """
+    readiness = _readiness(request)
+    if not _lets_in(request):
+        result = ServiceReadiness(status="unusable")
+    elif _runs_all(request):
+        result = readiness.look()
+    else:
+        result = ServiceReadiness(status="ready" if readiness.usable() else "unusable")
+    body = result.model_dump_json(exclude_none=True)
+    return Response(body, 200 if result.status == "ready" else 503, media_type=JSON)
+
+
+@process_router.get(
+    "/metrics",
+    operation_id="get_metrics",
+    response_class=PlainTextResponse,
+    responses={
+        int(code): problem_answer for code, problem_answer in problem_answers(401, 403, 404).items()
+    },
+)
+def metrics(request: Request, principal: Asking) -> Response:
+    """Return figures for Prometheus; for a key that may run all orchestrators."""
+    if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
+        raise AccessDenied("this needs the permission admin for all orchestrators")
+    meters = gate_of(request).service.meters
+    if not isinstance(meters, ReadableMeters):
+        raise NotFound("this process keeps no metrics")
+    body, media_type = meters.exposition(_readiness(request).look())
+    return Response(body, media_type=media_type)
+
+
+def _readiness(request: Request) -> Readiness:
+    """Return the server's readiness check; made at first use."""
+    state = request.app.state
+    with _MAKING:
+        if not hasattr(state, "readiness"):
+            state.readiness = Readiness(gate_of(request).service)
+    readiness: Readiness = state.readiness
+    return readiness
+
+
+def _lets_in(request: Request) -> bool:
+    """Return True when requests can be authenticated: unreadable keys let nobody in."""
+    gate = gate_of(request)
+    try:
+        # Only the operator may know whether there are any.
+        _ = gate.keys.has_any
+    except InvalidConfig:
+        return gate.keyless
+    return True
+
+
+def _runs_all(request: Request) -> bool:
+    try:
+        principal = principal_of(request)
+    except (Unauthenticated, InvalidConfig):
+        return False
+    now = gate_of(request).service.clock.now_ms()
+    return refusal(principal, ANY, Permission.ADMIN, now_ms=now) is None

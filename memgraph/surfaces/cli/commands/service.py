@@ -1,0 +1,573 @@
+"""Service and agents: serve, mcp, key, webhook, tools, call."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from memgraph.clock import SystemClock
+from memgraph.errors import Conflict, ToolRefused, WebhookFailed
+from memgraph.model.access import ANY, ApiKey, NewKey, Permission
+from memgraph.model.enums import Scope
+from memgraph.paths import orchestrator_names, runtime_root
+from memgraph.rules.access import moment_ms, span_ms
+from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
+from memgraph.surfaces.cli.files import plain
+from memgraph.surfaces.cli.formats import moment
+from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
+from memgraph.surfaces.cli.mcp_clients import (
+    ConfigChange,
+    McpClient,
+    config_path,
+    program,
+    with_server,
+)
+from memgraph.surfaces.cli.screen import Screen, note
+
+if TYPE_CHECKING:
+    from memgraph.model.events import EventFailure
+    from memgraph.operations.orchestrator import Orchestrator
+    from memgraph.service.access.keys import KeyStore
+    from memgraph.surfaces.cli.screen import Screen
+    from memgraph.surfaces.serve import RunningServer
+
+
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str | None, value("ADDRESS", "Where to listen. [memory.server.host: 127.0.0.1]")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="0: a free one. [memory.server.port: 8420]")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        value("NAME", "A name that clients know it by; repeatable. [memory.server.allowed_hosts]"),
+    ] = None,
+    allow_without_key: Annotated[
+        bool,
+        typer.Option(
+            "--allow-without-key",
+            help="Answer anybody on this machine, for everything; loopback alone.",
+        ),
+    ] = False,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Leave the jobs to a `memgraph worker`.")
+    ] = False,
+) -> None:
+    """Serve the HTTP API, and run due jobs, until SIGTERM or Ctrl-C.
+
+    Prints its address once it listens. Without keys (see `memgraph key`) it refuses every request,
+    unless anybody on this machine may ask. At the first signal running requests may finish
+    (memory.server.drain_s), a second one ends the process.
+    """
+    from memgraph.surfaces.serve import serve
+
+    call = invocation(context)
+    options = {
+        "host": host,
+        "port": port,
+        "allowed_hosts": allow_host or None,
+        "allow_without_key": allow_without_key or None,
+    }
+    config = {
+        f"memory.server.{key}": option for key, option in options.items() if option is not None
+    }
+
+    def tell(serving: RunningServer) -> None:
+        if serving.nobody is not None:
+            typer.echo(serving.nobody, err=True)
+        data = {"url": serving.url, "pid": serving.pid, "worker": serving.worker}
+        call.answer(
+            CommandResult(
+                data, lambda screen: screen.line(f"{serving.url}: Ctrl-C or SIGTERM ends it")
+            )
+        )
+
+    serve(call.root, config=config, with_worker=not no_worker, ready=tell)
+    # All is closed. The interpreter's last collections would walk over all that is loaded, for
+    # seconds; without them the process ends when its log says so.
+    gc.freeze()
+
+
+def mcp(
+    context: typer.Context,
+    orchestrator: Annotated[
+        str, typer.Option("--orchestrator", metavar="ORC", help="The orchestrator's name.")
+    ],
+    scope: Annotated[
+        Scope | None,
+        choice(Scope, "--scope", text="Where facts are kept, when several places are open."),
+    ] = None,
+    install: Annotated[
+        McpClient | None,
+        choice(McpClient, "--install", text="Add this server to a client's configuration instead."),
+    ] = None,
+    config: Annotated[
+        Path | None, value("FILE", "The configuration to change. [the client's usual one]")
+    ] = None,
+    name: Annotated[str, value("NAME", "With --install: the server's name in the client.")] = (
+        "memory"
+    ),
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --install: change the file without asking.")
+    ] = False,
+) -> CommandResult:
+    """Serve one agent over standard input and output by the Model Context Protocol.
+
+    --clearance, --project and --session limit what the agent sees; the journal names --actor for
+    what it writes. Ends with its input.
+
+    With --install the client is set up to start this server with the same options: the change is
+    shown, a copy of the file is kept, and the journal names the client unless --actor is given.
+    """
+    from memgraph.service.memory_service import MemoryService
+    from memgraph.surfaces.mcp.stdio import run
+
+    call = invocation(context)
+    if install is not None:
+        with call.orchestrator(orchestrator):
+            pass  # there is one
+        arguments = _arguments(call, orchestrator, scope, install)
+        path = config or config_path(install, os.environ, sys.platform)
+        change = with_server(install, path, name, program(), arguments)
+        return _installed(call, install, change, yes=yes)
+    with MemoryService(call.root) as service:
+        handle = call.handle(service, orchestrator)
+        # Standard output belongs to the protocol, also when all is over.
+        call.as_json = False
+        run(handle, service.root, scope=scope)
+    return CommandResult({}, lambda _screen: None)
+
+
+def _arguments(
+    call: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
+) -> list[str]:
+    """Return the arguments with which the client starts the server as it was called here."""
+    arguments = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
+    root = call.root or os.environ.get("MEMGRAPH_ROOT")
+    arguments += ["--root", str(Path(root).absolute())] if root else []
+    arguments += ["--clearance", call.clearance.value] if call.clearance else []
+    arguments += [part for item in call.project for part in ("--project", item)]
+    arguments += [part for item in call.session for part in ("--session", item)]
+    return arguments + (["--scope", scope.value] if scope else [])
+
+
+def _installed(
+    call: Invocation, client: McpClient, change: ConfigChange, *, yes: bool
+) -> CommandResult:
+    diff = change.diff
+    if diff and not yes:
+        if call.as_json:
+            raise typer.BadParameter("--json asks nothing: give --yes, or leave --json out")
+        call.screen().raw_lines(diff)
+        typer.confirm(f"Change {change.path}?", abort=True)
+    backup = change.write() if diff else None
+    data = {
+        "client": client.value,
+        "path": str(change.path),
+        "changed": bool(diff),
+        "backup": None if backup is None else str(backup),
+        "diff": diff,
+    }
+
+    def show(screen: Screen) -> None:
+        if not diff:
+            screen.line(f"nothing to do: {change.path} has this server")
+            return
+        if yes:
+            screen.raw_lines(diff)
+        screen.line(f"changed {change.path}" + (f"; it was kept as {backup}" if backup else ""))
+        screen.line(f"restart {client.value}, and ask it what it remembers")
+
+    return CommandResult(data, show)
+
+
+SECRET_CHARS: Final = 60
+"""The length of every secret, see ``KeyStore``."""
+COLUMNS = ("id", "name", "state", "orchestrators", "permissions", "up to", "places", "ends")
+KeyId = Annotated[
+    str, typer.Argument(metavar="ID", help="As `memgraph key list` shows it.", show_default=False)
+]
+Expires = Annotated[
+    str | None,
+    value("TIME", "When it ends: 90d, 12h, 30m, or a time in ISO 8601. [never]", "--expires"),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the secret into a new file that you alone may read, and print it nowhere.",
+    ),
+]
+
+
+def create(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
+    ],
+    orchestrator: Annotated[
+        list[str],
+        value("ORC", "An orchestrator that it opens; repeatable. '*': all, later ones too."),
+    ],
+    permission: Annotated[
+        list[Permission],
+        choice(Permission, text="What it may do; repeatable. None contains another."),
+    ],
+    agent: Annotated[
+        str | None, value("ID", "Only this agent's memories and those of no agent.")
+    ] = None,
+    expires: Expires = None,
+    output: Output = None,
+) -> CommandResult:
+    """Create a key and print its secret, this once: only its digest is stored.
+
+    --clearance, --project and --session limit what it sees; '*' for a project or session lets each
+    request name its own. A running server accepts the key at once.
+    """
+    call = invocation(context)
+    now = SystemClock().now_ms()
+    fields = {
+        "name": name,
+        "orchestrators": orchestrator,
+        "permissions": permission,
+        "project_ids": call.project,
+        "session_ids": call.session,
+        "agent_id": agent,
+        "expires_at": None if expires is None else moment_ms(expires, now_ms=now),
+    }
+    if call.clearance is not None:
+        fields["clearance"] = call.clearance
+    with _place_for_secret(output) as keep:
+        new_key = _keys(call).create(fields)
+        keep(new_key.secret)
+    return _key_result(new_key, output, _not_there(call, new_key.key.orchestrators))
+
+
+def list_keys(context: typer.Context) -> CommandResult:
+    """List the keys, including revoked and expired ones, oldest first."""
+    keys = _keys(invocation(context)).listed()
+    now = SystemClock().now_ms()
+
+    def show(screen: Screen) -> None:
+        if keys:
+            screen.table(COLUMNS, [_row(key, now) for key in keys])
+        else:
+            screen.line("there is no key; make one: memgraph key create")
+
+    return CommandResult({"keys": [_as_json(key, now) for key in keys]}, show)
+
+
+def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
+    """Revoke a key at once, in running servers too."""
+    ended = _keys(invocation(context)).revoke(key_id)
+    return CommandResult(
+        _as_json(ended, SystemClock().now_ms()),
+        lambda screen: screen.line(f"revoked {ended.key_id} ({ended.name})"),
+    )
+
+
+def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
+    """Remove a revoked or expired key from the list.
+
+    The journals keep its id, but nothing records its grants any more.
+    """
+    removed = _keys(invocation(context)).forget(key_id)
+    return CommandResult(
+        _as_json(removed, SystemClock().now_ms()),
+        lambda screen: screen.line(f"forgot {removed.key_id} ({removed.name})"),
+    )
+
+
+def rotate(
+    context: typer.Context,
+    key_id: KeyId,
+    overlap: Annotated[
+        str | None, value("SPAN", "How long the old secret still counts: 1d, 12h, 30m. [not]")
+    ] = None,
+    expires: Expires = None,
+    output: Output = None,
+) -> CommandResult:
+    """Create a key with the same grants and a new secret, and end the old one.
+
+    The new one expires when the old one would have, unless --expires is given.
+    """
+    call = invocation(context)
+    now = SystemClock().now_ms()
+    overlap_ms = 0 if overlap is None else span_ms(overlap)
+    expires_at = None if expires is None else moment_ms(expires, now_ms=now)
+    with _place_for_secret(output) as keep:
+        new_key = _keys(call).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
+        keep(new_key.secret)
+    return _key_result(new_key, output)
+
+
+def _keys(call: Invocation) -> KeyStore:
+    from memgraph.config import load_settings
+    from memgraph.service.access.keys import KeyStore
+
+    root = runtime_root(call.root)
+    return KeyStore(root, SystemClock(), url=load_settings(root).memory.storage.url)
+
+
+@contextmanager
+def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
+    """Yield a function that stores a secret; the space is reserved before keys change.
+
+    Raises:
+        Conflict: there is a file already.
+        OSError: it cannot be made, or the disk is full.
+    """
+    if output is None:
+        yield len
+        return
+    try:
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise Conflict(f"there is a file {output} already", path=str(output)) from None
+    try:
+        _put(handle, output, " " * SECRET_CHARS)
+        yield lambda secret: _put(handle, output, secret)
+    except BaseException:
+        output.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _put(handle: int, path: Path, text: str) -> None:
+    """Write a text as the only line of a file; it is durable on return."""
+    line = f"{text}\n".encode("ascii")
+    try:
+        written = os.pwrite(handle, line, 0)
+        os.fsync(handle)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    if written < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def _not_there(call: Invocation, names: Sequence[str]) -> list[str]:
+    there = {ANY, *orchestrator_names(runtime_root(call.root))}
+    return [name for name in names if name not in there]
+
+
+def _key_result(
+    new_key: NewKey, output: Path | None, not_there: Sequence[str] = ()
+) -> CommandResult:
+    shown_rows: dict[str, Any] = (
+        {"secret": new_key.secret} if output is None else {"path": str(output)}
+    )
+
+    def show(screen: Screen) -> None:
+        if output is None:
+            screen.line(new_key.secret)
+            screen.line()
+            screen.line(f"the secret of key {new_key.key.key_id}; it is not shown again")
+        else:
+            screen.line(f"wrote the secret of key {new_key.key.key_id} to {output}")
+        for name in not_there:
+            note(f"there is no orchestrator {name} yet; the key opens it once it is made")
+
+    return CommandResult(_as_json(new_key.key, new_key.key.created_at) | shown_rows, show)
+
+
+def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
+    """Return a key without its digest, and its state."""
+    message = key.model_dump(mode="json", exclude={"sha256"})
+    return message | {"permissions": sorted(key.permissions), "state": key.state(now)}
+
+
+def _row(key: ApiKey, now: int) -> tuple[str, ...]:
+    narrowed = [f"{kind} {value}" for kind, value in _narrowed(key)]
+    return (
+        key.key_id,
+        plain(key.name),
+        key.state(now),
+        ", ".join(key.orchestrators),
+        ", ".join(sorted(key.permissions)),
+        key.clearance.value,
+        plain(", ".join(narrowed)),
+        moment(key.expires_at),
+    )
+
+
+def _narrowed(key: ApiKey) -> Iterator[tuple[str, str]]:
+    yield from (("project", project_id) for project_id in key.project_ids)
+    yield from (("session", session_id) for session_id in key.session_ids)
+    if key.agent_id is not None:
+        yield "agent", key.agent_id
+
+
+MOST = 1_000
+
+
+def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
+    """Post a signed test event now. Ends with 1 when the receiver does not take it."""
+    from memgraph.service.event_delivery import TEST, send_test
+
+    with invocation(context).service() as service:
+        chosen = service.orchestrator(orchestrator).settings.memory.webhook
+        if not chosen.url:
+            raise InvalidContent(_missing(orchestrator))
+        before = time.monotonic()
+        send_test(chosen, orchestrator, service.clock)
+        took_ms = round((time.monotonic() - before) * 1_000)
+    topics = ", ".join(sorted(chosen.topics))
+
+    def show(screen: Screen) -> None:
+        screen.line(f"{chosen.url} took {TEST} in {took_ms} ms")
+        screen.line(f"it is sent: {topics}")
+
+    data = {"url": chosen.url, "type": TEST, "took_ms": took_ms, "topics": sorted(chosen.topics)}
+    return CommandResult(data, show)
+
+
+def failures(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 100,
+) -> CommandResult:
+    """List the events that were set aside after six attempts, newest first."""
+    with invocation(context).orchestrator(orchestrator) as handle:
+        results = _failures(handle, limit)
+
+    def show(screen: Screen) -> None:
+        if not results:
+            screen.line("nothing was set aside")
+            return
+        rows = [(str(item.seq), item.topic, moment(item.at), item.error_code) for item in results]
+        screen.table(("number", "topic", "at", "error"), rows)
+        screen.line(f"send them again: memgraph webhook retry {orchestrator}")
+
+    return CommandResult({"failures": [item.model_dump(mode="json") for item in results]}, show)
+
+
+def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
+    """Send again what was set aside, oldest first. Ends with 1 when some is not taken."""
+    from memgraph.service.event_delivery import SUBSCRIBER
+    from memgraph.service.worker import Worker
+
+    with invocation(context).service() as service:
+        handle = service.orchestrator(orchestrator)
+        if _failures(handle, 1) and not handle.settings.memory.webhook.url:
+            raise InvalidContent(_missing(orchestrator))
+        working = Worker(service, names=[orchestrator])
+        try:
+            count = working.retry(orchestrator, SUBSCRIBER)
+        finally:
+            working.close()
+        remaining = len(_failures(handle, MOST))
+    message = f"{count} taken, {remaining} still set aside"
+    error = (
+        WebhookFailed(f"{remaining} events were not taken; the log says why") if remaining else None
+    )
+    return CommandResult(
+        {"retried": count, "left": remaining}, lambda screen: screen.line(message), error
+    )
+
+
+def _missing(orchestrator: str) -> str:
+    return f"{orchestrator} has no webhook: set memory.webhook.url and memory.webhook.secret_file"
+
+
+def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
+    from memgraph.service.event_delivery import SUBSCRIBER
+
+    results = handle.events.failures(limit=MOST)
+    return [item for item in results if item.subscriber == SUBSCRIBER][:limit]
+
+
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
+Maintenance = Annotated[
+    bool,
+    typer.Option("--maintenance", help="With consolidate, which works on all there is."),
+]
+
+
+def tools(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    read_only: ReadOnly = False,
+    maintenance: Maintenance = False,
+) -> CommandResult:
+    """Print the tools of a language model, in OpenAI's format.
+
+    With --json the schemas too, as the `tools` of a request take them.
+    """
+    from memgraph.operations.tools.tools import tools_for
+
+    with invocation(context).orchestrator(orchestrator) as handle:
+        results = tools_for(handle, read_only=read_only, maintenance=maintenance)
+    rows = [(item["function"]["name"], item["function"]["description"]) for item in results]
+    return CommandResult({"tools": results}, lambda screen: screen.fields(rows))
+
+
+def call(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its name.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="JSON", help="Its arguments, one JSON object.")
+    ] = "{}",
+    read_only: ReadOnly = False,
+    maintenance: Maintenance = False,
+) -> CommandResult:
+    """Run one call as a language model would, and print the answer that the model would get.
+
+    Ends with 1 when the answer is an error. The journal names --actor for changes.
+    """
+    from memgraph.operations.tools.tools import call_tool
+
+    with invocation(context).orchestrator(orchestrator) as handle:
+        answer = call_tool(handle, tool, arguments, read_only=read_only, maintenance=maintenance)
+    text = json.dumps(answer, ensure_ascii=False, indent=2)
+
+    def show(screen: Screen) -> None:
+        screen.raw_lines(text + "\n")
+
+    refused = answer.get("error")
+    return CommandResult({"answer": answer}, show, None if refused is None else _refusal(refused))
+
+
+def _refusal(details: dict[str, str]) -> ToolRefused:
+    return ToolRefused(
+        f"{details['message']}; memgraph tools lists the tools", cause=details["code"]
+    )
+
+
+COMMANDS: dict[str, Any] = {
+    "serve": make_command(serve, "serve"),
+    "mcp": make_command(mcp, "mcp"),
+    "key": make_group(
+        "key",
+        "Make, list, revoke, rotate and forget the keys of a server.",
+        {
+            "create": create,
+            "list": list_keys,
+            "revoke": revoke,
+            "rotate": rotate,
+            "forget": forget,
+        },
+    ),
+    "webhook": make_group(
+        "webhook",
+        "Test the webhook; list and resend what it did not take.",
+        {"test": test, "failures": failures, "retry": retry},
+    ),
+    "tools": make_command(tools, "tools"),
+    "call": make_command(call, "call"),
+}

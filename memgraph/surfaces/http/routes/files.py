@@ -1,0 +1,189 @@
+"""Routes of files and streams: exports, backups, uploads, events."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Path as PathParameter
+
+from memgraph.errors import RequestTimeout
+from memgraph.model.access import Permission
+from memgraph.model.remote import UploadResult
+from memgraph.model.values import Name
+from memgraph.operations.ingestion.uploads import draft
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.event_delivery import EventReader
+from memgraph.surfaces.http import examples
+from memgraph.surfaces.http.access import (
+    Asking,
+    Reader,
+    Writer,
+    gate_of,
+    lengthy_of,
+    principal_of,
+    undivided,
+    untimed,
+)
+from memgraph.surfaces.http.envelope import answered
+from memgraph.surfaces.http.event_streams import (
+    EVENT_STREAM,
+    EventStreamResponse,
+    StreamCounter,
+    TemporaryFileResponse,
+)
+from memgraph.surfaces.http.problems import problem
+from memgraph.surfaces.uploads import taken
+
+NDJSON = "application/x-ndjson"
+SQLITE = "application/vnd.sqlite3"
+
+router = APIRouter(
+    prefix="/v1/orchestrators/{orchestrator}", tags=["copies"], dependencies=[Depends(untimed)]
+)
+
+Whole = Annotated[Orchestrator, Depends(undivided("a copy", field="copy"))]
+
+
+@router.get(
+    "/export",
+    operation_id="export",
+    status_code=200,
+    response_class=TemporaryFileResponse,
+    responses={200: {"content": {NDJSON: {}}, "description": "JSON Lines, as `memgraph export`."}},
+)
+def export(
+    request: Request,
+    orc: Whole,
+    with_vectors: Annotated[bool, Query(description="Embeddings, too.")] = False,
+) -> TemporaryFileResponse:
+    """Return all data of the orchestrator, for a key from which nothing is hidden."""
+    return _sent(
+        request,
+        lambda target: orc.exchange.export(target, with_vectors=with_vectors),
+        name=f"{orc.name}.jsonl",
+        media_type=NDJSON,
+    )
+
+
+@router.get(
+    "/backup",
+    operation_id="backup",
+    status_code=200,
+    response_class=TemporaryFileResponse,
+    responses={200: {"content": {SQLITE: {}}, "description": "The database, as one file."}},
+)
+def backup(request: Request, orc: Whole) -> TemporaryFileResponse:
+    """Return a checked copy of the database, for a key from which nothing is hidden."""
+    return _sent(request, orc.exchange.backup, name=f"{orc.name}.db", media_type=SQLITE)
+
+
+def _sent(
+    request: Request, write: Callable[[Path], object], *, name: str, media_type: str
+) -> TemporaryFileResponse:
+    def made(target: Path) -> None:
+        with lengthy_of(request).one():
+            write(target)
+
+    copy = gate_of(request).service.copies.copied(made)
+    return TemporaryFileResponse(copy, name=name, media_type=media_type)
+
+
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "The file as it is: UTF-8 text, Markdown or JSON.",
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string"}, "examples": examples.FILE}
+        },
+    }
+}
+
+upload_router = APIRouter(prefix="/v1/orchestrators/{orchestrator}/ingest/files", tags=["ingest"])
+
+
+@upload_router.put(
+    "/{name}",
+    operation_id="upload_file",
+    status_code=202,
+    response_model=UploadResult,
+    openapi_extra=_BODY,
+)
+async def upload(
+    request: Request,
+    orc: Writer,
+    name: Annotated[Name, PathParameter(description="A file name: .txt, .md or .json.")],
+) -> Response:
+    """Take a file; it is processed in the background, within the bounds of the sender's key.
+
+    The same content is taken only once: `known` is true then.
+    """
+    service = gate_of(request).service
+    settings = await run_sync(service.settings)
+    arriving = await run_sync(draft, orc, name)
+    # It has the time of a request to arrive; then it is taken, however late that is.
+    await untimed(request)
+    try:
+        uploaded = await taken(request, arriving, settings.memory.server.request_timeout_s)
+    except RequestTimeout as error:
+        return problem(error, HTTPStatus.REQUEST_TIMEOUT)
+    if uploaded.known is None:
+        service.intake.wake(orc.name)
+    return answered(uploaded, status=202)
+
+
+_MAKING: Final = threading.Lock()
+
+event_router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["events"])
+
+
+@event_router.get(
+    "/events",
+    operation_id="watch",
+    status_code=200,
+    response_class=EventStreamResponse,
+    responses={
+        200: {
+            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+            "description": "`memory.contradiction_found` where both sides are seen; `job.ended` "
+            "for an admin. Beats of the connection carry an id alone.",
+        }
+    },
+)
+def watch(
+    request: Request,
+    orc: Reader,
+    asking: Asking,
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event that was had.")
+    ] = None,
+) -> EventStreamResponse:
+    """Stream new contradictions, from now on or from an earlier event.
+
+    Finished jobs (`job.ended`) are only sent to a key with the permission `admin`.
+    """
+    jobs = Permission.ADMIN in asking.permissions
+    ending = getattr(request.app.state, "ending", None)
+    return EventStreamResponse(
+        _streams(request),
+        asking.actor,
+        lambda: EventReader(orc, jobs=jobs, position=last_event_id),
+        lambda: principal_of(request),
+        lambda: ending is not None and ending.is_set(),
+    )
+
+
+def _streams(request: Request) -> StreamCounter:
+    """Return the server's streams; made at the first one."""
+    state = request.app.state
+    with _MAKING:
+        if not hasattr(state, "streams"):
+            settings = gate_of(request).service.settings()
+            state.streams = StreamCounter(settings.memory.server.streams_per_key)
+    streams: StreamCounter = state.streams
+    return streams

@@ -1,0 +1,378 @@
+"""Graphs and timelines as self-contained HTML pages, drawn in the browser by the console's scripts.
+
+A page holds its scripts, styles and data: it opens from a disk, and loads nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from memgraph.clock import MS_PER_DAY, iso
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import EdgeType, MemoryType
+from memgraph.model.graph import History, Subgraph
+from memgraph.model.influence import Impact
+from memgraph.model.values import Memory, StatusPeriod
+from memgraph.rules.bulletin import flatten
+from memgraph.rules.decay import effective_confidence
+
+MAX_DRAWN: Final = 400
+"""The maximum number of memories in a graph: more are unreadable."""
+DERIVED: Final = "DerivedFrom"
+"""The name of the relation from a memory to its evidence; not a stored edge."""
+LABEL_CHARS: Final = 48
+CURVE_POINTS: Final = 200
+"""Points of each stored value; fewer when the total exceeds ``MAX_POINTS``."""
+MAX_POINTS: Final = 4_000
+NO_ACCESS: Final = frozenset({"bulletin", "on_diagnostics"})
+"""Purposes of receipts that do not count as an access; nor does a recall as of a past time."""
+_STATIC: Final = Path(__file__).parent / "web" / "static"
+_TYPES: Final = [item.value for item in MemoryType]
+_GRAPH: Final = ("vendor/cytoscape-*.min.js", "layout.js", "graph-style.js")
+_CHART: Final = ("vendor/uPlot-*.iife.min.js",)
+_STYLES: Final = ("console.css", "explorers.css", "vendor/uPlot-*.min.css")
+_STYLE: Final = """
+main { max-width: 100rem; }
+main > .scroll { margin-top: 1.5rem; }
+.scroll td { white-space: nowrap; }
+.scroll td:last-child { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; }
+.mark { border-radius: 0; border: 0; opacity: .5; }
+.chart-frame { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem;
+  padding: .75rem; }
+"""
+
+
+def require_html(path: Path) -> None:
+    """Check that a picture's file name ends with ``.html``.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    if path.suffix.casefold() != ".html":
+        raise InvalidInput("a picture is a page: its name ends with .html", field="output")
+
+
+def graph_page(graph: Subgraph, *, title: str) -> str:
+    """Return the page of a subgraph: the drawing, and its memories and edges as tables."""
+    edges: list[dict[str, Any]] = [
+        {
+            "id": edge.edge_id,
+            "source": edge.from_id,
+            "target": edge.to_id,
+            "type": edge.edge_type.value,
+            "label": _edge_label(edge.edge_type, is_open=edge.resolved_at is None),
+            "open": edge.edge_type is EdgeType.CONTRADICTS and edge.resolved_at is None,
+            "reason": flatten(edge.reason or ""),
+        }
+        for edge in graph.edges
+    ]
+    edges += [
+        {
+            "id": f"derived:{pair.memory_id}:{pair.derived_from_id}",
+            "source": pair.memory_id,
+            "target": pair.derived_from_id,
+            "type": DERIVED,
+            "label": DERIVED,
+            "open": False,
+            "reason": "",
+        }
+        for pair in graph.derivations
+    ]
+    seeds = frozenset(graph.seeds)
+    nodes = [_node(memory, is_seed=memory.memory_id in seeds) for memory in graph.nodes]
+    used = {memory.type.value for memory in graph.nodes}
+    legend = "".join(
+        f'<span class="tick"><span class="swatch swatch-{at}"></span>{name}</span>'
+        for at, name in enumerate(_TYPES, 1)
+        if name in used
+    )
+    empty = "" if nodes else "<p>There is no memory to show.</p>"
+    cut = f"<p>cut: {', '.join(graph.cut_reasons)}</p>" if graph.cut else ""
+    body = (
+        f'{cut}{empty}<div class="explorer"><div><div class="ticks">{legend}</div>'
+        '<div id="picture" class="drawing" role="img" tabindex="0"'
+        ' aria-label="Drawing; the tables below it have the same content"></div></div>'
+        '<section class="card" aria-live="polite"><h2>Selected</h2><div id="selected">'
+        '<p class="empty">Select a memory in the drawing.</p></div></section></div>'
+    )
+    tables = [
+        _table(
+            "Memories",
+            ("id", "type", "status", "summary"),
+            [(node["id"], node["type"], node["status"], node["summary"]) for node in nodes],
+        ),
+        _table(
+            "Edges",
+            ("from", "type", "to", "reason"),
+            [(edge["source"], edge["label"], edge["target"], edge["reason"]) for edge in edges],
+        ),
+    ]
+    data = {"kind": "graph", "types": _TYPES, "nodes": nodes, "edges": edges}
+    return _page(title, body, tables, data, _GRAPH)
+
+
+def _edge_label(kind: EdgeType, *, is_open: bool) -> str:
+    if kind is not EdgeType.CONTRADICTS:
+        return kind.value
+    return f"{kind.value}, {'open' if is_open else 'decided'}"
+
+
+def _node(memory: Memory, *, is_seed: bool) -> dict[str, Any]:
+    text = flatten(memory.summary or memory.content)
+    return {
+        "id": memory.memory_id,
+        "label": text if len(text) <= LABEL_CHARS else f"{text[: LABEL_CHARS - 1]}…",
+        "summary": text,
+        "type": memory.type.value,
+        "kind": memory.kind.value,
+        "status": memory.shown_status.value,
+        "confidence": memory.confidence,
+        "created_at": iso(memory.created_at),
+        "size": 18 + memory.importance / 5,
+        "seed": is_seed,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidencePeriod:
+    """A stored confidence that held from ``since`` to ``until``, milliseconds.
+
+    Attributes:
+        confidence: 0..1, before decay.
+        decay_rate: per day, as it was then.
+        idle_since: from when it decays: its last access then, or its creation.
+    """
+
+    since: int
+    until: int
+    confidence: float
+    decay_rate: float
+    idle_since: int
+
+    def at(self, ms: int, exponent: float) -> float:
+        """Return the effective confidence at a time; see ``rules.decay.effective_confidence``."""
+        days = (ms - self.idle_since) / MS_PER_DAY
+        return effective_confidence(self.confidence, self.decay_rate, days, exponent)
+
+
+def confidence_periods(history: History, accesses: Iterable[int]) -> list[ConfidencePeriod]:
+    """Return the stored confidences in order, each from an access or a change to the next one.
+
+    The last one ends when the history was read.
+
+    Args:
+        accesses: milliseconds, in any order; as far as receipts are kept.
+    """
+    created, now_ms = history.memory.created_at, history.at
+    last = history.memory.last_accessed_at
+    times = {created, *accesses} | (set() if last is None else {last})
+    starts = sorted(time for time in times if created <= time <= now_ms)
+    periods = []
+    for value in history.values:
+        until = now_ms if value.until is None else value.until
+        inner = (time for time in starts if value.since < time < until)
+        periods += [
+            ConfidencePeriod(
+                since=since,
+                until=end,
+                confidence=value.confidence,
+                decay_rate=value.decay_rate,
+                idle_since=starts[max(bisect_right(starts, since) - 1, 0)],
+            )
+            for since, end in pairwise([value.since, *inner, until])
+        ]
+    return periods
+
+
+def accesses_of(impact: Impact) -> list[int]:
+    """Return the times at which the memory was handed out in a way that counts as an access."""
+    return [
+        hand_out.at
+        for hand_out in impact.hand_outs
+        if impact.memory_id in hand_out.memory_ids
+        and hand_out.purpose not in NO_ACCESS
+        and hand_out.as_of is None
+    ]
+
+
+def confidence_page(
+    periods: Sequence[ConfidencePeriod],
+    statuses: Sequence[StatusPeriod],
+    *,
+    title: str,
+    now_ms: int,
+    exponent: float,
+) -> str:
+    """Return the page of a memory's confidence over time: stored, after decay, and its statuses.
+
+    Args:
+        periods, statuses: in order, without gaps; at least one of each.
+    """
+    count = max(min(CURVE_POINTS, MAX_POINTS // max(len(periods), 1)), 1)
+    points = [
+        (ms, period.confidence, period.at(ms, exponent))
+        for period in periods
+        for ms in _steps(period.since, period.until, count)
+    ]
+    times, stored, effective = (list(column) for column in zip(*points, strict=True))
+    spans = [
+        (period.status.value, period.since, period.until or max(now_ms, period.since))
+        for period in statuses
+    ]
+    legend = "".join(
+        f'<span class="tick"><span class="swatch mark" data-status="{status}"></span>'
+        f"{status}</span>"
+        for status in dict.fromkeys(status for status, *_ in spans)
+    )
+    tables = [
+        _table(
+            "Stored confidence",
+            ("from", "until", "confidence", "decay"),
+            [
+                (
+                    iso(item.since),
+                    iso(item.until),
+                    f"{item.confidence:g}",
+                    f"{item.decay_rate:g} per day",
+                )
+                for item in periods
+            ],
+        ),
+        _table(
+            "Status",
+            ("from", "until", "status", "by", "reason"),
+            [
+                (
+                    iso(item.since),
+                    "now" if item.until is None else iso(item.until),
+                    item.status.value,
+                    item.actor,
+                    item.reason or "",
+                )
+                for item in statuses
+            ],
+        ),
+    ]
+    columns = [[ms / 1_000 for ms in times], stored, effective]
+    data = {"kind": "confidence", "columns": columns, "spans": spans}
+    return _page(title, _chart(legend), tables, data, _CHART)
+
+
+def _steps(since: int, until: int, count: int) -> list[int]:
+    """Return times at ``count`` equal steps, or at each millisecond, with both ends."""
+    steps = max(min(until - since, count), 1)
+    return [since + round((until - since) * at / steps) for at in range(steps + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnBulletin:
+    """A bulletin that was handed out: when first, how often, and what it cited."""
+
+    at: int
+    receipts: int
+    memory_ids: frozenset[str]
+
+
+def bulletin_page(bulletins: Sequence[DrawnBulletin], *, title: str) -> str:
+    """Return the page of how bulletins changed: what each kept of the one before, added, left out.
+
+    Args:
+        bulletins: oldest first.
+    """
+    counts = changes(bulletins)
+    rows = [
+        (iso(bulletin.at), str(bulletin.receipts), *(str(number) for number in count))
+        for bulletin, count in zip(bulletins, counts, strict=True)
+    ]
+    table = _table("Bulletins", ("first handed out", "times", "kept", "added", "left out"), rows)
+    data = {
+        "kind": "bulletins",
+        "times": [iso(bulletin.at) for bulletin in bulletins],
+        "counts": [[count[at] for count in counts] for at in range(3)],
+    }
+    empty = "" if bulletins else "<p>No bulletin was handed out yet.</p>"
+    return _page(title, empty + _chart(""), [table], data, _CHART)
+
+
+def changes(bulletins: Sequence[DrawnBulletin]) -> list[tuple[int, int, int]]:
+    """Return (kept, added, left out) of each, against the one before it."""
+    cited = [frozenset[str](), *(bulletin.memory_ids for bulletin in bulletins)]
+    return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(cited)]
+
+
+def _chart(legend: str) -> str:
+    return (
+        f'<div class="ticks">{legend}</div><div id="picture" class="chart-frame" role="img"'
+        ' aria-label="Chart; the tables below it have the same numbers"></div>'
+    )
+
+
+def _page(
+    title: str,
+    body: str,
+    tables: Iterable[str],
+    data: Mapping[str, Any],
+    scripts: Sequence[str],
+) -> str:
+    """Return the whole page; its policy allows its own scripts alone, and no request.
+
+    Args:
+        body, tables: HTML. ``title`` and ``data`` are texts of any content.
+    """
+    # No text can end the element, nor begin another one.
+    values = (
+        json.dumps(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    )
+    sources = [_asset(name) for name in (*scripts, "picture.js")]
+    hashes = " ".join(
+        f"'sha256-{b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+        for source in sources
+    )
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
+    style = "".join(_asset(name) for name in _STYLES) + _STYLE
+    heading = escape(title)
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<title>{heading}</title><style>{style}</style></head>",
+            f"<body><main><h1>{heading}</h1>",
+            "<noscript><p>The drawing takes JavaScript. The tables list the same.</p></noscript>",
+            body,
+            *tables,
+            "</main>",
+            f'<script type="application/json" id="picture-data">{values}</script>',
+            *(f"<script>{source}</script>" for source in sources),
+            "</body></html>\n",
+        ]
+    )
+
+
+def _asset(name: str) -> str:
+    """Return one of the console's files; ``*`` stands for its version."""
+    [path] = _STATIC.glob(name)
+    return path.read_text(encoding="utf-8")
+
+
+def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of texts; an empty text without rows."""
+    lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows]
+    if not lines:
+        return ""
+    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    return (
+        f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>\n{''.join(lines)}</tbody></table></div>"
+    )
