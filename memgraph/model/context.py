@@ -88,17 +88,17 @@ class TierShares(Value):
 
     task: Unit = 0.4
     project: Unit = 0.4
-    everywhere: Unit = 0.2
+    global_tier: Unit = 0.2
 
     @model_validator(mode="after")
     def _something(self) -> TierShares:
-        if self.task + self.project + self.everywhere <= 0:
+        if self.task + self.project + self.global_tier <= 0:
             raise ValueError("at least one share must be above 0")
         return self
 
     def of(self, tier: Tier) -> float:
         """Return the share of one tier."""
-        return {Tier.TASK: self.task, Tier.PROJECT: self.project}.get(tier, self.everywhere)
+        return {Tier.TASK: self.task, Tier.PROJECT: self.project}.get(tier, self.global_tier)
 
 
 class Task(Value):

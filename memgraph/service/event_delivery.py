@@ -31,7 +31,7 @@ from memgraph.model.values import MAX_NAME_CHARS, Value
 from memgraph.operations.handle import Handle
 from memgraph.paths import Stamp
 from memgraph.service.events import Subscriber
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 from memgraph.store import edges
 from memgraph.store import jobs as jobs_rows
 from memgraph.store.engine import store_of
@@ -153,7 +153,7 @@ class EventReader(Handle):
             if run.run_id not in self._told:
                 self._told.add(run.run_id)
                 visible_run = as_seen(snapshot, self._view, run)
-                payload = below(visible_run.model_dump(mode="json"), self._service.root)
+                payload = without_root(visible_run.model_dump(mode="json"), self._service.root)
                 events.append(self._happening(JOB_ENDED, payload))
         self._told = {run_id for run_id in self._told if run_id > self._run_id}
         return events

@@ -27,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.model.jobs import LastJob, OrchestratorState, ServiceReadiness
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
-from memgraph.service.sanitizer import outward
+from memgraph.service.sanitizer import sanitized_error
 from memgraph.store import embeddings, jobs
 from memgraph.store.engine import Store, store_of
 
@@ -212,7 +212,7 @@ class Readiness:
         return entry.standing.model_copy(update={"oldest_pending_s": waited_s})
 
     def _disabled(self, name: str, error: MemgraphError) -> OrchestratorState:
-        advice = outward(error, self._service.root).message
+        advice = sanitized_error(error, self._service.root).message
         return OrchestratorState(
             orchestrator=name, status="disabled", codes=(error.code,), advice=advice
         )

@@ -15,7 +15,7 @@ from memgraph.errors import MemgraphError
 T = TypeVar("T")
 
 
-def outward(error: MemgraphError, root: Path) -> MemgraphError:
+def sanitized_error(error: MemgraphError, root: Path) -> MemgraphError:
     """Return the same error with paths relative to the root."""
     elsewhere = {value for value in error.details.values() if _lies_elsewhere(value, root)}
     message, details = error.message, error.details
@@ -23,12 +23,12 @@ def outward(error: MemgraphError, root: Path) -> MemgraphError:
     for path in sorted(elsewhere, key=len, reverse=True):
         message = message.replace(path, Path(path).name)
         details = {k: Path(v).name if v == path else v for k, v in details.items()}
-    sanitized = type(error)(below(message, root), **below(details, root))
+    sanitized = type(error)(without_root(message, root), **without_root(details, root))
     sanitized.journalled = error.journalled
     return sanitized
 
 
-def below(value: T, root: Path) -> T:
+def without_root(value: T, root: Path) -> T:
     """Return a JSON value with paths relative to the root."""
     converted: Any = value
     if isinstance(value, str):
@@ -36,9 +36,9 @@ def below(value: T, root: Path) -> T:
             f"{re.escape(str(root))}(?:{re.escape(os.sep)}|$|(?=[:;,\\s]))", "", value
         )
     elif isinstance(value, dict):
-        converted = {name: below(item, root) for name, item in value.items()}
+        converted = {name: without_root(item, root) for name, item in value.items()}
     elif isinstance(value, list | tuple):
-        converted = type(value)(below(item, root) for item in value)
+        converted = type(value)(without_root(item, root) for item in value)
     result: T = converted
     return result
 

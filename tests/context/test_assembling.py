@@ -289,7 +289,7 @@ def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
 
 def test_a_tier_without_a_share_is_not_considered() -> None:
     given_ = [candidate(at, tier) for at, tier in enumerate(Tier)]
-    shares = TierShares(task=1.0, project=0.0, everywhere=0.0)
+    shares = TierShares(task=1.0, project=0.0, global_tier=0.0)
     found = assembled(given_, plan(shares=shares), COUNTER)
     assert numbers(found) == [0]
     assert found.left_out_count == 0

@@ -258,7 +258,7 @@ def test_an_assembler_has_a_service_and_a_name(service: MemoryService) -> None:
 
 def test_who_makes_a_value_hears_pydantic_and_who_hands_over_its_fields_hears_the_memory() -> None:
     for kind, fields in (
-        (TierShares, {"task": 0, "project": 0, "everywhere": 0}),
+        (TierShares, {"task": 0, "project": 0, "global_tier": 0}),
         (AgentProfile, {"name": "p", "budget": 3}),
     ):
         with pytest.raises(ValidationError):

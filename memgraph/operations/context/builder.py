@@ -132,7 +132,7 @@ def _held(
         yield from tiers.most_important(
             snapshot, narrowing, Tier.PROJECT.scope, request.project_id, limit
         )
-    if shares.everywhere:
+    if shares.global_tier:
         yield from tiers.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, limit)
 
 
@@ -171,7 +171,7 @@ def plan_of(
     shares = TierShares.model_construct(
         task=settings.task_share,
         project=settings.project_share,
-        everywhere=settings.global_share,
+        global_tier=settings.global_share,
     )
     return ContextPlan(
         budget_tokens=_first(request.budget_tokens, profile.budget_tokens, settings.budget_tokens),
@@ -445,7 +445,7 @@ class ContextBuilder(Handle):
         open_ = {
             Scope.SESSION: task is not None and shares.task > 0.0,
             Scope.PROJECT: project is not None and shares.project > 0.0,
-            Scope.GLOBAL: shares.everywhere > 0.0,
+            Scope.GLOBAL: shares.global_tier > 0.0,
         }
         scopes = frozenset(scope for scope, is_open in open_.items() if is_open)
         return replace(

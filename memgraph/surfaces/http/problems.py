@@ -18,7 +18,7 @@ from starlette.routing import Match
 from memgraph import errors
 from memgraph.errors import InvalidInput
 from memgraph.service.access.gate import Gate
-from memgraph.service.sanitizer import outward
+from memgraph.service.sanitizer import sanitized_error
 from memgraph.surfaces.asgi import PROBLEM, problem_body, settle
 
 MOST_PROBLEMS: Final = 20
@@ -236,7 +236,7 @@ async def on_memgraph_error(request: Request, error: Exception) -> Response:
         raise error
     gate: Gate = request.app.state.gate
     await settle(gate, request.scope, error)
-    return problem(outward(error, gate.service.root))
+    return problem(sanitized_error(error, gate.service.root))
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:

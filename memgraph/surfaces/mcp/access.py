@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.enums import Scope
-from memgraph.service.sanitizer import outward
+from memgraph.service.sanitizer import sanitized_error
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
@@ -55,7 +55,7 @@ class DirectAccess:
         try:
             return work(self._handle)
         except MemgraphError as error:
-            raise outward(error, self._root) from error
+            raise sanitized_error(error, self._root) from error
 
 
 class KeyAccess:
@@ -92,7 +92,7 @@ class KeyAccess:
             return work(self._enter(permission))
         except MemgraphError as error:
             self._gate.miss(self.principal, self.orchestrator, error)
-            raise outward(error, self._gate.service.root) from error
+            raise sanitized_error(error, self._gate.service.root) from error
 
     def _enter(self, permission: Permission) -> Orchestrator:
         # One that knocked with this permission has entered.

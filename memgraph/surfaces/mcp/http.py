@@ -38,7 +38,7 @@ from memgraph.model import enums
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
-from memgraph.service.sanitizer import outward
+from memgraph.service.sanitizer import sanitized_error
 from memgraph.surfaces.asgi import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID, shown_key
 from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
@@ -76,7 +76,7 @@ class McpApp:
         except MemgraphError as error:
             # An orchestrator of others is as quick to tell as one that is not there.
             await anyio.sleep(self._gate.pause_s(error, time.monotonic() - began))
-            await _refusal(outward(error, self._gate.service.root))(scope, receive, send)
+            await _refusal(sanitized_error(error, self._gate.service.root))(scope, receive, send)
             return
         if request.method != "POST":
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)

@@ -22,7 +22,7 @@ from memgraph.config.server import ConsoleSettings
 from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
-from memgraph.service.sanitizer import outward
+from memgraph.service.sanitizer import sanitized_error
 from memgraph.surfaces.asgi import (
     AUTHENTICATED,
     CODE,
@@ -362,7 +362,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
     if isinstance(error, Unauthenticated):
         return _sign_in(request)
     await settle(console.gate, request.scope, error)
-    message = outward(error, console.gate.service.root)
+    message = sanitized_error(error, console.gate.service.root)
     return failure_page(console, request, message, status_of(error))
 
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from memgraph import __version__
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.errors import NotFound
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.web.render import FOLDER, environment, plain_json
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
     files = {
         "README.txt": README,
         "case.html": case_document(case, orchestrator=orc.name, lines=lines, root=root),
-        "case.json": plain_json(below(case.model_dump(mode="json"), root)),
+        "case.json": plain_json(without_root(case.model_dump(mode="json"), root)),
         "lines.json": plain_json(
-            below({key: line.model_dump(mode="json") for key, line in lines.items()}, root)
+            without_root({key: line.model_dump(mode="json") for key, line in lines.items()}, root)
         ),
-        "receipts.json": plain_json(below(receipts, root)),
+        "receipts.json": plain_json(without_root(receipts, root)),
         "journal.json": plain_json(
             [
                 note.model_dump(mode="json") | {"seal": seals.get(seq)}

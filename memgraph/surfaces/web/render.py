@@ -18,7 +18,7 @@ from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.rules.bulletin import without_ignorable
 from memgraph.service.readiness import REMEDIES
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 
 FOLDER: Final = Path(__file__).parent
 TYPES: Final = {
@@ -79,7 +79,9 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         auto_reload=False,
     )
     made.filters |= {
-        "below": (lambda path: path) if root is None else (lambda path: below(path, root)),
+        "without_root": (lambda path: path)
+        if root is None
+        else (lambda path: without_root(path, root)),
         "when": when,
         "moment": moment,
         "span": span,

@@ -19,7 +19,7 @@ from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.asgi import ENTERED
 from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import PLACE, Session
@@ -303,7 +303,7 @@ class Visit:
         next_page = self.here(**following) if following and more else None
         if not self.format:
             return self.show(template, following=next_page, **values)
-        shown = below(list(rows()), self.gate.service.root)
+        shown = without_root(list(rows()), self.gate.service.root)
         body: str = as_csv(shown) if self.format == "csv" else plain_json({"rows": shown})
         name = f"{self.request.url.path.rpartition('/')[2]}.{self.format}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -34,7 +34,7 @@ from memgraph.rules.access import refusal, sees_everything
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.meters import ReadableMeters
 from memgraph.service.readiness import Readiness
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import (
     Admin,
@@ -99,7 +99,7 @@ def status(request: Request, orc: Admin) -> Response:
 
 def _health(request: Request, orc: Orchestrator) -> Health:
     service = gate_of(request).service
-    return Health.model_validate(below(service.health(orc.name), service.root))
+    return Health.model_validate(without_root(service.health(orc.name), service.root))
 
 
 MAX_CURSOR_CHARS: Final = MAX_NAME_CHARS + 17
@@ -267,13 +267,13 @@ def verify(request: Request, orc: Auditor) -> Response:
     """Audit the database and its journal; nothing is changed."""
     with lengthy_of(request).one():
         root = gate_of(request).service.root
-        return answered(AuditReport.model_validate(below(orc.verify().as_dict(), root)))
+        return answered(AuditReport.model_validate(without_root(orc.verify().as_dict(), root)))
 
 
 def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
     """Return runs with the paths in their reasons made relative."""
     root = gate_of(request).service.root
-    return tuple(run.model_copy(update={"reason": below(run.reason, root)}) for run in runs)
+    return tuple(run.model_copy(update={"reason": without_root(run.reason, root)}) for run in runs)
 
 
 def _rehearsed(

@@ -14,7 +14,7 @@ from memgraph.model.remote import UploadResult
 from memgraph.model.values import Memory
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.asgi import UNTIMED
 from memgraph.surfaces.uploads import taken
 from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
@@ -108,7 +108,7 @@ def jobs(visit: Visit) -> Response:
     """Show health to every reader; runs and plans to an admin, as over HTTP."""
     orc = visit.enter()
     service = visit.gate.service
-    health = below(service.health(orc.name), service.root)
+    health = without_root(service.health(orc.name), service.root)
     plans: list[JobPlan] = []
     runs: list[JobRun] = []
     if visit.may(Permission.ADMIN) and health["status"] == "ready":
@@ -117,7 +117,7 @@ def jobs(visit: Visit) -> Response:
         "jobs.html",
         health=health,
         plans=plans,
-        runs=[(run, below(run.reason, service.root)) for run in runs],
+        runs=[(run, without_root(run.reason, service.root)) for run in runs],
         is_admin=visit.may(Permission.ADMIN),
     )
 

@@ -14,7 +14,7 @@ from memgraph.model.access import HealthMetric, Narrowing, Permission, StoreHeal
 from memgraph.model.enums import Sensitivity
 from memgraph.model.graph import Diff
 from memgraph.model.values import validated
-from memgraph.service.sanitizer import below
+from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.web.export import sealed
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
@@ -31,7 +31,7 @@ def overview(visit: Visit) -> Response:
     """Show the state of an orchestrator, its open items, and the session's narrowing."""
     orc = visit.enter()
     service = visit.gate.service
-    health = below(service.health(orc.name), service.root)
+    health = without_root(service.health(orc.name), service.root)
     ready = health["status"] == "ready"
     return visit.show(
         "overview.html",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import DatabaseMissing, InvalidConfig, NotFound
-from memgraph.service.sanitizer import below, outward
+from memgraph.service.sanitizer import without_root
 
 ROOT = Path("/srv/secret place/mem+graph")
 
@@ -23,14 +23,14 @@ ROOT = Path("/srv/secret place/mem+graph")
     ],
 )
 def test_files_are_named_as_they_lie_below_the_root(text: str, told: str) -> None:
-    assert below(text, ROOT) == told
-    assert below({"a": [text, (text,)], "b": 1}, ROOT) == {"a": [told, (told,)], "b": 1}
+    assert without_root(text, ROOT) == told
+    assert without_root({"a": [text, (text,)], "b": 1}, ROOT) == {"a": [told, (told,)], "b": 1}
 
 
 def test_an_error_keeps_all_but_the_place() -> None:
     error = DatabaseMissing(f"no database at {ROOT}/a.db", path=f"{ROOT}/a.db", errno="ENOENT")
     error.journalled = True
-    told = outward(error, ROOT)
+    told = sanitized_error(error, ROOT)
     assert type(told) is DatabaseMissing
     assert told.message == "no database at a.db"
     assert (told.details, told.journalled) == ({"path": "a.db", "errno": "ENOENT"}, True)
@@ -39,10 +39,10 @@ def test_an_error_keeps_all_but_the_place() -> None:
 
 def test_files_elsewhere_are_told_by_their_names() -> None:
     error = InvalidConfig("/etc/m/c.toml: /etc/m is odd", origin="/etc/m/c.toml", folder="/etc/m")
-    told = outward(error, ROOT)
+    told = sanitized_error(error, ROOT)
     assert (told.message, told.details) == ("c.toml: m is odd", {"origin": "c.toml", "folder": "m"})
 
 
 def test_what_names_no_file_is_the_same() -> None:
-    told = outward(NotFound("no such memory", id="a/b"), ROOT)
+    told = sanitized_error(NotFound("no such memory", id="a/b"), ROOT)
     assert (told.message, told.details) == ("no such memory", {"id": "a/b"})
