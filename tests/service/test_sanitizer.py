@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import DatabaseMissing, InvalidConfig, NotFound
-from memgraph.service.sanitizer import without_root
+from memgraph.service.sanitizer import sanitized_error, without_root
 
 ROOT = Path("/srv/secret place/mem+graph")
 

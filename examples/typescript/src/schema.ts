@@ -4181,7 +4181,7 @@ export interface components {
          */
         TierShares: {
             /** @default 0.2 */
-            everywhere?: number;
+            global_tier?: number;
             /** @default 0.4 */
             project?: number;
             /** @default 0.4 */
