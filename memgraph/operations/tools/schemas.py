@@ -440,7 +440,7 @@ class EntityInfoArguments(ToolArguments):
 class RelateArguments(ToolArguments):
     from_id: Annotated[Name, Field(description="The newer, the effect, or the part.")]
     edge_type: EdgeType = Field(
-        description="Updates: from_id replaces to_id. CausedBy: to_id is the ground of from_id."
+        description="Updates: from_id replaces to_id. CausedBy: to_id is the evidence of from_id."
         " PartOf: to_id is the whole. Contradicts, RelatedTo: either way round."
     )
     to_id: Annotated[Name, Field(description="The other memory, as recall gave it.")]
@@ -542,7 +542,7 @@ class ContradictionAnswer(ToolAnswer):
     edge_id: Id
     since: Instant
     resolved: bool
-    moot: bool = Field(description="One side was replaced or taken back meanwhile.")
+    moot: bool = Field(description="One side was superseded or retracted meanwhile.")
     sides: list[WithSource] = Field(min_length=2, max_length=2, description="The later one first.")
 
 
@@ -572,7 +572,7 @@ class TraceAnswer(ToolAnswer):
     also_said_in: list[str]
     history: list[StatusPeriodAnswer]
     contradicted_by: list[Id]
-    stale_grounds: list[Id] = Field(description="Grounds that were replaced or taken back.")
+    stale_grounds: list[Id] = Field(description="Evidence that was superseded or retracted.")
     linked: list[LinkedMemory]
     left_out: int = Field(ge=0)
     cut: bool

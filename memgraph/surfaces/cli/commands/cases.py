@@ -49,7 +49,7 @@ AsOf = Annotated[str | None, value("TIME", "As it was then, ISO 8601.")]
 REASONS: Final = {
     "confirmed": "a person confirmed it",
     "other_ended": "the other side was replaced or retracted",
-    "other_stale": "the other side stands on a ground that fell",
+    "other_stale": "the other side depends on retracted or superseded evidence",
     "more_sources": "more independent sources say it",
     "higher_trust": "its sources are trusted more",
     "higher_confidence": "its confidence is higher",
@@ -184,7 +184,7 @@ def _add_side(root: Branch, side: CaseSide) -> None:
     branch.add(f"from {citation(side.source)}, {side.trust.value} trust{today}", style="dim")
     for support in side.supports:
         branch.add(
-            f"said again in {citation(support.source)}, {moment(support.added_at)}", style="dim"
+            f"also stated in {citation(support.source)}, {moment(support.added_at)}", style="dim"
         )
     confirmed = ", confirmed" if side.confirmed else ""
     sources = counted(side.independent_sources, "independent source")

@@ -57,7 +57,7 @@ def subgraph(
     edge_types: EdgeTypes = None,
     as_of: AsOf = None,
     retracted: Annotated[
-        bool, typer.Option("--retracted", help="With memories that were taken back.")
+        bool, typer.Option("--retracted", help="With retracted memories.")
     ] = False,
     form: Annotated[
         GraphFormat | None,

@@ -185,7 +185,7 @@ def _add_source(
     for support in report.supports:
         if support.memory_id == memory_id:
             repeated = citation(report.source_by_id[support.source_id])
-            branch.add(f"said again in {repeated}, {moment(support.added_at)}", style="dim")
+            branch.add(f"also stated in {repeated}, {moment(support.added_at)}", style="dim")
 
 
 def _line_text(line: SourceLine) -> str:

@@ -247,7 +247,7 @@ def _show_disputed(screen: Screen, items: Sequence[DisputedPair]) -> None:
 
 
 def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
-    verb = "would go" if retraction.dry_run else "were taken back"
+    verb = "would go" if retraction.dry_run else "were retracted"
     screen.line(
         f"{retraction.retracted} memories {verb}: {retraction.given} from the source,"
         f" {retraction.derived} derived from those alone"
@@ -259,7 +259,7 @@ def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
         ]
         screen.table(("memory", "because", ""), rows[:SHOWN])
     if retraction.kept_items:
-        screen.heading(f"{retraction.kept} stay: they are said elsewhere, or have other grounds")
+        screen.heading(f"{retraction.kept} stay: other sources or other evidence support them")
         kept_rows = [
             (kept_item.memory_id, kept_item.because, short(kept_item.summary))
             for kept_item in retraction.kept_items
