@@ -37,8 +37,8 @@ NO_ACCESS: Final = frozenset({"bulletin", "on_diagnostics"})
 """Purposes of receipts that do not count as an access; nor does a recall as of a past time."""
 _STATIC: Final = Path(__file__).parent / "web" / "static"
 _TYPES: Final = [item.value for item in MemoryType]
-_GRAPH: Final = ("vendor/cytoscape-*.min.js", "layout.js", "graph-style.js")
-_CHART: Final = ("vendor/uPlot-*.iife.min.js",)
+_GRAPH: Final = ("vendor/cytoscape-*.min.js", "shared.js", "layout.js", "graph-style.js")
+_CHART: Final = ("vendor/uPlot-*.iife.min.js", "shared.js")
 _STYLES: Final = ("console.css", "explorers.css", "vendor/uPlot-*.min.css")
 _STYLE: Final = """
 main { max-width: 100rem; }

@@ -110,6 +110,7 @@ OTHER = {
     "erasure.erase": "reason",  # refused where it repeats what is erased
     "erasure.erase_target": "reason",
     "contradictions.list": "text",  # read alone
+    "memories.paths": "text",
     "receipts.replay": "query",
     "ingestion.without_own_output": "text",
     "ingestion.propose": "text",

@@ -13,7 +13,7 @@
   const HEIGHT = 380; // of a chart
   const DATE_WIDTH = 110;
 
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const { colour: color } = memgraphShared;
 
   // ── graph ───────────────────────────────────────────────────────────────────────────────────
 
