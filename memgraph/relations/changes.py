@@ -244,7 +244,7 @@ _FAMILIES: Final = {
             ("can", r"\b(?:passed|got|have|has) (?:\w+ )?driv(?:ing|er's) (?:test|licen[cs]e)\b"),
         ),
         "diet": (
-            ("no meat", r"\b(?:vegan|vegetarian|plant-based)\b"),
+            ("no meat", r"\b(?:am|is|are)(?: an?)?(?: strict)? (?:vegan|vegetarian)\b"),
             ("meat", r"\b(?:eat|eats|eating) (?:\w+ and )?(?:meat|fish|eggs|chicken|dairy|cheese)\b"
              r"(?: and \w+)? (?:again|now)\b"),
         ),

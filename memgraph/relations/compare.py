@@ -59,7 +59,8 @@ _DAY: Final = r"\d\d?(?:st|nd|rd|th)?"
 _START: Final = (
     r"(?:(?:from|since|as of|as from|(?:starting|beginning|effective)(?: from| in| on)?) "
     rf"(?:(?:the )?{_DAY}(?: of)? {_MONTH}|{_MONTH}(?: {_DAY})?|{_WEEKDAY}|today|tonight|tomorrow"
-    rf"|(?:this|(?:the )?(?:next|coming)) (?:\w+|{_WEEKDAY})"
+    r"|(?:this|(?:the )?(?:next|coming)) "
+    rf"(?:week|month|year|quarter|season|term|release|{_WEEKDAY})"
     r"|\d{4}-\d\d-\d\d|20\d\d|Q[1-4])(?:,? 20\d\d)?(?: on(?:wards?)?)?"
     r"|since (?:the|our|my|last) \w+)"
 )
@@ -211,7 +212,11 @@ def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     edits = _edits(left, right)
     if not edits:
         return _same_words(a, b)
-    if _preferred(a) and _preferred(a) == _preferred(b)[::-1]:
+    if (
+        _prefers(a)
+        and _prefers(b) == _prefers(a)[::-1]
+        and content(a.subject) == content(b.subject)
+    ):
         return _finding(b, "the other one is preferred")
     if a.past or (b.past and a.mode not in ("not", "never")):
         return None
@@ -223,13 +228,13 @@ def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     return None
 
 
-def _preferred(a: ParsedSentence) -> tuple[frozenset[str], ...]:
-    """Return what is preferred over what; of another sentence nothing."""
+def _prefers(a: ParsedSentence) -> tuple[frozenset[str], ...]:
+    """Return what is preferred, and over what; of another sentence nothing."""
     rest = a.tokens[a.verb + 1 :]
-    over = next((at for at, t in enumerate(rest) if t.key in ("over", "to")), None)
-    if a.tokens[a.verb].key != stem("prefer") or over is None or a.mode:
+    over = next((at for at, t in enumerate(rest) if at and t.key in ("over", "to")), 0)
+    if a.tokens[a.verb].key != stem("prefer") or not over or a.mode:
         return ()
-    return content(a.subject), content(rest[:over]), content(rest[over + 1 :]), content(a.subject)
+    return content(rest[:over]), content(rest[over + 1 :])
 
 
 def _edits(
@@ -429,8 +434,10 @@ def _takes_one(
             return True
         if _CALLED.search(a.text) and _CALLED.search(b.text):
             return not {t.key for t in subject} & lexicon.SEVERAL
-        if b.changed and any(t.kind == "word" for t in a.tokens[at + len(old) :]):
-            return True
+        # "Dana is a senior analyst" and "Dana is now a principal analyst": one job of hers.
+        behind = a.tokens[at + len(old) : at + len(old) + 1]
+        if b.changed and person and _ONE_OF_A_KIND.search(a.text) and behind:
+            return behind[0].kind == "word"
         return names and not {t.key for t in subject} & lexicon.SEVERAL
     if verb.key == "go":
         return linked and names and (b.changed or not person)

@@ -327,7 +327,7 @@ MANY: Final = _stems(
 
 HOLDERS: Final = _stems("own lead manage head maintain coordinate coach chair supervise")
 """Verbs that one subject at a time holds of an object."""
-TAKEN_OVER: Final = _stems("handle run organise organize host moderate")
+TAKEN_OVER: Final = _stems("handle organise organize moderate")
 """Verbs that another one does now: "Bea handles billing now"."""
 HOLDER_WORDS: Final = _stems(
     "responsible charge primary owner lead manager maintainer head director chair leader contact "
@@ -555,7 +555,7 @@ _PHRASES: Final = tuple(
          r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
          rf"winter|quarter|night|morning|weekend|{'|'.join(WEEKDAY_NAMES['en'])})"
          r"|yesterday|tonight)\b(?! of\b)", " lately "),
-        ("name", r"'s name (is|was)\b", r" \1 called"),
+        ("name", r"'s name (is|was) (?-i:(?=[A-Z]))", r" \1 called "),
         ("job position working",
          r"\b(?:started|starts|got|took|accepted) (?:(?:a|my|his|her|their) new (?:job|position)"
          r"|working) (?=at|for|with)", "now works "),

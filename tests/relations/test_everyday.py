@@ -181,6 +181,12 @@ The dashboard refreshes every minute. | The dashboard refreshes every five minut
 The bin is emptied on Mondays. | The bin is emptied on Fridays.
 """
 COMPATIBLE = """
+Kim runs five miles. | Ola runs five miles now.
+The office is big and near the lake. | The office is now quiet and near the lake.
+Our dog is called Rex. | Our dog's name was on the list.
+The ideas come from this team. | The ideas come from our guests.
+I cook vegetarian meals on Mondays. | I eat fish and meat now.
+I prefer to walk. | I prefer to run.
 I prefer trains over planes. | I prefer trains over buses.
 Our cats are called Tom and Max. | My cat is called Max.
 The first room is called Oak. | The second room is called Elm.

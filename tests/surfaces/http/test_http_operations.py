@@ -48,7 +48,7 @@ class NoSender:
     rules = RetryRules()
 
     def run(self, steps: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(f"nothing is sent: {steps}")
 
 
 class LabelHandle(Handle):
