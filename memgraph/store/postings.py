@@ -29,9 +29,9 @@ import sqlalchemy as sa
 from memgraph.store import tables
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import Column, listed, ordered, prepared, raw_text, value
-from memgraph.store.text_tables import changes
-from memgraph.store.text_tables import postings as rows
-from memgraph.store.text_tables import segments as heads
+from memgraph.store.text_index import changes
+from memgraph.store.text_index import postings as rows
+from memgraph.store.text_index import segments as heads
 from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:

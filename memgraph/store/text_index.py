@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.sql.functions import GenericFunction
@@ -208,3 +208,32 @@ def remove_unnamed(transaction: Transaction) -> int:
     # Another spelling of the own name is no more than that name.
     _remove_own_names().write(transaction)
     return _remove_unnamed().write(transaction)
+
+
+# The postings (see ``postings``), in tables that migrations make by hand.
+POSTINGS_SCHEMA: Final = sa.MetaData()
+
+segments: Final = sa.Table(
+    "text_segments",
+    POSTINGS_SCHEMA,
+    sa.Column("segment", sa.Integer, primary_key=True),
+    sa.Column("stamp", sa.Integer, nullable=False),
+    sa.Column("first_pk", sa.Integer, nullable=False),
+    sa.Column("documents", sa.Integer, nullable=False),
+    sa.Column("tokens", sa.Integer, nullable=False),
+    sa.Column("lengths", sa.LargeBinary, nullable=False),
+    sa.Column("marks", sa.LargeBinary, nullable=False),
+)
+postings: Final = sa.Table(
+    "text_postings",
+    POSTINGS_SCHEMA,
+    sa.Column("segment", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("term", sa.Text, primary_key=True),
+    sa.Column("postings", sa.LargeBinary, nullable=False),
+)
+changes: Final = sa.Table(
+    "text_changes",
+    POSTINGS_SCHEMA,
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("pk", sa.Integer, nullable=False, unique=True),
+)

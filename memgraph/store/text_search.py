@@ -25,9 +25,9 @@ from memgraph.store import postings, tables
 from memgraph.store.postings import BYTES_A_POSTING, IndexedText
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import element, listed, ordered, prepared, whole_number
-from memgraph.store.text_tables import changes
-from memgraph.store.text_tables import postings as rows
-from memgraph.store.text_tables import segments as heads
+from memgraph.store.text_index import changes
+from memgraph.store.text_index import postings as rows
+from memgraph.store.text_index import segments as heads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

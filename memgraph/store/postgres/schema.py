@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from memgraph.model.columns import JSON
-from memgraph.store import text_tables
+from memgraph.store import text_index
 from memgraph.store.postgres import row_changes
 from memgraph.store.postgres.dialect import DIALECT, PLACE, extracted, numbered
 
@@ -87,7 +87,7 @@ def tables() -> tuple[sa.Table, ...]:
     """Return all tables that statements know, those that others refer to first."""
     from memgraph.model.tables import metadata
 
-    return (*metadata.sorted_tables, *text_tables.SCHEMA.sorted_tables)
+    return (*metadata.sorted_tables, *text_index.POSTINGS_SCHEMA.sorted_tables)
 
 
 def _is_counted_for_ever(table: sa.Table) -> bool:
@@ -167,7 +167,7 @@ def _table(table: sa.Table) -> str:
 
 
 def _in_order(table: sa.Table) -> list[sa.Column[Any]]:
-    if table.metadata is text_tables.SCHEMA:
+    if table.metadata is text_index.POSTINGS_SCHEMA:
         return list(table.columns)
     return [table.c[name] for name in row_changes.columns_of(table.name)]
 
