@@ -41,12 +41,7 @@ def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
     a, b = read(earlier.text, earlier.speaker), read(later.text, later.speaker)
     if earlier.speaker != later.speaker and (a.plural or b.plural):
         return None
-    instead = _INSTEAD.search(later.text)
-    if instead and instead["old"].lower() in earlier.text.lower():
-        current = f"{later.text[: instead.start()]} now"
-    else:
-        current = "" if _without_start(earlier.text) else _without_start(later.text)
-    if current:
+    if a.keys & b.keys and (current := _as_of_now(earlier.text, later.text)):
         finding = compare(earlier, replace(later, text=current))
         if finding is not None and finding.changed:
             return finding
@@ -68,6 +63,15 @@ _STARTS: Final = re.compile(rf"^{_START}(?P<comma>,? )|,? {_START}(?=\W*$)", re.
 _INSTEAD: Final = re.compile(
     r",? (?:and )?(?:not|instead of|rather than) (?P<old>\w+(?: \w+)?)(?=\W*$)", re.IGNORECASE
 )
+
+
+def _as_of_now(earlier: str, later: str) -> str:
+    """Return ``later`` with "now" for "…, not X" and "from May"; "": it says no such thing."""
+    instead = _INSTEAD.search(later)
+    if instead and instead["old"].lower() in earlier.lower():
+        return f"{later[: instead.start()]} now"
+    current = _without_start(later)
+    return "" if current and _without_start(earlier) else current
 
 
 def _without_start(text: str) -> str:
