@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, TypedDict
 
-from memgraph.classification.types import NONE_LABEL, TYPE_LABELS
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EntityType
+from memgraph.providers.memory_types import NONE_LABEL, TYPE_LABELS
 
 RELATION_LABELS: Final[tuple[str, ...]] = ("contradicts", "updates", "duplicate")
 CHANGE: Final = "change"

@@ -14,15 +14,15 @@ from benchmarks.label_scores import (
     score_pairs,
     score_types,
 )
-from memgraph.classification.types import NONE_LABEL
 from memgraph.clock import parse_time
 from memgraph.config import Settings
-from memgraph.entities.strategies import EntityStrategy
 from memgraph.errors import InvalidConfig, InvalidInput
 from memgraph.model.enums import Relation
 from memgraph.operations.agents import type_classifier
 from memgraph.operations.life.models import configured_llm
 from memgraph.operations.write.entity_links import NameFinders, find_names
+from memgraph.providers.entity_names import EntityStrategy
+from memgraph.providers.memory_types import NONE_LABEL
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import Statement
 

@@ -17,7 +17,7 @@ from benchmarks.timing import Tell, percentiles, seconds
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import EpisodeInput
 from memgraph.service.memory_service import MemoryService
-from memgraph.text.words import STOP_WORDS
+from memgraph.text.lexicon import STOP_WORDS
 
 HUB_EDGES = 10_000
 COPIES = 500

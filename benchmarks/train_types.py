@@ -4,7 +4,7 @@
 
 Needs the package alone (numpy and the local embedding model). Reads
 ``benchmarks/corpus/types.jsonl``; with ``--write`` replaces
-``memgraph/classification/data/types_weights.npz``. ``--validate`` names labelled lines to score,
+``memgraph/providers/data/types_weights.npz``. ``--validate`` names labelled lines to score,
 which never enter the training; ``--folds`` cross-validates on the corpus. Two runs on one
 machine give the same weights: the loss is convex and the optimiser draws nothing at random.
 """
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from benchmarks.label_scores import TypesScore, score_types
-from memgraph.classification.types import (
+from memgraph.providers.embedding import embedding_provider
+from memgraph.providers.memory_types import (
     CUES_FILE,
     TYPE_LABELS,
     WEIGHTS_FILE,
@@ -30,7 +31,6 @@ from memgraph.classification.types import (
     features,
     probabilities,
 )
-from memgraph.providers.embedding import embedding_provider
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from ingest.candidates import ParsedDocument, ParseFinding
-from ingest.dates import DateOrder
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
 from ingest.parsers.text import parse_text
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import IngestRejected
+from memgraph.text.dates import DateOrder
 
 Above = Callable[[str], bytes | None]
 """Returns the content of a file, by its name, in the parent folder of the current one."""

@@ -31,7 +31,6 @@ from ingest.claims import (
     summary_of,
     with_partial,
 )
-from ingest.dates import DateOrder, date_order
 from ingest.drop_zone import (
     OWN_FOLDERS,
     DropEntry,
@@ -64,6 +63,7 @@ from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryD
 from memgraph.model.enums import IngestStatus
 from memgraph.model.sources import Document, DocumentOutcome
 from memgraph.paths import OrchestratorPaths, naming_full_disk
+from memgraph.text.dates import DateOrder, date_order
 
 if TYPE_CHECKING:
     from memgraph.model.values import MemoryInput

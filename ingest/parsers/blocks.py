@@ -15,8 +15,8 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParseFinding, clean_tags
-from ingest.dates import read_date
 from ingest.reasons import RejectionReason, SkippedPart, refuse
+from memgraph.text.dates import read_date
 
 BlockKind = Literal["heading", "paragraph", "item", "code", "row"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
-from ingest.dates import read_json_time
 from ingest.parsers.file_names import conversation_name, session_name, title_of
 from ingest.parsers.transcript import ParsedConversation
 from ingest.reasons import SkippedPart
+from memgraph.text.dates import read_json_time
 
 Json = Mapping[str, Any]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ingest.dates import DateOrder, read_date
 from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
 from ingest.parsers.file_names import date_in_name, link_keys, number_keys, record_number
+from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.sentences import split_sentences
 
 Role = Literal[

@@ -22,7 +22,6 @@ from ingest.candidates import (
     lines,
     summarize,
 )
-from ingest.dates import DateOrder
 from ingest.parsers.blocks import FrontMatter, HeadedSection
 from ingest.parsers.decision_parts import (
     ACCEPTED,
@@ -46,6 +45,7 @@ from ingest.parsers.file_names import document_keys, link_keys
 from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.text.dates import DateOrder
 from memgraph.text.statement_forms import (
     hangs,
     is_complete,

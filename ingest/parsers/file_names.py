@@ -7,7 +7,7 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from ingest.dates import read_date
+from memgraph.text.dates import read_date
 
 _NUMBER = re.compile(r"(?:m?adr[-_ ]?)?0*(\d{1,5})(?=[-_. ]|$)", re.IGNORECASE)
 _DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})(?=[-_. T]|$)")

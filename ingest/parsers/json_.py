@@ -18,7 +18,6 @@ from ingest.candidates import (
     ParseFinding,
     split_long,
 )
-from ingest.dates import read_json_time
 from ingest.parsers.chats import (
     find_chats,
     is_chatgpt,
@@ -41,6 +40,7 @@ from ingest.parsers.memories import (
 from ingest.reasons import RejectionReason, refuse
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryType
+from memgraph.text.dates import read_json_time
 
 Above = Callable[[str], str | None]
 """Returns the text of a file in the parent folder of the current file; None: no such file."""

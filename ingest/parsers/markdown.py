@@ -16,7 +16,6 @@ from ingest.candidates import (
     ParsedDocument,
     ParseFinding,
 )
-from ingest.dates import DateOrder, date_order
 from ingest.parsers.blocks import (
     FrontMatter,
     HeadedSection,
@@ -31,6 +30,7 @@ from ingest.parsers.passages import statements
 from ingest.parsers.text import sentence, task
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from memgraph.model.enums import EdgeType
+from memgraph.text.dates import DateOrder, date_order
 
 
 @dataclass(slots=True)

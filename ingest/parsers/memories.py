@@ -22,10 +22,10 @@ from ingest.candidates import (
     ParseFinding,
     clean_tags,
 )
-from ingest.dates import read_json_time, to_ms
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.text.dates import read_json_time, to_ms
 
 _FIELDS = frozenset(("memories", "edges"))
 # Distinguished from other unknown fields: they would claim another's authority.

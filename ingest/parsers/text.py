@@ -15,13 +15,13 @@ from ingest.candidates import (
     ParseFinding,
     split_long,
 )
-from ingest.dates import read_date
 from ingest.parsers.blocks import Block
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.passages import Passage, statements
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryStatus, MemoryType
+from memgraph.text.dates import read_date
 from memgraph.text.statement_forms import addresses_model, is_placeholder
 
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")

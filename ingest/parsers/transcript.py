@@ -20,10 +20,10 @@ from ingest.candidates import (
     split_long,
     summarize,
 )
-from ingest.dates import read_date
 from ingest.parsers.file_names import conversation_name, document_keys, session_name, title_of
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.text.dates import read_date
 
 EPISODE_IMPORTANCE = 30
 EPISODE_CONFIDENCE = 0.9

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from memgraph.model.enums import MemoryType
+from memgraph.text.lexicon import WEEKDAY_NAMES
+from memgraph.text.quantities import CARDINALS, TENS
 from memgraph.text.sentences import split_sentences
-from memgraph.text.words import CARDINALS, TENS, WEEKDAYS
 
 MAX_TURN_CHARS: Final = 16_000
 MAX_SENTENCE_CHARS: Final = 1_000
@@ -180,7 +181,7 @@ def clauses_of(sentence: str) -> list[tuple[int, int]]:
 
 WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
 _COUNT: Final = rf"(?:\d[\d.,:]*|{'|'.join(CARDINALS[2:])}|(?:{'|'.join(TENS)})(?:-\w+)?)"
-_DAY: Final = rf"(?:{'|'.join(WEEKDAYS['en'])})s?"
+_DAY: Final = rf"(?:{'|'.join(WEEKDAY_NAMES['en'])})s?"
 _MONTH: Final = alternatives(
     r"""jan(?:uary)? | feb(?:ruary)? | march | april | june | july | aug(?:ust)? | sept?(?:ember)? |
     oct(?:ober)? | nov(?:ember)? | dec(?:ember)?"""

@@ -20,8 +20,8 @@ from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.text_index import cjk_bigrams
 from memgraph.store.visibility import View
+from memgraph.text.lexicon import STOP_WORDS
 from memgraph.text.stem import fold, stem, words
-from memgraph.text.words import STOP_WORDS
 
 MAX_CANDIDATES: Final = 24
 IN_LINE_CANDIDATES: Final = 8

@@ -23,7 +23,7 @@ from memgraph.rules.budget import summarise
 from memgraph.rules.bulletin import LayoutEntry, render_line
 from memgraph.rules.conversations import ReflectionPeriod, is_finished, is_stale
 from memgraph.rules.similarity import jaccard, word_set
-from memgraph.text.periods import MONTHS
+from memgraph.text.dates import MONTHS
 
 MAX_CHARS = 4_000
 MAX_SUMMARY_CHARS = 300

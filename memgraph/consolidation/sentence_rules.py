@@ -27,11 +27,11 @@ from memgraph.consolidation.clause_patterns import (
     sentences_of,
 )
 from memgraph.consolidation.ports import FactCandidate
-from memgraph.entities.gazetteer import gazetteer
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.conversation import AGENTS, PERSONS, SpeakerRole, voice_of
 from memgraph.model.enums import MemoryType
 from memgraph.relations.statement import quote
+from memgraph.text.gazetteer import gazetteer
 from memgraph.text.statement_forms import is_instruction
 
 MAX_FACT_CHARS: Final = 400

@@ -43,8 +43,8 @@ from memgraph.store import jobs
 from memgraph.store.entities import ENTITY_NAMES
 
 if TYPE_CHECKING:
-    from memgraph.classification.types import TypeClassifier
     from memgraph.consolidation.echo_filter import RepeatedMemories
+    from memgraph.providers.memory_types import TypeClassifier
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
@@ -59,7 +59,7 @@ def local_embedding() -> EmbeddingProvider:
 
 @cache
 def type_classifier() -> TypeClassifier:
-    from memgraph.classification.types import TypeClassifier  # loads numpy
+    from memgraph.providers.memory_types import TypeClassifier  # loads numpy
 
     return TypeClassifier(local_embedding().embed)
 

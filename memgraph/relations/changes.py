@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from memgraph.model.enums import Relation
-from memgraph.relations import lexicon
 from memgraph.relations.sentence import ParsedSentence
 from memgraph.relations.statement import (
     AGENTS,
     TIMES,
-    ComparedToken,
     RelationFinding,
     bare,
     content,
@@ -20,7 +18,9 @@ from memgraph.relations.statement import (
     key_of,
     shown,
 )
+from memgraph.text import lexicon
 from memgraph.text.stem import stem
+from memgraph.text.tokens import ComparedToken
 
 
 def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:

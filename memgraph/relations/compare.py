@@ -9,13 +9,11 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from memgraph.model.enums import Relation
-from memgraph.relations import lexicon
 from memgraph.relations.changes import find_change, state_change, state_words
 from memgraph.relations.sentence import ParsedSentence, clauses, read
 from memgraph.relations.statement import (
     AGENTS,
     TIMES,
-    ComparedToken,
     RelationFinding,
     Statement,
     bare,
@@ -24,8 +22,10 @@ from memgraph.relations.statement import (
     key_of,
     shown,
 )
+from memgraph.text import lexicon
+from memgraph.text.lexicon import MONTH_NAMES, WEEKDAY_NAMES
 from memgraph.text.stem import stem
-from memgraph.text.words import MONTHS, WEEKDAYS
+from memgraph.text.tokens import ComparedToken
 
 
 def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
@@ -48,8 +48,8 @@ def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
     return _compared(a, b) or _in_clauses(earlier, later)
 
 
-_MONTH: Final = rf"(?:{'|'.join(MONTHS['en'])})"
-_WEEKDAY: Final = rf"(?:{'|'.join(WEEKDAYS['en'])})"
+_MONTH: Final = rf"(?:{'|'.join(MONTH_NAMES['en'])})"
+_WEEKDAY: Final = rf"(?:{'|'.join(WEEKDAY_NAMES['en'])})"
 _DAY: Final = r"\d\d?(?:st|nd|rd|th)?"
 _START: Final = (
     r"(?:(?:from|since|as of|as from|(?:starting|beginning|effective)(?: from| in| on)?) "

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from memgraph.relations import lexicon
 from memgraph.relations.statement import (
     UNCHANGED,
-    ComparedToken,
-    TypedWord,
     is_past,
-    minutes,
-    split_words,
-    spoken,
 )
+from memgraph.text import lexicon
+from memgraph.text.phrases import read_words
+from memgraph.text.quantities import QuantityReader
 from memgraph.text.stem import stem
+from memgraph.text.tokens import ComparedToken, TypedWord
 
 MAX_TOKENS: Final = 40
 
@@ -99,8 +96,8 @@ _MODES: Final = {
 @lru_cache(maxsize=16_384)
 def read(text: str, speaker: str | None = None) -> ParsedSentence:
     """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
-    plain, claim = lexicon.normalise(text)
-    return _Reader(split_words(lexicon.rewrite(plain)), speaker, claim).read(plain.lower())
+    words, plain, claim = read_words(text)
+    return _Reader(words, speaker, claim).read(plain.lower())
 
 
 @lru_cache(maxsize=16_384)
@@ -109,8 +106,7 @@ def clauses(text: str, speaker: str | None = None) -> tuple[ParsedSentence, ...]
 
     "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
     """
-    plain, claim = lexicon.normalise(text)
-    words = split_words(lexicon.rewrite(plain))
+    words, plain, claim = read_words(text)
     parsed: list[ParsedSentence] = []
     subject: list[TypedWord] = []
     start = 0
@@ -189,6 +185,7 @@ class _Reader:
 
     def __init__(self, words: list[TypedWord], speaker: str | None, claim: bool) -> None:
         self.words = words
+        self.quantities = QuantityReader(words)
         self.speaker = speaker.casefold() if speaker else None
         self.tokens: list[ComparedToken] = []
         self.lows: list[str] = []
@@ -289,9 +286,10 @@ class _Reader:
         low = word.low.removesuffix("'s").removesuffix("'") if word.group == "word" else word.low
         if low in ("", "s"):
             return 1
-        length = self._value(at, low)
-        if length:
-            return length
+        value = self.quantities.read(at, low, self.tokens[-1] if self.tokens else None)
+        if value is not None:
+            self._push(ComparedToken(value.text, value.key, value.kind), value.text.lower())
+            return value.length
         alias = lexicon.ALIASES.get(low, low)
         if self._grammar(alias, low, at):
             return 1
@@ -306,7 +304,7 @@ class _Reader:
         if alias == "new" and len(self.tokens) <= 2:
             self.changed = True
             return True
-        if alias in _MODES and not (alias == "may" and self._month_at(at)):
+        if alias in _MODES and not (alias == "may" and self.quantities.is_month(at)):
             self._set_mode(_MODES[alias])
             if alias in _MODALS and self.modal < 0:
                 self.modal = len(self.tokens)
@@ -332,17 +330,6 @@ class _Reader:
         elif alias in lexicon.CONDITIONS or alias in lexicon.OPINIONS:
             self.unsure = True
         return alias in lexicon.FILLERS or alias in ("will", "to_", "would")
-
-    def _month_at(self, at: int) -> bool:
-        """True for the month of May, in "in May" and "12 May"."""
-        before = self.words[at - 1].low if at else ""
-        return (
-            self.words[at].text[0].isupper()
-            and at > 0
-            and (
-                before in lexicon.PREPS or before in ("next", "last", "this") or before[0].isdigit()
-            )
-        )
 
     def _set_mode(self, mode: str) -> None:
         if self.mode in ("", "always") or (self.mode == "must" and mode == "not"):
@@ -400,163 +387,6 @@ class _Reader:
     def _push(self, token: ComparedToken, low: str) -> None:
         self.tokens.append(token)
         self.lows.append(low)
-
-    # -- values ------------------------------------------------------------------------------
-
-    def _value(self, at: int, low: str) -> int:
-        """Read a value that begins at a place; return how many words it takes, 0: none begins."""
-        word = self.words[at]
-        following = self.words[at + 1].low if at + 1 < len(self.words) else ""
-        text = word.text
-        if low.startswith("times_"):
-            return self._typed(low[6:] + " times", low[6:], "count")
-        if low.startswith("every_"):
-            _, unit, number, times = low.split("_")
-            if unit in lexicon.WEEKDAYS:
-                key = f"{lexicon.WEEKDAYS[unit]}/{number}".removesuffix("/1")
-                return self._typed(spoken(unit, number, times), key, "day")
-            seconds = lexicon.PERIODS.get(unit)
-            key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
-            return self._typed(spoken(unit, number, times), key, "frequency")
-        if low in lexicon.PERIODS and low.endswith(("ly", "annual")):
-            return self._typed(text, f"{lexicon.PERIODS[low]:.0f}", "frequency")
-        if word.group in ("iso", "dotted"):
-            parts = [int(part) for part in re.split(r"[-.]", low)]
-            year, month, day = parts if word.group == "iso" else parts[::-1]
-            return self._typed(text, f"{year}-{month}-{day}", "date")
-        if word.group == "clock":
-            return self._typed(text, minutes(low), "clock")
-        if word.group == "version":
-            return self._typed(text, low.lstrip("v"), "version")
-        if word.group == "money":
-            return self._money(text, low)
-        if word.group in ("number", "unit"):
-            return self._number(at, low, following)
-        if low in lexicon.WEEKDAYS:
-            return self._typed(text, str(lexicon.WEEKDAYS[low]), "day")
-        is_name = (
-            not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper()
-        )
-        if (
-            low in lexicon.MONTHS
-            and not is_name
-            and (low not in ("may", "march", "mar") or self._month_at(at))
-        ):
-            if following.isdigit() and len(following) <= 2:
-                return self._typed(
-                    f"{text} {following}", f"{lexicon.MONTHS[low]}-{following}", "date", 2
-                )
-            if following.isdigit() and len(following) == 4:
-                return self._typed(
-                    f"{text} {following}", f"{following}-{lexicon.MONTHS[low]}", "month", 2
-                )
-            return self._typed(text, str(lexicon.MONTHS[low]), "month")
-        if low in lexicon.DAY_PARTS:
-            return self._typed(text, low.removesuffix("s"), "part of the day")
-        if low in lexicon.SEASONS:
-            return self._typed(text, low, "season")
-        if low in lexicon.ORDINALS:
-            return self._typed(text, str(lexicon.ORDINALS[low]), "ordinal")
-        if low in lexicon.NUMBERS and not self._is_indefinite(low, following):
-            return self._number_of(lexicon.NUMBERS[low], text, at, following, 1)
-        if "-" in low and low.split("-")[0] in lexicon.NUMBERS:
-            tens, _, ones = low.partition("-")
-            amount = lexicon.NUMBERS[tens]
-            if ones in lexicon.NUMBERS and amount >= 20:
-                amount += lexicon.NUMBERS[ones]
-                return self._number_of(amount, text, at, following, 1)
-            if ones in lexicon.UNITS:
-                return self._number_of(amount, text, at, ones, 0)
-        return 0
-
-    def _is_indefinite(self, low: str, following: str) -> bool:
-        """True for the "one" of "one of us" and of "one day we moved", not of "for one day"."""
-        if low != "one" or following not in ("of", "day", ""):
-            return False
-        before = self.tokens[-1] if self.tokens else None
-        return not (
-            following == "day"
-            and before is not None
-            and (before.kind == "prep" or before.key == "be")
-        )
-
-    def _typed(self, text: str, key: str, kind: str, length: int = 1) -> int:
-        self._push(ComparedToken(text, key, kind), text.lower())
-        return length
-
-    def _money(self, text: str, low: str) -> int:
-        unit, factor = lexicon.UNITS[low[0]]
-        digits = low[1:].strip()
-        scale = {"k": 1e3, "m": 1e6}.get(digits[-1], 1.0)
-        amount = float(digits.rstrip("km ").replace(",", "")) * scale * factor
-        return self._typed(text, f"{amount:.6g}", unit)
-
-    def _number(self, at: int, low: str, following: str) -> int:
-        word = self.words[at]
-        matched = re.match(r"[\d.,]+", low)
-        digits = matched.group() if matched else "0"
-        unit = low[len(digits) :].strip()
-        if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
-            digits = digits.replace(",", "")
-        digits = digits.rstrip(".,").replace(",", ".")
-        if digits.count(".") > 1:
-            return self._typed(word.text, low, "version")
-        amount = float(digits)
-        if unit in ("st", "nd", "rd", "th"):
-            return self._day_of_month(at, int(amount), word.text, following)
-        if unit in lexicon.SCALES and unit not in lexicon.UNITS:
-            amount *= lexicon.SCALES[unit]
-            unit = ""
-        if unit and unit in lexicon.UNITS:
-            return self._number_of(amount, word.text, at, unit, 0)
-        if unit:
-            return self._typed(word.text, low, "code")
-        if following in lexicon.MONTHS and amount <= 31 and "." not in digits:
-            return self._day_of_month(at, int(amount), word.text, following)
-        before = self.tokens[-1] if self.tokens else None
-        if before is not None and before.kind == "prep" and re.fullmatch(r"(?:19|20)\d\d", digits):
-            return self._typed(word.text, digits, "year")
-        if (
-            before is not None
-            and (before.kind == "name" or before.key in ("version", "releas", "python", "port"))
-            and following not in lexicon.UNITS
-        ):
-            return self._typed(word.text, digits, "version")
-        if "." in digits and following not in lexicon.UNITS:
-            return self._typed(word.text, f"{amount:.12g}", "number")
-        return self._number_of(amount, word.text, at, following, 1)
-
-    def _day_of_month(self, at: int, day: int, text: str, following: str) -> int:
-        place = at + 1
-        if following == "of" and place + 1 < len(self.words):
-            place, following = place + 1, self.words[place + 1].low
-        if following not in lexicon.MONTHS:
-            before = self.tokens[-1].key if self.tokens else ""
-            kind = "date" if before in ("on", "until", "by", "from", "in") else "ordinal"
-            return self._typed(text, str(day) if kind == "ordinal" else f"0-{day}", kind)
-        year = self.words[place + 1].low if place + 1 < len(self.words) else ""
-        key = f"{lexicon.MONTHS[following]}-{day}"
-        if re.fullmatch(r"\d{4}", year):
-            return self._typed(
-                f"{text} {following} {year}", f"{year}-{key}", "date", place + 2 - at
-            )
-        return self._typed(f"{text} {self.words[place].text}", key, "date", place + 1 - at)
-
-    def _number_of(self, amount: float, text: str, at: int, unit: str, used: int) -> int:
-        """Push a number with the unit, or the scale and the unit, that follows it."""
-        length = 1
-        if used and unit in lexicon.SCALES:
-            amount *= lexicon.SCALES[unit]
-            text = f"{text} {self.words[at + 1].text}"
-            length = 2
-            unit = self.words[at + 2].low if at + 2 < len(self.words) else ""
-        if unit in lexicon.UNITS:
-            kind, factor = lexicon.UNITS[unit]
-            if used:
-                text = f"{text} {self.words[at + length].text}"
-                length += 1
-            return self._typed(text, f"{amount * factor:.6g}", kind, length)
-        return self._typed(text, f"{amount:.12g}", "number", length)
 
     # -- the verb ----------------------------------------------------------------------------
 

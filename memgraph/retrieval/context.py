@@ -30,8 +30,8 @@ from memgraph.retrieval.request import (
 )
 from memgraph.retrieval.texts import TextWords
 from memgraph.store.recall import RecallCandidate
+from memgraph.text.lexicon import CALENDAR, FIRST_PERSON
 from memgraph.text.stem import stem, words
-from memgraph.text.words import CALENDAR, FIRST_PERSON
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

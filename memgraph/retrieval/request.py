@@ -15,9 +15,9 @@ from memgraph.rules.scope import Viewer, narrow
 from memgraph.store.recall import RecallFilter
 from memgraph.store.text_index import cjk_bigrams
 from memgraph.store.visibility import ACTIVE, STANDING, View
-from memgraph.text.periods import DaySpan, periods
+from memgraph.text.dates import DaySpan, periods
+from memgraph.text.lexicon import FIRST_PERSON, STOP_WORDS
 from memgraph.text.stem import fold, stem, words
-from memgraph.text.words import FIRST_PERSON, STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np

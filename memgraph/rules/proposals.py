@@ -17,8 +17,10 @@ from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryType
 from memgraph.rules.similarity import normalise_content, word_set
+from memgraph.text.lexicon import CALENDAR, NEGATIONS
+from memgraph.text.quantities import CARDINALS, TENS
 from memgraph.text.sentences import split_sentences
-from memgraph.text.words import CALENDAR, CARDINALS, LETTERS, NEGATIONS, TENS
+from memgraph.text.tokens import LETTERS
 
 MAX_PROPOSALS = 200
 MAX_CONTENT_CHARS = 1_000

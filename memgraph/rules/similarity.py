@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Final
 
 from memgraph.model.conversation import AGENTS, SILENT, SpeakerRole, voice_of
+from memgraph.text.lexicon import CALENDAR, NEGATIONS
 from memgraph.text.sentences import split_sentences
-from memgraph.text.words import CALENDAR, NEGATIONS
 
 JACCARD_THRESHOLD = 0.75
 

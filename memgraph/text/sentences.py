@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memgraph.text.words import MONTHS
+from memgraph.text.lexicon import MONTH_NAMES
 
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]+[」』”]?")
 _ABBREVIATED = (
@@ -19,7 +19,7 @@ _MAYBE_LAST = frozenset(("etc", "inc", "ltd", "co", "corp", "usw", "a.m", "p.m")
 # Ordinary words too, unless a number follows: "no. 5", "no. That is wrong."
 _BEFORE_NUMBERS = frozenset(("no", "art", "max", "min", "ed", "ch", "abs", "fig", "sec", "sun"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
-_MONTHS = re.compile(rf"\s+({'|'.join(MONTHS['de'])})\b", re.IGNORECASE)
+_MONTHS = re.compile(rf"\s+({'|'.join(MONTH_NAMES['de'])})\b", re.IGNORECASE)
 _WINDOW = 48
 # A role before what it said: a sentence of its own, as facts of conversations are written.
 _QUOTED = re.compile(r"[a-z]{1,16}: “")

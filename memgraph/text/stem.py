@@ -12,7 +12,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
-from memgraph.text.words import LETTERS_AND_DIGITS
+from memgraph.text.tokens import LETTERS_AND_DIGITS
 
 _VOWELS = frozenset("aeiou")
 # Like FTS5, which leaves very short and very long words alone.

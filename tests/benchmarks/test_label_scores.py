@@ -13,8 +13,8 @@ from benchmarks.label_scores import (
     score_pairs,
     score_types,
 )
-from memgraph.classification.types import TYPE_LABELS
 from memgraph.errors import InvalidInput
+from memgraph.providers.memory_types import TYPE_LABELS
 
 label_pairs = st.lists(st.tuples(st.sampled_from(TYPE_LABELS), st.sampled_from(TYPE_LABELS)))
 span = st.tuples(

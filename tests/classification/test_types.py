@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.label_scores import score_types
-from memgraph.classification import types
-from memgraph.classification.types import (
+from memgraph.errors import ProviderAnswerInvalid
+from memgraph.model.enums import MemoryType
+from memgraph.providers import memory_types
+from memgraph.providers.embedding import embedding_provider
+from memgraph.providers.memory_types import (
     CUES_FILE,
     MAX_CHARACTERS,
     TYPE_LABELS,
@@ -24,9 +27,6 @@ from memgraph.classification.types import (
     features,
     tokenize,
 )
-from memgraph.errors import ProviderAnswerInvalid
-from memgraph.model.enums import MemoryType
-from memgraph.providers.embedding import embedding_provider
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "benchmarks" / "corpus" / "types.jsonl"
@@ -116,11 +116,11 @@ def test_an_embedding_of_the_wrong_shape_is_refused() -> None:
 
 
 def test_the_weights_were_trained_from_the_present_corpus_and_cues() -> None:
-    with np.load(types.WEIGHTS_FILE) as data:
+    with np.load(memory_types.WEIGHTS_FILE) as data:
         sources = data["sources"].tolist()
     present = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (CORPUS, CUES_FILE)]
     assert sources == present
-    assert types.WEIGHTS_FILE.stat().st_size < 1_500_000
+    assert memory_types.WEIGHTS_FILE.stat().st_size < 1_500_000
 
 
 def test_the_corpus_has_many_distinct_lines_of_every_label() -> None:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.entities.names import canonical
-from memgraph.entities.spans import EntitySpan, merge
 from memgraph.model.enums import EntityType
+from memgraph.text.names import EntitySpan, canonical, merge
 
 
 def make_span(

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.entities.patterns import extract
 from memgraph.model.enums import EntityType
+from memgraph.text.entities import extract
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("MEMGRAPH_SHARED", ROOT.parent / "shared"))

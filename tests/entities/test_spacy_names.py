@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import spacy
 
-from memgraph.entities.spacy_names import CONFIDENCE, SpacyNames
-from memgraph.entities.strategies import EntityProvider, RegexNames
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
+from memgraph.providers.entity_names import CONFIDENCE, EntityProvider, RegexNames, SpacyNames
 
 PATTERNS = {
     "PERSON": "Oswin Tarrant",

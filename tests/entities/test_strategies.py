@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memgraph.entities.spans import EntitySpan
-from memgraph.entities.strategies import EntityFindings, EntityStrategy, RegexNames
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import EntityType
+from memgraph.providers.entity_names import EntityFindings, EntityStrategy, RegexNames
+from memgraph.text.names import EntitySpan
 
 PERSON, PLACE, OTHER = EntityType.PERSON, EntityType.LOCATION, EntityType.OTHER
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.dates import date_order, read_date, read_json_time, to_ms
+from memgraph.text.dates import date_order, read_date, read_json_time, to_ms
 
 MOMENT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 

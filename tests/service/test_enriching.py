@@ -98,9 +98,9 @@ def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
 def test_a_pipeline_that_is_configured_and_not_installed_is_no_provider(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memgraph.entities import spacy_names
+    from memgraph.providers import entity_names
 
-    monkeypatch.setattr(spacy_names, "is_installed", lambda: False)
+    monkeypatch.setattr(entity_names, "is_installed", lambda: False)
     with opened_with(tmp_path, entities__spacy_model="any") as service:
         service.orchestrator("orc-1", create=True)
         assert run(service).reason == "no_accurate_provider"
@@ -280,9 +280,9 @@ def test_a_key_or_model_that_is_refused_costs_no_memory(
 
 
 def test_one_text_that_breaks_a_pipeline_holds_up_no_other(tmp_path: Path, pipeline: str) -> None:
-    from memgraph.entities import spacy_names
+    from memgraph.providers import entity_names
 
-    extract_many = spacy_names.SpacyNames.extract_many
+    extract_many = entity_names.SpacyNames.extract_many
 
     def breaks(self: Any, texts: Any) -> Any:
         if any("poison" in each for each in texts):
@@ -290,7 +290,7 @@ def test_one_text_that_breaks_a_pipeline_holds_up_no_other(tmp_path: Path, pipel
         return extract_many(self, texts)
 
     with (
-        patch.object(spacy_names.SpacyNames, "extract_many", breaks),
+        patch.object(entity_names.SpacyNames, "extract_many", breaks),
         opened_with(tmp_path, entities__spacy_model=pipeline) as service,
     ):
         orc = service.orchestrator("orc-1", create=True)

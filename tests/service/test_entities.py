@@ -11,13 +11,13 @@ import pytest
 
 from memgraph import MemoryInput, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.entities.names import as_a_word
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.operations.life import profiles
 from memgraph.store.entities import EntityRecord
 from memgraph.store.sqlite import provision
+from memgraph.text.names import as_a_word
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
 LINKS = (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.clock import parse_time
-from memgraph.text.periods import DaySpan, periods
+from memgraph.text.dates import DaySpan, periods
 
 WEDNESDAY = parse_time("2024-05-15T12:00")
 TIMES = "|".join(("March 3", "in May 2023", "late 2022", "Christmas", "last week", "2 days ago"))

@@ -24,7 +24,7 @@ from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
-    from memgraph.entities.strategies import StrategyResult
+    from memgraph.providers.entity_names import StrategyResult
 
 PART: Final = "enrichment"
 ACTOR: Final = "enrichment"

@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from memgraph.entities.names import canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid, ProviderError
 from memgraph.model.entities import EntityInfo, EntityProposal
 from memgraph.model.enums import Sensitivity
@@ -21,6 +20,7 @@ from memgraph.store import enrichment, entities, entity_merges, metadata, text_i
 from memgraph.store.enrichment import UncertainName
 from memgraph.store.entities import EntityName, EntityRecord
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
+from memgraph.text.names import canonical
 
 MAX_NAMES: Final = 50
 BATCH: Final = 1_000

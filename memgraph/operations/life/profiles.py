@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from memgraph.entities.names import as_a_word, canonical
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.entities import EntityInfo, EntityProfile, RelatedEntity
 from memgraph.model.enums import EntityType, MemoryStatus
@@ -23,6 +22,7 @@ from memgraph.store import entities
 from memgraph.store.entities import EntityRecord, MentionCounts
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
+from memgraph.text.names import as_a_word, canonical
 
 MAX_LISTED: Final = 1_000
 MAX_MEMORIES: Final = 100

@@ -29,9 +29,9 @@ from memgraph.store.items import is_id
 from memgraph.store.receipts import IssuedBulletin, StoredReceipt
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
+from memgraph.text.lexicon import STOP_WORDS
 from memgraph.text.sentences import split_sentences
 from memgraph.text.stem import stem, words
-from memgraph.text.words import STOP_WORDS
 
 EntryT = TypeVar("EntryT", bound=BulletinEntry)
 

@@ -18,13 +18,12 @@ from memgraph.store import entities, entity_merges
 from memgraph.store.enrichment import links_of
 from memgraph.store.entities import TOLD, EntityName, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
-from memgraph.text.words import LETTERS
+from memgraph.text.tokens import LETTERS
 
 if TYPE_CHECKING:
-    from memgraph.entities.known import KnownNames
-    from memgraph.entities.spans import EntitySpan
-    from memgraph.entities.strategies import EntityProvider, EntityStrategy, StrategyResult
     from memgraph.operations.life.models import LanguageModel
+    from memgraph.providers.entity_names import EntityProvider, EntityStrategy, StrategyResult
+    from memgraph.text.names import EntitySpan, KnownNames
 
 
 NameFinder = Callable[[str], Sequence[EntityName]]
@@ -42,8 +41,8 @@ def find_names(text: str) -> list[EntityName]:
 
     For a quoted turn, the speaker is linked as such, and its date is no entity.
     """
-    from memgraph.entities.patterns import extract
     from memgraph.relations.statement import Statement
+    from memgraph.text.entities import extract
 
     return names_of(extract(Statement.of(text).text))
 
@@ -143,7 +142,7 @@ class NameFinders:
     @property
     def accurate_available(self) -> bool:
         """Return True when the ``accurate`` strategy has more than rules; loads no model."""
-        from memgraph.entities.spacy_names import is_installed
+        from memgraph.providers.entity_names import is_installed
 
         more = set(self.accurate.names) - set(_RULES_ALONE)
         return bool(more - {"spacy"}) or ("spacy" in more and is_installed())
@@ -166,7 +165,7 @@ class NameFinders:
 
     def _strategy(self, names: Sequence[str]) -> EntityStrategy:
         """Return the strategy with the available ones of these providers."""
-        from memgraph.entities.strategies import EntityStrategy
+        from memgraph.providers.entity_names import EntityStrategy
 
         providers = (self.provider(name) for name in names)
         return EntityStrategy(tuple(provider for provider in providers if provider is not None))
@@ -179,16 +178,16 @@ class NameFinders:
             model = self._find_llm()
             if model is None:
                 return None
-            from memgraph.entities.llm_names import LlmNames
+            from memgraph.providers.entity_names import LlmNames
 
             return LlmNames(model.completion)
         if name == "spacy":
             if not self._settings.spacy_model:
                 return None
-            from memgraph.entities.spacy_names import SpacyNames
+            from memgraph.providers.entity_names import SpacyNames
 
             return SpacyNames(self._settings.spacy_model)
-        from memgraph.entities.strategies import RegexNames
+        from memgraph.providers.entity_names import RegexNames
 
         return RegexNames()
 
@@ -275,7 +274,7 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def _key(text: str) -> str:
-    from memgraph.entities.names import canonical
+    from memgraph.text.names import canonical
 
     return canonical(text)
 
@@ -296,7 +295,7 @@ def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
     A role in lower case is a person's name only if it is a listed given name, or was declared a
     person's (``told_as``).
     """
-    from memgraph.entities.gazetteer import gazetteer
+    from memgraph.text.gazetteer import gazetteer
 
     voice = voice_of(role, told_as)
     written = " ".join(role.split())
@@ -364,7 +363,7 @@ class EntityLinker:
 
     @cached_property
     def _known(self) -> KnownNames:
-        from memgraph.entities.known import KnownNames
+        from memgraph.text.names import KnownNames
 
         return KnownNames()
 

@@ -23,7 +23,7 @@ from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.asgi import ENTERED
 from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import PLACE, Session
-from memgraph.text.periods import periods
+from memgraph.text.dates import periods
 
 if TYPE_CHECKING:
     from memgraph.model.influence import SourceLines

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from memgraph.entities.gazetteer import Gazetteer, gazetteer, without_accents
 from memgraph.model.enums import EntityType
-from memgraph.text.words import LETTERS
+from memgraph.text.gazetteer import Gazetteer, gazetteer, without_accents
+from memgraph.text.tokens import LETTERS
 
 # Japanese has its own rules; a Latin word inside it is a word of its own.
 _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff]"

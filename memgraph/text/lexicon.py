@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from memgraph.text.stem import stem
-from memgraph.text.words import (
-    CARDINALS,
-    MONTH_NUMBERS,
-    TENS,
-    WEEKDAY_NUMBERS,
-)
-from memgraph.text.words import MONTHS as MONTH_NAMES
-from memgraph.text.words import WEEKDAYS as WEEKDAY_NAMES
+
+MONTH_NAMES: Final = {
+    language: tuple(names.split())
+    for language, names in {
+        "en": "january february march april may june july august september october november "
+        "december",
+        "de": "januar februar märz april mai juni juli august september oktober november dezember",
+        "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre "
+        "décembre",
+        "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
+        "diciembre",
+    }.items()
+}
+MONTH_NUMBERS: Final = {
+    name: number for names in MONTH_NAMES.values() for number, name in enumerate(names, start=1)
+}
+"""Number 1 to 12 by the full name in any of the languages."""
+WEEKDAY_NAMES: Final = {
+    language: tuple(names.split())
+    for language, names in {
+        "en": "monday tuesday wednesday thursday friday saturday sunday",
+        "de": "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+        "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche",
+        "es": "lunes martes miércoles jueves viernes sábado domingo",
+    }.items()
+}
+WEEKDAY_NUMBERS: Final = {
+    name: number for names in WEEKDAY_NAMES.values() for number, name in enumerate(names)
+}
+"""Number 0 (Monday) to 6 by the full name in any of the languages."""
+CALENDAR: Final = frozenset((*MONTH_NAMES["en"], *WEEKDAY_NAMES["en"]))
+"""The names that English writes with a capital anywhere in a sentence."""
+
+
+_NEGATIONS: Final = "not no never none nobody nothing nowhere nor cannot without"
+NEGATIONS: Final = tuple(_NEGATIONS.split())
+FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "we", "our", "us", "myself"})
+_STOP_WORDS: Final = """
+    a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing done down during each ever few for from further
+    get got had has have having he her here hers him his how i if in into is it its just like
+    many me might more most much must my no nor not of off on once only or other our out over own s
+    said same shall she should so some such t than that the their them then there these they this
+    those through to too under until up very was we were what when where which while who whom
+    why will with would you your yours
+"""
+STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
+"""Words that a search leaves out."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -222,67 +261,6 @@ DAY_PARTS: Final = words(
 )
 SEASONS: Final = words("spring summer autumn winter christmas easter")
 
-NUMBERS: Final = {
-    word: float(value)
-    for group in (
-        " ".join(CARDINALS),
-        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "zéro _ deux trois quatre cinq _ sept huit neuf dix onze douze",
-        "cero uno dos tres cuatro cinco seis siete ocho nueve diez",
-    )
-    for value, word in enumerate(group.split())
-    if word != "_"
-} | {word: 10.0 * value for value, word in enumerate(TENS, start=2)} | {
-    "hundred": 100.0, "thousand": 1e3, "dozen": 12.0, "anderthalb": 1.5,
-}  # fmt: skip
-ORDINALS: Final = {
-    word: value
-    for value, word in enumerate(
-        (
-            "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
-            "tenth", "eleventh", "twelfth",
-        ),
-        1,
-    )
-}  # fmt: skip
-SCALES: Final = {"k": 1e3, "thousand": 1e3, "million": 1e6, "millions": 1e6, "m_": 1e6,
-                 "billion": 1e9, "hundred": 100.0, "dozen": 12.0}  # fmt: skip
-UNITS: Final = {
-    name: (kind, factor)
-    for kind, factor, names in (
-        ("time", 1e-3, "ms millisecond milliseconds msec"),
-        ("time", 1.0, "s sec secs second seconds sekunde sekunden seconde secondes segundos"),
-        ("time", 60.0, "min mins minute minutes minuten minuto minutos"),
-        ("time", 3600.0, "h hr hrs hour hours stunde stunden heure heures hora horas"),
-        ("time", 86400.0, "d day days tag tage tagen jour jours día días"),
-        ("time", 604800.0, "week weeks woche wochen semaine semaines semana semanas"),
-        ("time", 2629800.0, "month months monat monate monaten mois mes meses"),
-        ("time", 31557600.0, "year years yr yrs jahr jahre jahren ans année années año años"),
-        ("size", 1.0, "b byte bytes"), ("size", 1e3, "kb kib kilobyte kilobytes"),
-        ("size", 1e6, "mb mib megabyte megabytes"), ("size", 1e9, "gb gib gigabyte gigabytes"),
-        ("size", 1e12, "tb tib terabyte terabytes"),
-        ("percent", 1.0, "% percent pct prozent percentage"),
-        ("eur", 1.0, "eur euro euros €"), ("eur", 0.01, "cent cents"),
-        ("usd", 1.0, "usd dollar dollars $"), ("gbp", 1.0, "gbp pounds £"), ("gbp", 0.01, "pence"),
-        ("chf", 1.0, "chf franc francs franken"), ("crowns", 1.0, "crown crowns sek nok dkk czk"),
-        ("length", 1e-3, "mm"), ("length", 1e-2, "cm"), ("length", 1.0, "m metre metres meter "
-        "meters"), ("length", 1e3, "km kilometre kilometres kilometer kilometers"),
-        ("length", 1609.3, "mile miles"),
-        ("mass", 1e-6, "mg"), ("mass", 1e-3, "g gram grams"),
-        ("mass", 1.0, "kg kilo kilos kilogram kilograms"), ("mass", 1e3, "t tonne tonnes tons"),
-        ("degrees", 1.0, "° °c degree degrees celsius"), ("power", 1.0, "w watt watts"),
-        ("power", 1e3, "kw"), ("volume", 1.0, "l litre litres liter liters"),
-        ("volume", 1e-3, "ml"), ("rate", 1.0, "hz"), ("rate", 1e6, "mhz"), ("rate", 1e9, "ghz"),
-    )
-    for name in names.split()
-}  # fmt: skip
-PERIODS: Final = {
-    "hourly": 3600.0, "daily": 86400.0, "nightly": 86400.0, "weekly": 604800.0,
-    "biweekly": 1209600.0, "fortnightly": 1209600.0, "monthly": 2629800.0, "yearly": 31557600.0,
-    "annually": 31557600.0, "annual": 31557600.0, "quarterly": 7889400.0,
-    "hour": 3600.0, "day": 86400.0, "night": 86400.0, "week": 604800.0, "fortnight": 1209600.0,
-    "month": 2629800.0, "quarter": 7889400.0, "year": 31557600.0, "minute": 60.0, "second": 1.0,
-}  # fmt: skip
 
 _VERBS: Final = _stems(
     "live work run use host store keep write build call cost begin end last open close expire "
@@ -453,258 +431,3 @@ CIRCUMSTANCES: Final = _stems(
     "condition shape order use stock supply demand charge progress trouble danger debt mood favour"
 )
 """What something is in beside the place where it is: "in good condition"."""
-
-
-MAX_CHARS: Final = 400
-"""What is read of a text; a claim is shorter."""
-
-_CONTRACTIONS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
-        (r"[’`´]", "'"),
-        (r"\bcan't\b|\bcannot\b|\bcan ?not\b", "can not"),
-        (r"\bwon't\b", "will not"),
-        (r"\bshan't\b", "shall not"),
-        (r"\bain't\b", "is not"),
-        (r"\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)n'?t\b",
-         r"\1 not"),
-        (r"\b(I)'m\b", r"\1 am"),
-        (r"\b(I|we|you|they|who)'(?:ve)\b", r"\1 have"),
-        (r"\b(I|we|you|they)'(?:re)\b", r"\1 are"),
-        (r"\b(I|we|you|they|he|she|it)'ll\b", r"\1 will"),
-        (r"\b(I|we|you|they|he|she|it)'d\b", r"\1 would"),
-        (r"\b(he|she|it|that|there|who|here)'s\b", r"\1 is"),
-        (r"\blet's\b", "let us"),
-        (r"'s (?=(?:a|an|the|our|my|not|no|in|on|at|now|been|\w{3,}ing)\b)", " is "),
-        (r"\b(?:ne |n')(\w+) plus\b", r"not_any_more \1"),
-        (r"\b(?:ne |n')(\w+) pas\b", r"not \1"),
-        (r"\bn'(?=\w)|\b[ld]'(?=\w)", ""),
-    )
-)  # fmt: skip
-_PHRASES: Final = tuple(
-    (hints.split(), re.compile(pattern, re.IGNORECASE), replacement)
-    for hints, pattern, replacement in (
-        (":",
-         r"^([^:]{3,60}): (?=(?:on )?(?:\d\d? )?(?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb"
-         r"|mar|apr|"
-         r"may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b)", r"\1 is "),
-        ("home",
-         r"^my home is (?=in\b|at\b)", "I live "),
-        ("home",
-         r"^(?:the )?([\w-]+)(?:'s?)? home is (?=in\b|at\b)", r"\1 lives "),
-        ("place lieu tient hace",
-         r"\b(?:takes? place|took place|a lieu|ont lieu|se tient|se hace)\b", "happens"),
-        ("own",
-         r"\b(I|we|you|they) own\b", r"\1 have"),
-        ("well",
-         r"\bas well\b", "also"),
-        ("go goes",
-         r"\b(?:go|goes) (?=[a-z]{3,}ing\b)", ""),
-        ("there",
-         r"^there (?:is|are) (?:still |now |currently )?(?!\w+thing\b)(.+?)"
-         r"(?= (?:in|on|at|by|near|for|with|next|under|behind|every)\b|[.,!]|$)", r"\1 exists"),
-        ("goes go",
-         r"\b(?:goes|go) by(?: the)?(?: nick)?(?:name)?(?: of)? (?=[A-Z])", "is called "),
-        ("old",
-         r"\b(is|am|are) (\w+) years old\b", r"\1 \2"),
-        ("turned",
-         r"\bturned (\d+|[a-z]+(?:teen|ty|een|one|two|three|four|five|six|seven|eight|nine|ten))"
-         r"\b(?: (?:on|in|this|last|today|yesterday) ?.*)?$", r"is now \1"),
-        ("doors",
-         r"\b(?:shut|closed) (?:its|their) doors\b", "was abandoned"),
-        ("put",
-         r"\b(?:had to )?put (.{2,30}?) to sleep\b", r"lost \1"),
-        ("put",
-         r"\bput (.{2,40}?) up to\b", r"raised \1 to"),
-        ("since",
-         r" since (?=(?:we|i|they|he|she|the \w+ (?:was|were|is))\b)", " now ; "),
-        ("longer mehr länger ya plus",
-         r"\b(?:no longer|nicht (?:mehr|länger)|ya no|ne plus)\b", " not_any_more "),
-        ("while time",
-         r"\bfor a (?:while|time)(?=[.!]?$)", " formerly "),
-        ("more anymore longer ceased",
-         r"\b(?:any ?more|any longer|ceased to)\b", " now "),
-        ("not",
-         r"\b(?:isn't|is not|are not|am not|be not|not) (?:allowed|permitted|supposed) to\b",
-         " forbid "),
-        ("not mustn",
-         r"\b(?:must|may|shall) not\b|\bmustn't\b", " forbid "),
-        ("not",
-         r"\b(?:do|does|did|need) not (?:need|have) to\b|\b(?:is|are) not (?:required|obliged) to\b"
-         r"|\bneed not\b(?! \w+ an?\b)", " neednot "),
-        ("not unable",
-         r"\b(?:is|are|am) not able to\b|\bunable to\b|\bcan not\b", " cannot "),
-        ("not",
-         r"\bshould not\b", " shouldnot "),
-        ("to",
-         r"\b(?:is|are|am) (?:allowed|permitted|free|welcome) to\b", " may "),
-        ("able",
-         r"\b(?:is|are|am) able to\b", " can "),
-        ("to",
-         r"\b(?:has|have|need|needs) to\b|\b(?:is|are|am) (?:required|obliged) to\b", " must "),
-        ("used",
-         r"\b(?:used to)\b", " formerly "),
-        ("half",
-         r"\bevery half(?:-| an )?(?: )?hour\b", "every 30 minutes"),
-        ("these present moment now here by meanwhile "
-         "meantime as nowadays lately recently from for last",
-         r"\b(?:these days|at (?:present|the moment)|from (?:now|here) on|by now|meanwhile|"
-         r"in the meantime|as of (?:now|today|this \w+|next \w+)|nowadays|lately|recently|"
-         r"from (?:this|next) \w+ on|for good|at last)\b", " now "),
-        ("weekend last this yesterday tonight",
-         r"(?:^|,? )(?:over the weekend|(?:last|this) (?:week|month|year|spring|summer|autumn|"
-         rf"winter|quarter|night|morning|weekend|{'|'.join(WEEKDAY_NAMES['en'])})"
-         r"|yesterday|tonight)\b(?! of\b)", " lately "),
-        ("name", r"'s name (is|was) (?-i:(?=[A-Z]))", r" \1 called "),
-        ("job position working",
-         r"\b(?:started|starts|got|took|accepted) (?:(?:a|my|his|her|their) new (?:job|position)"
-         r"|working) (?=at|for|with)", "now works "),
-        ("come grown learned learnt begun",
-         r"\b(?:(?:have|has) )?(?:come|came|grown|grew|learned|learnt|begun) to "
-         r"(?=love|like|hate|dislike|enjoy|prefer)", "now "),
-        ("new",
-         r"\b(is|are) (the|our|my|his|her|their) new (?=\w)", r"\1 now \2 "),
-        ("stepped resigned retired fired dismissed removed sacked",
-         r"\b(?:stepped down|resigned|retired|(?:was|were|has been|got) (?:fired|dismissed|removed"
-         r"|sacked))(?: (?:as|from being) )(?!an? )(?:(the|our) )?", r"is not_any_more \1 "),
-        ("up down",
-         r"\b(?:went|gone|goes|is|are|came) (?:up|down) to\b", "raised to"),
-        ("back forward off",
-         r"\b(?:pushed|put|moved|brought|pulled|set) (?:back|forward|off) (?=(?:to|until|by)\b)",
-         "postponed "),
-        ("handed",
-         r"\bhanded over\b|\bhanded(?= .{0,60}\bover\b)", "dropped"),
-        ("up rid",
-         r"\b(?:gave|given|give|giving) up(?: on)?\b|\bgot rid of\b|\bgotten rid of\b", "quit"),
-        ("down",
-         r"\b(?:shut|closed|shutting) down\b", "retired"),
-        ("over passed handed",
-         r"\b(?:took|taken|takes|taking) over\b"
-         r"|\b(?:passed|handed)(?: over)?(?= .{0,60}\bfrom\b)", "transferred"),
-        ("time times exception",
-         r"\b(?:all the time|at all times|without exception)\b", "always"),
-        ("more longer over above exceeding least less mindestens",
-         r"\b(?:more than|longer than|over|above|exceeding|at least|no less than|mindestens)"
-         r" (?=\d|[a-z]+ (?:days|hours))", " least "),
-        ("less fewer under below most up more höchstens",
-         r"\b(?:less than|fewer than|under|below|at most|up to|no more than|höchstens)"
-         r" (?=\d|[a-z]+ (?:days|hours))", " most "),
-        ("half",
-         r"\bhalf an hour\b|\ba half hour\b", "30 minutes"),
-        ("quarter",
-         r"\bquarter of an hour\b", "15 minutes"),
-        ("half",
-         r"\b(?:one|an hour) and a half(?: hours)?\b", "1.5 hours"),
-        ("minute hour day week month year",
-         r"\b(for|in|takes?|took|gets?|have|has|within|after|lasts?|is|of|than) (?:a|an) "
-         r"(?:full |whole |single )?(?=(?:minute|hour|day|week|month|year)\b)", r"\1 1 "),
-    )
-)  # fmt: skip
-"""Words of which one is in every text that the pattern matches, the pattern, and what it means."""
-_PLACES: Final = {
-    hint: tuple(at for at, (hints, *_) in enumerate(_PHRASES) if hint in hints)
-    for hint in {hint for hints, *_ in _PHRASES for hint in hints}
-}
-_WORD: Final = re.compile(r"[^\W\d_]+|:")
-# Most texts hold none of these.
-_CONTRACTED: Final = re.compile(
-    r"['’`´]|\b(?:ne |can ?not\b"
-    r"|(?:do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)nt\b)",
-    re.IGNORECASE,
-)
-_PERIODIC: Final = frozenset(
-    ("every", "each", "per", "a", "an", "first", "second", "third", "fourth", "last")
-)
-_TIMED: Final = frozenset({"past", "to", "at"})
-_COUNTED: Final = frozenset({"twice", "once", "times"})
-_HOURS: Final = CARDINALS[1:13]
-_EVERY: Final = re.compile(
-    r"\b(?:(?:(?P<times>once|twice|\d+ times|three times|four times) )?"
-    r"(?:every|each|per)|(?:(?P<often>once|twice|\d+ times|three times|four times) )?an?(?= "
-    r"\w+(?:[.,;]|$| (?:in|on|at|for|by|to|from|now|and|with|since|per)\b))) "
-    rf"(?P<count>second|other|third|\d+|{'|'.join(_HOURS)})? ?"
-    r"(?P<unit>minute|hour|day|night|week|fortnight|month|quarter|year|weekday|"
-    rf"{'|'.join(WEEKDAY_NAMES['en'])}|morning|evening|afternoon|sprint)s?\b(?! ago)"
-    rf"|\b(?P<nth>first|second|third|fourth|last) (?P<day>{'|'.join(WEEKDAY_NAMES['en'])})"
-    r"(?= (?:of|in) (?:the|each|every) (?:month|term|quarter|year)\b)",
-    re.IGNORECASE,
-)
-# Formulas, labels, list heads and inferences are no statements of their own.
-_NO_CLAIM: Final = re.compile(
-    r"[?:]$|[=\\]|\*\*|^(?:so|therefore|thus|hence|let|suppose|given|consider|ensure|choose|"
-    r"please|enjoy|start|make sure|note|for example|e\.g\.|example)\b"
-    r"|(?<![.@])\bexample\b(?!\.)|\bthis means\b|\b(?:is|are|'re|'s) so (?!far\b)",
-    re.IGNORECASE,
-)
-_PARTLY: Final = re.compile(
-    r"\bnot (?:all|every|only|necessarily|just|entirely|always|fully|exactly|really|yet|so|too|"
-    r"very|quite|sure)\b",
-    re.IGNORECASE,
-)
-
-
-def normalise(text: str) -> tuple[str, bool]:
-    """Return a text with contractions written out, and whether it can be a plain claim."""
-    plain = text.strip()[:MAX_CHARS]
-    claim = not _NO_CLAIM.search(plain)
-    if _CONTRACTED.search(plain):
-        for pattern, replacement in _CONTRACTIONS:
-            plain = pattern.sub(replacement, plain)
-    return plain, claim and not _PARTLY.search(plain)
-
-
-def rewrite(text: str) -> str:
-    """Return a text in which phrases such as "is not allowed to" are one word each."""
-    words = set(_WORD.findall(text.lower()))
-    for place in sorted({place for word in words & _PLACES.keys() for place in _PLACES[word]}):
-        _, pattern, replacement = _PHRASES[place]
-        text = pattern.sub(replacement, text)
-    if words & _TIMED:
-        text = _CLOCK.sub(_time_of_day, text)
-    if words & _PERIODIC:
-        text = _EVERY.sub(_period, text)
-    return _TIMES.sub(_count, text) if words & _COUNTED else text
-
-
-_CLOCK: Final = re.compile(
-    rf"\b(?:(half|quarter|ten|five|twenty) (past|to) (?P<past>{'|'.join(_HOURS)}|\d\d?)"
-    rf"|(?<=\bat )(?P<hour>{'|'.join(_HOURS)})(?=[.,!]?$|[.,]? (?:in the|on|now|every|sharp)\b))\b",
-    re.IGNORECASE,
-)
-_TIMES: Final = re.compile(
-    rf"\b(?:(?P<word>twice|once(?=[.,!]?$))|(?P<number>\d+|{'|'.join(_HOURS)}) times)\b",
-    re.IGNORECASE,
-)
-
-
-def _time_of_day(match: re.Match[str]) -> str:
-    """Return "half past three" and "at seven" in digits."""
-    word = (match["past"] or match["hour"]).lower()
-    hour = _HOURS.index(word) + 1 if word in _HOURS else int(word)
-    part = (match[1] or "").lower()
-    minutes = {"": 0, "half": 30, "quarter": 15, "ten": 10, "five": 5, "twenty": 20}[part]
-    if (match[2] or "").lower() == "to":
-        hour, minutes = hour - 1, 60 - minutes
-    return f"{hour % 24}:{minutes:02}"
-
-
-def _count(match: re.Match[str]) -> str:
-    """Return "twice" and "three times" as one word."""
-    word = (match["word"] or match["number"]).lower()
-    numbers = {"once": 1, "twice": 2} | {hour: at for at, hour in enumerate(_HOURS, 1)}
-    return f" times_{numbers.get(word, word)} "
-
-
-def _period(match: re.Match[str]) -> str:
-    """Return "every second Tuesday" and "once a week" as one word, ``every=…``."""
-    if match["nth"]:
-        return f" every_{match['day'].lower()}_{match['nth'].lower()}_1 "
-    unit = match["unit"].lower()
-    count = (match["count"] or "1").lower()
-    numbers = {"second": 2, "other": 2, "third": 3} | {
-        word: at for at, word in enumerate(_HOURS, 1)
-    }
-    number = numbers.get(count) or int(count)
-    often = (match["times"] or match["often"] or "once").lower().split()[0]
-    times = int(often) if often.isdigit() else {"twice": 2, "three": 3, "four": 4}.get(often, 1)
-    return f" every_{unit}_{number}_{times} "

@@ -1,0 +1,646 @@
+"""Dates and times in texts.
+
+``periods`` reads the times that a question names (parts of months and years, seasons, days from
+now; English), ``find_dates`` marks the dates in a text, ``read_date`` reads a date as people write
+it. An ambiguous date is not guessed. Everything is UTC.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
+from typing import Final, Literal
+
+from memgraph.clock import MS_PER_DAY
+from memgraph.text.gazetteer import gazetteer
+from memgraph.text.lexicon import MONTH_NAMES, MONTH_NUMBERS, WEEKDAY_NAMES, WEEKDAY_NUMBERS
+from memgraph.text.quantities import CARDINALS
+from memgraph.text.tokens import LETTERS_AND_DIGITS
+
+# Not the calendar module's: those speak the language that the process is set to.
+MONTHS = tuple(name.title() for name in MONTH_NAMES["en"])
+DAYS_AWAY = 10.0
+"""At so many days from a period a moment still agrees with it by 1/e."""
+_WEEKDAYS = WEEKDAY_NAMES["en"]
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_HOLIDAYS = {
+    "christmas": (12, 25),
+    "halloween": (10, 31),
+    "valentine's day": (2, 14),
+    "new year's eve": (12, 31),
+    "new year's day": (1, 1),
+    "new year's": (1, 1),
+}
+_NUMBERS = {
+    word: number
+    for number, words in enumerate(
+        ("a an one first", "two second", "three third", "four fourth", "five", "six"), start=1
+    )
+    for word in words.split()
+}
+_EPOCH = date(1970, 1, 1).toordinal()
+_ANY_YEAR = 2001
+_WEEK = 7
+_NAMES = [each[:3].lower() for each in MONTHS]
+_YEAR = r"(?:19|20)\d\d"
+_MONTH = "|".join(rf"{each}|{each[:3]}t?\b\.?" for each in MONTHS)
+_OF_YEAR = r"(?:,?\s+(?:of\s+|in\s+)?(?P<{}>(?:19|20)\d\d)\b)?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_UNIT = r"day|week|weekend|month|year"
+_COUNT = rf"\d{{1,3}}|an?|{'|'.join(CARDINALS[1:7])}"
+_NAMED = re.compile(
+    rf"\b(?P<iso>{_YEAR}-\d\d(?:-\d\d)?)\b"
+    rf"|\b(?:(?:the\s+)?(?P<day>{_DAY})\s+(?:of\s+)?)?(?P<month>{_MONTH})(?!\w)"
+    rf"(?:\s+(?:the\s+)?(?P<day_after>{_DAY})\b(?!\s*(?:{_MONTH})))?"
+    rf"{_OF_YEAR.format('month_year')}"
+    rf"|\b(?P<season>spring|summer|autumn|fall(?!\s+of\s+\D)|winter)\b{_OF_YEAR.format('season_year')}"
+    rf"|\b(?P<holiday>{'|'.join(_HOLIDAYS)})(?!\w){_OF_YEAR.format('holiday_year')}"
+    rf"|\bq(?P<quarter>[1-4])\s+(?:of\s+)?(?P<quarter_year>{_YEAR})\b"
+    rf"|\b(?P<year>{_YEAR})\b"
+    rf"|\b(?P<today>yesterday|today|tonight|tomorrow)\b"
+    rf"|\b(?P<count>{_COUNT})\s+(?P<ago>{_UNIT})s?\s+ago\b"
+    rf"|\b(?P<which>last|this|next|past)\s+(?P<unit>{_UNIT}|{'|'.join(_WEEKDAYS)})\b"
+    r"(?!\s+(?:of|before|after)\b)",
+    re.IGNORECASE,
+)
+# What may stand right before a named time and makes another of it.
+_PART = re.compile(
+    r"\b(?:(?P<edge>early|mid|late|beginning|start|middle|end)(?:\s+(?:of|in))?"
+    r"|(?P<half>first|second|last)\s+half\s+(?:of|in)"
+    r"|(?P<week>first|second|third|fourth|last)\s+(?P<unit>week|weekend)\s+(?:of|in))"
+    r"[\s-]+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(
+    rf"\b(?:(?P<count>{_COUNT})\s+)?(?P<unit>{_UNIT}|{'|'.join(_WEEKDAYS)})s?\s+"
+    r"(?:right\s+|just\s+)?(?P<side>before|after|following|prior\s+to|preceding)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+_WHICH = re.compile(r"\b(?P<which>last|this|next|past)\s+$", re.IGNORECASE)
+_OF_A_SEASON = re.compile(
+    r"\b(?:the|in|during|over|that|since|early|late|mid)[\s-]+$", re.IGNORECASE
+)
+_BEGINS = re.compile(r"(?:^|[.!?])\s*$")
+_RANGE = re.compile(r"^\s*(?:and|to|until|till|-|–)\s*(?:the\s+)?$", re.IGNORECASE)
+_EITHER_SIDE = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpan:
+    """Some days, each as a proleptic ordinal.
+
+    Attributes:
+        first, last: both included.
+        yearly: no year was named: it comes round every year.
+    """
+
+    first: int
+    last: int
+    yearly: bool = False
+
+    def agreement(self, ms: int) -> float:
+        """Return how well a moment fits, 0..1: 1 within a day, a week or a month that is named.
+
+        Half for a year or for a month of any year: most of what is said then is not meant. Beside
+        the period it falls by the factor e for every `DAYS_AWAY` days.
+        """
+        day = _EPOCH + ms // MS_PER_DAY
+        spans = self._about(day) if self.yearly else ((self.first, self.last),)
+        away = min(max(first - day, day - last, 0) for first, last in spans)
+        return self._share * math.exp(-away / DAYS_AWAY)
+
+    def _about(self, day: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and last day in the year of a day and in those beside it."""
+        first, last = date.fromordinal(self.first), date.fromordinal(self.last)
+        here = date.fromordinal(day).year
+        for year in range(max(here - 1, 1), min(here + 2, MAXYEAR)):
+            end = last.replace(year=year + last.year - first.year)
+            yield first.replace(year=year).toordinal(), end.toordinal()
+
+    @property
+    def _share(self) -> float:
+        days = self.last - self.first + 1
+        if self.yearly:
+            return 1.0 if days <= _WEEK else 0.5
+        return 1.0 - 0.5 * min(max(math.log(days / 31) / math.log(365 / 31), 0.0), 1.0)
+
+
+def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:
+    """Return the distinct times that a text names, in order.
+
+    Args:
+        now_ms: when it was asked, for "last week" and the like.
+    """
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+    spans: list[DaySpan] = []
+    end, open_range = 0, False
+    for match in _NAMED.finditer(text):
+        before = text[max(end, match.start() - 60) : match.start()]
+        try:
+            period = _named(match, before, today)
+            if period is None:
+                continue
+            if open_range and _RANGE.match(before):
+                spans[-1] = _joined(spans[-1], period)
+                open_range = False
+            else:
+                spans += _moved(period, before)
+                open_range = _EITHER_SIDE.search(before) is not None
+        except (ValueError, OverflowError):
+            # A 31st of June, or a year before the first.
+            continue
+        end = match.end()
+    return tuple(dict.fromkeys(spans))
+
+
+def _named(match: re.Match[str], before: str, today: date) -> DaySpan | None:
+    """Return the time that a match of `_NAMED` is by itself; None: it is none."""
+    group = match.groupdict()
+    if group["iso"]:
+        year, month, *day = (int(part) for part in group["iso"].split("-"))
+        return _in_month(year, month, day[0] if day else None)
+    if group["month"]:
+        return _month(group, before)
+    if group["season"]:
+        return _season(group, before, today)
+    if group["holiday"]:
+        month, number = _HOLIDAYS[group["holiday"].lower()]
+        which = _WHICH.search(before)
+        if which and not group["holiday_year"]:
+            passed = (today.month, today.day) > (month, number)
+            return _in_month(today.year - (not passed), month, number)
+        return _in_month(_year(group["holiday_year"]), month, number)
+    if group["quarter"]:
+        return _months(int(group["quarter_year"]), 3 * int(group["quarter"]) - 2, 3)
+    if group["year"]:
+        return _months(int(group["year"]), 1, 12)
+    return _from_today(group, today)
+
+
+def _month(group: Mapping[str, str | None], before: str) -> DaySpan | None:
+    name, day = group["month"] or "", group["day"] or group["day_after"]
+    year = _year(group["month_year"])
+    # "May" begins a sentence as a verb, "march" is one; so a month alone is written large and out.
+    is_full_name = name[0].isupper() and name.rstrip(".").title() in MONTHS
+    is_verb = name == "May" and _BEGINS.search(before) is not None
+    if not (day or year or (is_full_name and not is_verb)):
+        return None
+    month = _NAMES.index(name[:3].lower()) + 1
+    return _in_month(year, month, int(re.sub(r"\D", "", day)) if day else None)
+
+
+def _season(group: Mapping[str, str | None], before: str, today: date) -> DaySpan | None:
+    month, year = _SEASONS[(group["season"] or "").lower()], _year(group["season_year"])
+    if year is None and (which := _WHICH.search(before)):
+        now, span = today.toordinal(), _months(today.year, month, 3)
+        # The last one has ended, the next one has not begun.
+        step = {"this": 0, "next": int(span.first <= now)}.get(which["which"].lower())
+        return _months(today.year + (int(span.last < now) - 1 if step is None else step), month, 3)
+    if year is None and not _OF_A_SEASON.search(before):
+        return None
+    return _months(year, month, 3)
+
+
+def _from_today(group: Mapping[str, str | None], today: date) -> DaySpan:
+    ordinal = today.toordinal()
+    if word := group["today"]:
+        ordinal += {"yesterday": -1, "tomorrow": 1}.get(word.lower(), 0)
+        return DaySpan(ordinal, ordinal)
+    if group["ago"]:
+        return _steps(DaySpan(ordinal, ordinal), _count(group["count"]), group["ago"].lower(), -1)
+    unit, which = (group["unit"] or "").lower(), (group["which"] or "").lower()
+    step = {"this": 0, "next": 1}.get(which, -1)
+    if unit in _WEEKDAYS:
+        away = _WEEKDAYS.index(unit) - today.weekday()
+        day = ordinal + away + 7 * ((step == 1 and away <= 0) - (step == -1 and away >= 0))
+        return DaySpan(day, day)
+    if unit == "day":
+        return DaySpan(ordinal + step, ordinal + step)
+    if unit in ("week", "weekend"):
+        monday = ordinal - today.weekday() + 7 * step
+        return DaySpan(monday + (5 if unit == "weekend" else 0), monday + 6)
+    if unit == "month":
+        months = 12 * today.year + today.month - 1 + step
+        return _months(months // 12, months % 12 + 1, 1)
+    return _months(today.year + step, 1, 12)
+
+
+def _moved(period: DaySpan, before: str) -> list[DaySpan]:
+    """Return the times that are meant where "early", "the week before" and the like stand before.
+
+    What was in the week before a day was often told on that day, so that both count.
+    """
+    days = period.last - period.first + 1
+    if part := _PART.search(before):
+        if part["week"]:
+            return [_week(period, _count(part["week"]), part["unit"].lower() == "weekend")]
+        if part["half"]:
+            half = days // 2
+            if part["half"].lower() == "first":
+                return [replace(period, last=period.first + half - 1)]
+            return [replace(period, first=period.first + half)]
+        third = max(days // 3, 1)
+        edge = part["edge"].lower()
+        if edge in ("early", "beginning", "start"):
+            return [replace(period, last=period.first + third - 1)]
+        if edge in ("late", "end"):
+            return [replace(period, first=period.last - third + 1)]
+        return [replace(period, first=period.first + third, last=period.last - third)]
+    if offset := _BESIDE.search(before):
+        side = 1 if offset["side"].lower() in ("after", "following") else -1
+        return [_steps(period, _count(offset["count"]), offset["unit"].lower(), side), period]
+    return [period]
+
+
+def _steps(period: DaySpan, count: int, unit: str, side: int) -> DaySpan:
+    """Return the time that lies so many units before (-1) or after (1) a period."""
+    edge = period.last if side > 0 else period.first
+    if unit in _WEEKDAYS:
+        weekday = (edge - 1) % _WEEK
+        away = side * (_WEEKDAYS.index(unit) - weekday) % _WEEK or _WEEK
+        return replace(period, first=edge + side * away, last=edge + side * away)
+    if unit == "weekend":
+        saturday = edge - (edge - 1) % _WEEK + 5 - (_WEEK if side < 0 else 0)
+        saturday += side * _WEEK * (count - 1)
+        return replace(period, first=saturday, last=saturday + 1)
+    days = {"day": 1, "week": _WEEK, "month": 30, "year": 365}[unit]
+    if count == 1:
+        first, last = sorted((edge + side, edge + side * days))
+        return replace(period, first=first, last=last)
+    middle, wide = edge + side * days * count, days // 2
+    return replace(period, first=middle - wide, last=middle + wide)
+
+
+def _week(period: DaySpan, number: int, weekend: bool) -> DaySpan:
+    """Return a week of a period, counted from its first day; of 0 the last one."""
+    first = period.first + _WEEK * (number - 1) if number else period.last - _WEEK + 1
+    if weekend:
+        first += (5 - (first - 1)) % _WEEK
+        return replace(period, first=first, last=first + 1)
+    return replace(period, first=first, last=first + _WEEK - 1)
+
+
+def _joined(start: DaySpan, end: DaySpan) -> DaySpan:
+    """Return from the one to the other; a year that the one lacks is that of the other."""
+    if start.yearly and not end.yearly:
+        first = date.fromordinal(start.first)
+        year = date.fromordinal(end.first).year
+        start = DaySpan(first.replace(year=year).toordinal(), start.last)
+    if start.yearly != end.yearly or end.last < start.first:
+        return start
+    return replace(start, last=end.last)
+
+
+def _in_month(year: int | None, month: int, day: int | None) -> DaySpan:
+    """Raise ValueError where there is no such day."""
+    if day is None:
+        return _months(year, month, 1)
+    only = date(year or _ANY_YEAR, month, day).toordinal()
+    return DaySpan(only, only, year is None)
+
+
+def _months(year: int | None, month: int, count: int) -> DaySpan:
+    """Return so many whole months from a month on."""
+    begin = year or _ANY_YEAR
+    after = month - 1 + count
+    end = date(begin + after // 12, after % 12 + 1, 1)
+    return DaySpan(date(begin, month, 1).toordinal(), end.toordinal() - 1, year is None)
+
+
+def _year(digits: str | None) -> int | None:
+    return int(digits) if digits else None
+
+
+def _count(word: str | None) -> int:
+    """Return 0 for "last", 1 where nothing is said."""
+    if word is None:
+        return 1
+    low = word.lower()
+    return int(low) if low.isdecimal() else _NUMBERS.get(low, 0)
+
+
+# Lower-cased, these are verbs more often than months when a number follows ("may 5 people").
+_ALSO_VERBS: Final = frozenset(("may", "march", "mar", "dec"))
+
+_FOUR_DIGITS: Final = r"(?:1[89]|20|21)\d\d(?!\d)"
+_DIGITS = re.compile(r"\d+")
+_DAY_FIRST = re.compile(
+    r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.|e)?[ \u00a0-]{0,2}"
+    r"(?:of the |of |de |di |d['’])?(?P<month>[^\W\d_]{3,10})(?!\w)"
+    rf"(?P<year>\.?,?[ \u00a0-](?:de |del |do )?{_FOUR_DIGITS}|\.? ['’]\d\d(?!\w))?"
+)
+_AFTER_MONTH = re.compile(
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w%]|[.,:/-]\d)(?:,?[ \u00a0]{_FOUR_DIGITS})?"
+    rf"|{_FOUR_DIGITS})(?![\w%]|[.:/-]\d)"
+)
+_MONTH_BEFORE = re.compile(
+    r"(?P<month>[^\W\d_]{3,10})\.?,?[ \u00a0-](?:(?:de|del|of|the) )?(?:['’](?=\d\d$))?$"
+)
+_WEEKDAY_BEFORE = re.compile(
+    r"(?P<weekday>[^\W\d_]{2,10})\.?,?[ \u00a0](?:(?:den|dem|the|le|el) )?$"
+)
+_NUMERIC = re.compile(
+    r"(?P<y1>\d{4})(?P<s>[-/.])(?P<m1>\d{1,2})(?P=s)(?P<d1>\d{1,2})(?![\d-])(?![/.]\d)"
+    r"|(?P<d2>\d{1,2})(?P<t>[-/.]) ?(?P<m2>\d{1,2})(?P=t) ?(?P<y2>\d{4}|\d\d)(?![\d/-]|\.\d)"
+    r"|(?P<y3>\d{4})-(?P<m3>\d\d)(?![\w-])"
+)
+_NUMERIC_DAY = re.compile(r"(?P<d>\d{1,2})(?:\.(?P<m>\d{1,2})\.(?!\d)|/(?P<n>\d{1,2})(?![\d/]))")
+_JAPANESE = re.compile(
+    r"(?:\d{4}年)?\d{1,2}月\d{1,2}日(?:[（(][月火水木金土日](?:曜日?)?[)）]|[月火水木金土日]曜日?)?"
+    r"|\d{4}年\d{1,2}月(?!\d)"
+)
+_LOOK_BACK: Final = 24
+
+
+def find_dates(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the dates of ``text`` in order, without overlap."""
+    done = 0
+    for match in _DIGITS.finditer(text):
+        start, end = match.span()
+        if start < done or end - start > 4 or _glued(text, start):
+            continue
+        bounds = _japanese(text, start, end) or _numeric(text, start, end)
+        bounds = bounds or _day_first(text, start, end) or _month_first(text, start)
+        if bounds and bounds[0] >= done:
+            done = bounds[1]
+            yield bounds
+
+
+def _glued(text: str, start: int) -> bool:
+    """Return True when the digits continue a word, a version, an amount or a path."""
+    if start == 0:
+        return False
+    before = text[start - 1]
+    if before in "./:,":
+        return start > 1 and not text[start - 2].isspace() and text[start - 2].isdigit()
+    return before in "$€£#+\\_=&" or (before.isascii() and before.isalpha())
+
+
+def _japanese(text: str, start: int, end: int) -> tuple[int, int] | None:
+    if text[end : end + 1] not in ("年", "月"):
+        return None
+    match = _JAPANESE.match(text, start)
+    return match.span() if match else None
+
+
+def _numeric(text: str, start: int, end: int) -> tuple[int, int] | None:
+    separator = text[end : end + 1]
+    if separator not in ("-", "/", ".") or (start and text[start - 1] in "-/."):
+        return None
+    match = _NUMERIC.match(text, start)
+    if match is None:
+        return _bare_day_month(text, start)
+    year, month, day = (
+        next((match[name + n] for n in "123" if name + n in _GROUPS and match[name + n]), None)
+        for name in "ymd"
+    )
+    first, second = int(day or 1), int(month or 0)
+    # 05/14/2026 has the month first.
+    plausible = (1 <= second <= 12 and 1 <= first <= 31) or (
+        match["t"] == "/" and 1 <= first <= 12 and 1 <= second <= 31
+    )
+    if not plausible or not (len(year or "") == 2 or "1800" <= (year or "") <= "2199"):
+        return None
+    if len(year or "") == 2 and match["t"] == "-":
+        return None
+    return _weekday_start(text, start), match.end()
+
+
+_GROUPS: Final = frozenset(_NUMERIC.groupindex)
+
+
+def _bare_day_month(text: str, start: int) -> tuple[int, int] | None:
+    """Match ``am 7.5.`` or ``on 7/5``: without a year only after a word that precedes dates."""
+    match = _NUMERIC_DAY.match(text, start)
+    if match is None or not 1 <= int(match["d"]) <= 31:
+        return None
+    month = int(match["m"] or match["n"])
+    before = text[max(0, start - 8) : start].lower().split()
+    if not 1 <= month <= 12 or not before:
+        return None
+    if before[-1] not in gazetteer().cues["date_before"]:
+        return None
+    return start, match.end()
+
+
+def _day_first(text: str, start: int, end: int) -> tuple[int, int] | None:
+    if end - start > 2 or (start and text[start - 1] in "./:,"):
+        return None
+    match = _DAY_FIRST.match(text, start)
+    if match is None or match["month"].casefold() not in gazetteer().cues["month"]:
+        return None
+    if not 1 <= int(match["day"]) <= 31 or match.start("month") == end:
+        return None
+    return _weekday_start(text, start), match.end()
+
+
+def _month_first(text: str, start: int) -> tuple[int, int] | None:
+    if start == 0 or text[start - 1] not in " \u00a0-'’":
+        return None
+    lowest = max(0, start - _LOOK_BACK)
+    before = _MONTH_BEFORE.search(text[lowest:start])
+    if before is None or before["month"].casefold() not in gazetteer().cues["month"]:
+        return None
+    first = lowest + before.start("month")
+    if first and text[first - 1].isalnum():
+        return None
+    match = _AFTER_MONTH.match(text, start)
+    if match is None or (match["day"] and not 1 <= int(match["day"]) <= 31):
+        return None
+    if match["day"] and before["month"] in _ALSO_VERBS:
+        return None
+    return _weekday_start(text, first), match.end()
+
+
+def _weekday_start(text: str, start: int) -> int:
+    """Return where the weekday written before a date begins, else ``start``."""
+    lowest = max(0, start - _LOOK_BACK)
+    before = _WEEKDAY_BEFORE.search(text[lowest:start])
+    if before is None:
+        return start
+    word = before["weekday"]
+    if word.casefold() in gazetteer().cues["weekday"] or word in gazetteer().cues["short_weekday"]:
+        return lowest + before.start("weekday")
+    return start
+
+
+DateOrder = Literal["day first", "month first"]
+
+_MAX_CHARS = 120
+# Full names, abbreviations, and how they are often typed without accents.
+_MONTHS = MONTH_NUMBERS | {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan jänner ene", "feb fevrier févr", "mar mrz", "apr abr", "", "jun", "jul",
+            "aug aout ago", "sep sept", "oct okt", "nov", "dec dez decembre dic",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_FILLER_WORDS = (
+    "on at the of um am den der le à a las el de del date dated time session conversation chat "
+    "day meeting call mon tue tues wed thu thur thurs fri sat sun datum fecha uhr utc gmt z h"
+)
+_FILLERS = frozenset((*_FILLER_WORDS.split(), *WEEKDAY_NUMBERS))
+_WRITTEN_ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})(?=\b|T)")
+_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[/.年](\d{1,2})[/.月](\d{1,2})日?")
+_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})(?!\d)")
+_SLASHED = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})(?!\d)")
+_DAY_MONTH = re.compile(
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|º)?\.?,?\s+(?:of\s+|de\s+)?([^\W\d_]{3,10})\.?,?\s+(?:de\s+|del\s+)?(\d{4})(?!\d)"
+)
+_MONTH_DAY = re.compile(r"\b([^\W\d_]{3,10})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?!\d)")
+_CLOCK = re.compile(
+    r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{2})(?:[.,](\d{1,6}))?)?\s*([ap]\.?m\.?(?![^\W\d_]))?",
+    re.IGNORECASE,
+)
+_HOUR = re.compile(r"(?<![\d:])(\d{1,2})\s*([ap]\.?m\.?)(?![^\W\d_])", re.IGNORECASE)
+_ZONE = re.compile(r"(?<=\d)\s*(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})(?!\d)")
+# Seconds for the years 2001 to 2286, milliseconds for 2001 on.
+_SECONDS = (10**9, 10**10)
+_MILLIS = (10**12, 10**13)
+
+
+def date_order(texts: Iterable[str]) -> DateOrder | None:
+    """Return the order of dates such as 05/06/2023 in texts that belong together.
+
+    A number over twelve shows the position of the day. None: no date shows it, or they disagree.
+    """
+    orders: set[DateOrder] = set()
+    for text in texts:
+        for match in _SLASHED.finditer(text):
+            first, second = int(match[1]), int(match[2])
+            if first != second and max(first, second) <= 31 and min(first, second) <= 12:
+                if first > 12:
+                    orders.add("day first")
+                elif second > 12:
+                    orders.add("month first")
+    return orders.pop() if len(orders) == 1 else None
+
+
+def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
+    """Return the milliseconds of the date in ``text`` (with its time, else midnight; default UTC).
+
+    With ``alone`` the text must be a date with no other words than "on" or a weekday; otherwise the
+    first date in it counts. None: no date, or one that is ambiguous without an ``order``.
+    """
+    text = text.strip()[:_MAX_CHARS]
+    dated = _find_date(text, order)
+    if dated is None:
+        return None
+    day, span = dated
+    rest = text[: span[0]] + " " + text[span[1] :]
+    offset, rest = _take_zone(text, rest)
+    clock, rest = _take_clock(rest)
+    if alone and not all(_is_filler(word) for word in LETTERS_AND_DIGITS.findall(rest)):
+        return None
+    moment = day + clock - offset
+    if moment.year < 1000:
+        return None
+    return to_ms(moment)
+
+
+def read_json_time(value: object) -> int | None:
+    """Return the milliseconds of a JSON time: text, or seconds or milliseconds since 1970."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _from_number(float(value))
+    if not isinstance(value, str):
+        return None
+    if re.fullmatch(r"\d{9,13}(\.\d{1,9})?", value):
+        return _from_number(float(value))
+    return read_date(value)
+
+
+def to_ms(moment: datetime) -> int:
+    """Return milliseconds since 1970."""
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _from_number(value: float) -> int | None:
+    if _SECONDS[0] <= value < _SECONDS[1]:
+        return int(value * 1000)
+    if _MILLIS[0] <= value < _MILLIS[1]:
+        return int(value)
+    return None
+
+
+def _is_filler(word: str) -> bool:
+    return word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
+
+
+def _find_date(
+    text: str, order: DateOrder | None = None
+) -> tuple[datetime, tuple[int, int]] | None:
+    for pattern in (_WRITTEN_ISO, _YEAR_FIRST):
+        if match := pattern.search(text):
+            year, month, day = (int(part) for part in match.groups())
+            return _day(year, month, day, match)
+    for match in _DAY_MONTH.finditer(text):
+        if month_number := _MONTHS.get(match[2].casefold()):
+            return _day(int(match[3]), month_number, int(match[1]), match)
+    for match in _MONTH_DAY.finditer(text):
+        if month_number := _MONTHS.get(match[1].casefold()):
+            return _day(int(match[3]), month_number, int(match[2]), match)
+    if match := _DOTTED.search(text):
+        return _day(_full_year(match[3]), int(match[2]), int(match[1]), match)
+    if match := _SLASHED.search(text):
+        first, second = int(match[1]), int(match[2])
+        if first > 12 or first == second or (order == "day first" and second <= 12):
+            return _day(_full_year(match[3]), second, first, match)
+        if second > 12 or order == "month first":
+            return _day(_full_year(match[3]), first, second, match)
+    return None
+
+
+def _full_year(digits: str) -> int:
+    return int(digits) if len(digits) == 4 else 2000 + int(digits)
+
+
+def _day(
+    year: int, month: int, day: int, match: re.Match[str]
+) -> tuple[datetime, tuple[int, int]] | None:
+    try:
+        return datetime(year, month, day, tzinfo=UTC), match.span()
+    except ValueError:
+        return None
+
+
+def _take_zone(text: str, rest: str) -> tuple[timedelta, str]:
+    match = _ZONE.search(rest) if ":" in text else None
+    if match is None or int(match[2]) > 14 or int(match[3]) > 59:
+        return timedelta(), rest
+    size = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    zone = timezone(size if match[1] == "+" else -size).utcoffset(None)
+    return zone, rest[: match.start()] + " " + rest[match.end() :]
+
+
+def _take_clock(rest: str) -> tuple[timedelta, str]:
+    for match in _CLOCK.finditer(rest):
+        hour, half = int(match[1]), (match[5] or "").casefold()
+        minute, second = int(match[2]), int(match[3] or 0)
+        clock = _clock(hour, minute, second, half)
+        if clock is not None:
+            fraction = timedelta(microseconds=int((match[4] or "0").ljust(6, "0")))
+            before = rest[: match.start()].removesuffix("T")
+            return clock + fraction, before + " " + rest[match.end() :]
+    hour_only = _HOUR.search(rest)
+    if hour_only is not None:
+        clock = _clock(int(hour_only[1]), 0, 0, hour_only[2].casefold())
+        if clock is not None:
+            return clock, rest[: hour_only.start()] + " " + rest[hour_only.end() :]
+    return timedelta(), rest
+
+
+def _clock(hour: int, minute: int, second: int, half: str) -> timedelta | None:
+    if minute > 59 or second > 59 or hour > 23 or (half and not 1 <= hour <= 12):
+        return None
+    if half:
+        hour = hour % 12 + (12 if half.startswith("p") else 0)
+    return timedelta(hours=hour, minutes=minute, seconds=second)
