@@ -179,7 +179,6 @@ def clauses_of(sentence: str) -> list[tuple[int, int]]:
     return spans
 
 
-WORD: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
 _COUNT: Final = rf"(?:\d[\d.,:]*|{'|'.join(CARDINALS[2:])}|(?:{'|'.join(TENS)})(?:-\w+)?)"
 _DAY: Final = rf"(?:{'|'.join(WEEKDAY_NAMES['en'])})s?"
 _MONTH: Final = alternatives(

@@ -33,6 +33,7 @@ from memgraph.model.enums import MemoryType
 from memgraph.relations.statement import quote
 from memgraph.text.gazetteer import gazetteer
 from memgraph.text.statement_forms import is_instruction
+from memgraph.text.tokens import COMPOUNDS
 
 MAX_FACT_CHARS: Final = 400
 MIN_WORDS: Final = 3
@@ -68,7 +69,7 @@ class SentenceKey(NamedTuple):
     @classmethod
     def of(cls, text: str) -> SentenceKey:
         """Return the gist of a sentence."""
-        words = [re.sub(r"'s$", "", word.replace("’", "'")) for word in patterns.WORD.findall(text)]
+        words = [re.sub(r"'s$", "", word.replace("’", "'")) for word in COMPOUNDS.findall(text)]
         exact = [
             word.lower()
             for at, word in enumerate(words)
@@ -156,7 +157,7 @@ class _Reader(NamedTuple):
         )
         if not (patterns.STANDING.match(low) or (tells and patterns.LASTING.search(low))):
             return None
-        if len(patterns.WORD.findall(text)) < MIN_WORDS:
+        if len(COMPOUNDS.findall(text)) < MIN_WORDS:
             return None
         if patterns.PASSING.search(patterns.ADDRESS.sub(" ", low)) or not self.refers_within(text):
             return None
@@ -235,7 +236,7 @@ class _Reader(NamedTuple):
             return True
         if self.judge(text, f"{before} {sentence[start:end]}") is not None:
             return True
-        exact = patterns.PRECISE.search(low) or self.is_named(patterns.WORD.findall(text))
+        exact = patterns.PRECISE.search(low) or self.is_named(COMPOUNDS.findall(text))
         is_comment = re.search(rf"\b{patterns.FELT}\b", low) or (
             low[:5] == "which" and patterns.PRONOUN.search(low)
         )
@@ -247,7 +248,7 @@ class _Reader(NamedTuple):
         Args:
             before: the fact that it continues; a pronoun may stand for something named there.
         """
-        words, low = patterns.WORD.findall(text), _plain(text)
+        words, low = COMPOUNDS.findall(text), _plain(text)
         if len(words) < MIN_WORDS - bool(patterns.CLOSE.match(low)) or len(text) > MAX_FACT_CHARS:
             return None
         if text.isupper() or (SUBORDINATE.match(low) and FINITE.search(low.partition(", ")[0])):
@@ -277,7 +278,7 @@ class _Reader(NamedTuple):
         bare = patterns.UNTOLD.sub(" ", low)
         meaning = {
             word
-            for word in patterns.WORD.findall(bare)
+            for word in COMPOUNDS.findall(bare)
             if not (
                 word[0].isdigit()
                 or patterns.IDLE.fullmatch(word)
@@ -363,12 +364,12 @@ class _Reader(NamedTuple):
         ):
             return False
         if whom["said"]:
-            low, words = _plain(text), patterns.WORD.findall(text)
+            low, words = _plain(text), COMPOUNDS.findall(text)
             personal = low.startswith(("he", "she"))
             return personal or self.is_named(words) or patterns.PRECISE.search(low) is not None
         if whom["mine"]:
             return be is None or patterns.REFERRED.match(text, be.end()) is None
-        words = patterns.WORD.findall(whom[0])
+        words = COMPOUNDS.findall(whom[0])
         if whom["bare"]:
             rest = text[whom.end() :]
             rule = be is not None or patterns.MODAL.match(text, whom.end())
@@ -376,7 +377,7 @@ class _Reader(NamedTuple):
                 not rule or is_instruction(text) or patterns.NO_SUBJECT.fullmatch(words[0].lower())
             )
             exact = patterns.PRECISE.search(rest.lower()) or self.is_named(
-                ["", *patterns.WORD.findall(rest)]
+                ["", *COMPOUNDS.findall(rest)]
             )
             return not idle and bool(exact)
         if whom["name"] and patterns.IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
@@ -399,7 +400,7 @@ class _Reader(NamedTuple):
         ):
             rest = text[whom.end() :]
             counted = re.search(r"\d", rest) or patterns.PRECISE.search(rest.lower())
-            exact = counted is not None or self.is_named(["", *patterns.WORD.findall(rest)])
+            exact = counted is not None or self.is_named(["", *COMPOUNDS.findall(rest)])
             alone = (self.alone and not self.acquainted) or (be is not None and exact)
             return bool(alone) and not patterns.NO_SUBJECT.fullmatch(words[0].lower())
         value = "" if be is None else text[be.end() :]
@@ -409,8 +410,8 @@ class _Reader(NamedTuple):
     def names_somebody(self, text: str) -> bool:
         """Return whether a text names somebody who is not addressed."""
         straight = text.replace("’", "'")
-        words = patterns.WORD.findall(straight)
-        if self.is_named(patterns.WORD.findall(patterns.PLACED.sub(" ", straight))):
+        words = COMPOUNDS.findall(straight)
+        if self.is_named(COMPOUNDS.findall(patterns.PLACED.sub(" ", straight))):
             return True
         return bool(words) and (_is_given(words[0]) or words[0].removesuffix("'s") in self.named)
 

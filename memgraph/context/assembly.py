@@ -27,6 +27,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
 from memgraph.rules.similarity import word_set
 from memgraph.store.rows import built
+from memgraph.text.tokens import WORDS
 
 CUT = " … "
 """The mark in place of a text's cut middle."""
@@ -42,7 +43,6 @@ _LOOKED_AT = 50
 # So far is looked for a blank, however short what is cut.
 _NEAR_CHARS = 12
 _REMEMBERED_CHARS = 1_000
-_WORD = re.compile(r"\w+")
 _BLANK = re.compile(r"\s")
 _LAST_WORD = re.compile(r"\s\S*\Z")
 
@@ -107,7 +107,7 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
     end = len(text) - width
     matches = [
         (match.start(), match.end(), word)
-        for match in _WORD.finditer(text)
+        for match in WORDS.finditer(text)
         if len(word := match.group().casefold()) >= _FEWEST_LETTERS and word in words
     ]
     present = {word for first, last, word in matches if last <= width or first >= end}

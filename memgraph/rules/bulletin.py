@@ -14,6 +14,7 @@ from enum import StrEnum
 from itertools import islice, zip_longest
 
 from memgraph.ids import short_id
+from memgraph.text.tokens import LETTERS
 
 MAX_CHARS = 4_000
 MAX_LINE_CHARS = 240
@@ -57,7 +58,6 @@ _NO_STATEMENT = re.compile(
     r"|\b(?:TODO|TBC|TBD)\b|\{[^{}]{1,80}\}|[:?,;]\s*$|^[-*•+] ",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[^\W\d_]{2,}")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _BLOCK_START = re.compile(r"^(?:[-+*=#~|_:]|\d{1,9}(?=[.)]))")
 
@@ -243,7 +243,7 @@ def stands_alone(text: str) -> bool:
         return False
     if len(_UNSPACED.findall(plain)) >= _FEWEST_UNSPACED:
         return True
-    words = len(_WORDS.findall(plain))
+    words = sum(len(word) > 1 for word in LETTERS.findall(plain))
     ended = plain.rstrip(" *_\"'”)]`").endswith((".", "!", "…"))
     return words >= _FEWEST_WORDS and (ended or words >= _MANY_WORDS)
 

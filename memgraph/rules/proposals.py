@@ -20,7 +20,7 @@ from memgraph.rules.similarity import normalise_content, word_set
 from memgraph.text.lexicon import CALENDAR, NEGATIONS
 from memgraph.text.quantities import CARDINALS, TENS
 from memgraph.text.sentences import split_sentences
-from memgraph.text.tokens import LETTERS
+from memgraph.text.tokens import COMPOUNDS, LETTERS
 
 MAX_PROPOSALS = 200
 MAX_CONTENT_CHARS = 1_000
@@ -151,7 +151,6 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _OF_A_YEAR: Final = re.compile(r"\b(?:year|years|ago|since)\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _GROUPS: Final = re.compile(r"(?<=\d)[,'’ ](?=\d{3}(?!\d))")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _STEM = 4
 _OPENINGS: Final = (
     "a an the this that these those he she it they we i you his her its their our my your one some "
@@ -282,7 +281,7 @@ def _numbers(text: str, *, in_words: bool = True) -> set[str]:
     numbers: set[str] = set()
     for number in _NUMBER.findall(plain):
         numbers.update(part.lstrip("0") or "0" for part in re.split("[.,:/-]", number))
-    for word in _WORD.findall(plain.casefold() if in_words else ""):
+    for word in COMPOUNDS.findall(plain.casefold() if in_words else ""):
         for part in word.split("-"):
             if part in _WORDS and part not in _VAGUE:
                 numbers.add(_WORDS[part])
@@ -296,7 +295,7 @@ def _names(content: str, openings_apart: bool) -> list[str]:
     for sentence in split_sentences(content):
         if sentence.isupper():
             continue
-        for place, match in enumerate(_WORD.finditer(sentence)):
+        for place, match in enumerate(COMPOUNDS.finditer(sentence)):
             word = re.sub(r"['’]\w*$", "", match.group())
             lower = _plain(word)
             if not word[:1].isupper() or lower in _TITLE or lower in CALENDAR:

@@ -21,10 +21,9 @@ from typing import Final
 from memgraph.model.conversation import AGENTS, SILENT, SpeakerRole, voice_of
 from memgraph.text.lexicon import CALENDAR, NEGATIONS
 from memgraph.text.sentences import split_sentences
+from memgraph.text.tokens import CONTRACTIONS, WORDS
 
 JACCARD_THRESHOLD = 0.75
-
-_DEDUP_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 class Similarity(StrEnum):
@@ -52,7 +51,7 @@ def word_set(text: str) -> frozenset[str]:
     ``content_hash`` alone.
     """
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return frozenset(_DEDUP_WORD.findall(folded))
+    return frozenset(CONTRACTIONS.findall(folded))
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
@@ -191,7 +190,6 @@ _TELLING = re.compile(r"\d-\d\d |\d-\d\d[:)]|\(\d|undated |\(from ")
 _CONFLICT = re.compile(rf"^{_AT}(.{{1,2000}}?) against {_AT}(.{{1,2000}})$")
 _ENDS = " \t.,;:!?…。、！？"
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
-_WORD = re.compile(r"\w+")
 
 
 # With what an agent begins to tell what it remembers, in lower case.
@@ -297,7 +295,7 @@ def says_enough(form: str) -> bool:
     """Return True when a normal form is long enough to be told by its hash."""
     if len(_UNSPACED.findall(form)) >= MIN_UNSPACED_CHARS:
         return True
-    words = [word for word in _WORD.findall(form) if not word.isnumeric()]
+    words = [word for word in WORDS.findall(form) if not word.isnumeric()]
     return len(words) >= MIN_WORDS and len(form) >= MIN_CHARS
 
 
@@ -400,7 +398,6 @@ MIN_CONTENT = 2
 MAX_TERMS = 24
 MAX_CLAUSES = 8
 
-_ECHO_WORDING_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _CLAUSE = re.compile(
     r"\s*;\s+|\s*,\s+(?:(?:and|but|while|whereas|because|so)\s+)?"
@@ -600,7 +597,7 @@ def _same_subject(content: set[str], text: SentenceWords) -> bool:
 
 def _parts(text: str) -> Iterator[str]:
     """Words; of a contraction its first part, and a negation as a word of its own."""
-    for match in _ECHO_WORDING_WORD.finditer(text):
+    for match in CONTRACTIONS.finditer(text):
         head, *rest = re.split("['’]", match.group())
         if rest and rest[-1].casefold() == "t" and head[-1:] in "nN":
             # "can't" is cut after its n by the apostrophe.

@@ -18,7 +18,7 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.text.gazetteer import gazetteer
 from memgraph.text.lexicon import MONTH_NAMES, MONTH_NUMBERS, WEEKDAY_NAMES, WEEKDAY_NUMBERS
 from memgraph.text.quantities import CARDINALS
-from memgraph.text.tokens import LETTERS_AND_DIGITS
+from memgraph.text.tokens import WORDS
 
 # Not the calendar module's: those speak the language that the process is set to.
 MONTHS = tuple(name.title() for name in MONTH_NAMES["en"])
@@ -537,7 +537,7 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
     rest = text[: span[0]] + " " + text[span[1] :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)
-    if alone and not all(_is_filler(word) for word in LETTERS_AND_DIGITS.findall(rest)):
+    if alone and not all(_is_filler(word) for word in WORDS.findall(rest)):
         return None
     moment = day + clock - offset
     if moment.year < 1000:

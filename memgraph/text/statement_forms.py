@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memgraph.model.enums import MemoryType
+from memgraph.text.tokens import COMPOUNDS
 
 MAX_STATEMENT_CHARS = 600
 _MIN_WORDS = 3
@@ -142,7 +143,6 @@ _THIRD_PERSON = re.compile(
     r"\w \w*[^\Ws]s (?:in|on|at|to|the|a|an|by|from|with|its|his|her|their|no|all|"
     r"every|each|out|up)\b"
 )
-_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _PLACEHOLDER = re.compile(
     r"(?<![$\w])\{[A-Za-z][^{}\n;:=]{3,}\}"
     r"|^\W*(?:what|why|how|who|which|describe|explain|list)\b[^?]{0,120}(?<!\?)$"
@@ -222,7 +222,7 @@ def is_instruction(sentence: str) -> bool:
     """Return whether a sentence tells its reader to do something."""
     if _PLEASE.search(sentence[:MAX_STATEMENT_CHARS]):
         return True
-    first = _WORD.search(sentence[:80])
+    first = COMPOUNDS.search(sentence[:80])
     return first is not None and first.group().casefold() in _IMPERATIVE
 
 
@@ -249,7 +249,7 @@ def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
         return False
     if not text.isascii() and _wide(text):
         return True
-    words = _WORD.findall(bare)
+    words = COMPOUNDS.findall(bare)
     if len(words) < least_words:
         return False
     if _VERB.search(bare) is not None or words[0].casefold() in ("we", "i", "they"):

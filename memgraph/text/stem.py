@@ -12,7 +12,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
-from memgraph.text.tokens import LETTERS_AND_DIGITS
+from memgraph.text.tokens import WORDS
 
 _VOWELS = frozenset("aeiou")
 # Like FTS5, which leaves very short and very long words alone.
@@ -75,7 +75,7 @@ _STEP_4 = (
 
 def words(text: str) -> list[str]:
     """The words of a text, folded, in order; repeated ones too."""
-    return LETTERS_AND_DIGITS.findall(fold(text))
+    return WORDS.findall(fold(text))
 
 
 def fold(text: str) -> str:

@@ -6,7 +6,13 @@ import re
 from typing import Final, NamedTuple
 
 LETTERS: Final = re.compile(r"[^\W\d_]+")
-LETTERS_AND_DIGITS: Final = re.compile(r"[^\W_]+")
+"""Runs of letters."""
+WORDS: Final = re.compile(r"[^\W_]+")
+"""Runs of letters and digits, as the text index splits a text."""
+CONTRACTIONS: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+"""Words, with a contraction as one: "don't"."""
+COMPOUNDS: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
+"""Words, with a compound, a path and a version as one: "well-known", "3.11", "10:30"."""
 
 
 class ComparedToken(NamedTuple):

@@ -11,7 +11,7 @@ import spacy
 
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
-from memgraph.providers.entity_names import CONFIDENCE, EntityProvider, RegexNames, SpacyNames
+from memgraph.providers.entity_names import SPACY_CONFIDENCE, EntityProvider, RegexNames, SpacyNames
 
 PATTERNS = {
     "PERSON": "Oswin Tarrant",
@@ -61,7 +61,7 @@ def test_offsets_are_code_points_and_what_names_no_entity_is_left_out(pipeline: 
     found = SpacyNames(pipeline).extract(text)
     assert [each.text for each in found] == ["Quillon", "3 May 2026"]
     assert [text[each.start : each.end] for each in found] == ["Quillon", "3 May 2026"]
-    assert {each.confidence for each in found} == {CONFIDENCE}
+    assert {each.confidence for each in found} == {SPACY_CONFIDENCE}
 
 
 def test_a_batch_gives_what_single_calls_give(pipeline: str) -> None:
