@@ -8,7 +8,7 @@ from item_worlds import item
 from processes import Process
 
 from memgraph import MemoryService, Viewer
-from memgraph.model.context import Tier
+from memgraph.model.enums import Scope
 from memgraph.operations.context.database_backend import DatabaseBackend
 
 NAME = "orc-1"
@@ -25,7 +25,9 @@ def started(root: Path, who: str) -> Process:
 
 def _add(root: Path, who: str) -> None:
     with MemoryService(root, environ={}, background=False) as service:
-        backend = DatabaseBackend(service.orchestrator(NAME, viewer=GRANTED), Tier.PROJECT, PROJECT)
+        backend = DatabaseBackend(
+            service.orchestrator(NAME, viewer=GRANTED), Scope.PROJECT, PROJECT
+        )
         for number in range(ROUNDS):
             backend.add(item("shared", payload={"text": f"{who} wrote the {number}th"}))
             backend.add_bounded(item(f"{who}-{number}"), MAX_ITEMS)

@@ -15,7 +15,8 @@ from examples.orchestrator.events import Show
 from examples.orchestrator.models import Model, ModelFailed
 from examples.orchestrator.workflows import Step, picked, selector_instruction
 from memgraph import MemoryHooks, MemoryType
-from memgraph.model.context import ContextRequest, Tier
+from memgraph.model.context import ContextRequest
+from memgraph.model.enums import Scope
 from memgraph.model.turns import (
     DiagnosisFinding,
     EvidenceBundle,
@@ -99,7 +100,7 @@ class Host:
         output = self._model.ask(step.step_id, system, message.text)
         self._show("step", step=step.step_id, output=output, recalled=_memories(known))
         if step.remembered:
-            self._tell(self._hooks.on_step_output(output, tier=Tier.TASK, **ids), message)
+            self._tell(self._hooks.on_step_output(output, tier=Scope.SESSION, **ids), message)
         return output
 
     def _diagnose(self, message: Message, question: str) -> str:
@@ -122,7 +123,7 @@ class Host:
         known = self._hooks.on_step("", step_id="done", request=request, **self._ids(message))
         self._warn(known.warnings)
         items = known.context.items if known.context else ()
-        worth_it = [each.memory_id for each in items if each.tier is Tier.TASK]
+        worth_it = [each.memory_id for each in items if each.tier is Scope.SESSION]
         ended = self._hooks.end_task(promote=worth_it, **self._place)
         self._warn(ended.warnings)
         self._show("task_ended", promoted=ended.promoted, cleared=ended.cleared)

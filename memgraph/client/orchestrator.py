@@ -35,9 +35,9 @@ from memgraph.clock import iso, parse_time
 from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
-from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task, Tier
+from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task
 from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
-from memgraph.model.enums import JobName
+from memgraph.model.enums import JobName, Scope
 from memgraph.model.erasure import ErasureReport, erasure_target
 from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
@@ -93,7 +93,7 @@ def _save_episodes(server: RemoteTarget, batch: Iterable[Item]) -> Steps[list[Ou
 def _promote(
     server: RemoteTarget,
     memory_id: str,
-    to: Tier | str,
+    to: Scope | str,
     scope_id: str | None = None,
     confirmation_callback: ConfirmationCallback | None = None,
     reason: str = "",

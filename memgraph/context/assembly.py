@@ -19,11 +19,10 @@ from memgraph.model.context import (
     BlockLine,
     OmittedMemory,
     PackedItem,
-    Tier,
     TierShares,
     TierUse,
 )
-from memgraph.model.enums import MemoryKind
+from memgraph.model.enums import MemoryKind, Scope
 from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
 from memgraph.rules.similarity import word_set
 from memgraph.store.rows import built
@@ -218,7 +217,7 @@ class AssembledContext:
     items: tuple[PackedItem, ...] = ()
     text: str = ""
     token_cost: int = 0
-    tiers: Mapping[Tier, TierUse] = field(default_factory=dict)
+    tiers: Mapping[Scope, TierUse] = field(default_factory=dict)
     left_out: tuple[OmittedMemory, ...] = ()
     left_out_count: int = 0
     left_out_reasons: Mapping[str, int] = field(default_factory=dict)
@@ -254,13 +253,13 @@ def assembled(
 
     Those of a tier without a share are not considered.
     """
-    weights = {tier: plan.shares.of(tier) for tier in Tier}
+    weights = {tier: plan.shares.of(tier) for tier in Scope}
     offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
     candidates_by_id = sorted(offered, key=lambda each: each.memory.memory_id)
     distinct_candidates = distinct(candidates_by_id, plan.query)
     frame = _frame(candidates_by_id, plan, counter)
     room = max(plan.budget_tokens - frame.cost, 0)
-    lines_by_tier = {tier: _whole(distinct_candidates.kept, tier, plan, counter) for tier in Tier}
+    lines_by_tier = {tier: _whole(distinct_candidates.kept, tier, plan, counter) for tier in Scope}
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)
     cutting = _Cutting(plan, counter, room, word_set(plan.query))
@@ -275,7 +274,7 @@ def assembled(
             for memory_id, line in lines.items()
             if line.candidate.tier is tier
         ]
-        for tier in Tier
+        for tier in Scope
     }
     together = {
         memory_id: line.candidate.against
@@ -308,7 +307,7 @@ def assembled(
         items=tuple(_packed(line) for line in chosen),
         text=text,
         token_cost=cost,
-        tiers={tier: _use(tier, shares[tier], chosen, candidates_by_id) for tier in Tier},
+        tiers={tier: _use(tier, shares[tier], chosen, candidates_by_id) for tier in Scope},
         left_out=tuple(omitted for _, omitted in left_out[:MAX_LEFT_OUT]),
         left_out_count=len(left_out),
         left_out_reasons=Counter(omitted.reason for _, omitted in left_out),
@@ -337,7 +336,7 @@ def _frame(
 
 
 def _whole(
-    candidates: Sequence[ContextCandidate], tier: Tier, plan: ContextPlan, counter: TokenCounter
+    candidates: Sequence[ContextCandidate], tier: Scope, plan: ContextPlan, counter: TokenCounter
 ) -> list[_Line]:
     """Return the uncut lines of one tier, best first."""
     lines = []
@@ -450,10 +449,10 @@ def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
 
     Of an open contradiction the later side comes right before the earlier one.
     """
-    of_task = [line for line in chosen if line.candidate.tier is Tier.TASK]
+    of_task = [line for line in chosen if line.candidate.tier is Scope.SESSION]
     ordered = [
         *sorted(of_task, key=lambda line: by_time(line.candidate)),
-        *(line for line in chosen if line.candidate.tier is not Tier.TASK),
+        *(line for line in chosen if line.candidate.tier is not Scope.SESSION),
     ]
     by_id = {line.memory_id: line for line in ordered}
     placed: dict[str, _Line] = {}
@@ -521,7 +520,7 @@ def _omitted(candidate: ContextCandidate, reason: str) -> OmittedMemory:
 
 
 def _use(
-    tier: Tier, share: int, chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]
+    tier: Scope, share: int, chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]
 ) -> TierUse:
     own = [line for line in chosen if line.candidate.tier is tier]
     return built(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memgraph.model.context import Tier
-from memgraph.model.enums import MemoryKind
+from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.values import Memory
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.rules.similarity import normal_form
@@ -29,7 +28,7 @@ class ContextCandidate:
     """
 
     memory: Memory
-    tier: Tier
+    tier: Scope
     citation: str
     shown: str
     confidence: float
@@ -63,7 +62,7 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
     It gets the best rank of them all. Repetitions of the query itself, in the normal form of
     `memgraph.rules.similarity`, are left out.
     """
-    places = {tier: place for place, tier in enumerate(Tier)}
+    places = {tier: place for place, tier in enumerate(Scope)}
     form = normal_form(query)
     by_hash: dict[str, ContextCandidate] = {}
     repeated: list[ContextCandidate] = []
@@ -90,14 +89,14 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
 
 
 def ranked(
-    of_tier: Sequence[ContextCandidate], tier: Tier, head_tail: int
+    of_tier: Sequence[ContextCandidate], tier: Scope, head_tail: int
 ) -> list[tuple[ContextCandidate, tuple[str, ...]]]:
     """Return the candidates of one tier, best first, each with the reasons why it is considered.
 
     For a task its first and last items; then the others by the reciprocal ranks of relevance and
     importance.
     """
-    ends = _ends(of_tier, head_tail) if tier is Tier.TASK else {}
+    ends = _ends(of_tier, head_tail) if tier is Scope.SESSION else {}
     by_id = {candidate.memory.memory_id: candidate for candidate in of_tier}
     relevant = sorted(
         (candidate for candidate in by_id.values() if candidate.recalled is not None),

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput
-from memgraph.model.context import ContextItem, Tier
+from memgraph.model.context import ContextItem
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
 from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import (
@@ -79,7 +79,7 @@ def source_of(scope: Scope, scope_id: str | None) -> str:
 
 
 def memory_input_of(
-    item: ContextItem, tier: Tier, scope_id: str | None, **fields: Any
+    item: ContextItem, tier: Scope, scope_id: str | None, **fields: Any
 ) -> MemoryInput:
     """Return the memory that an item is stored as.
 
@@ -97,7 +97,7 @@ def memory_input_of(
     at = parse_time(item.timestamp)
     derived = {
         "kind": (item.kind, type_.value.lower()),
-        "source": (item.source, source_of(tier.scope, scope_id)),
+        "source": (item.source, source_of(tier, scope_id)),
         "timestamp": (item.timestamp, iso(at)),
         "importance": (item.importance, weight / 100),
         "token_cost": (item.token_cost, token_cost(content)),
@@ -109,7 +109,7 @@ def memory_input_of(
         "content": content,
         "type": type_,
         "importance": weight,
-        "scope": tier.scope,
+        "scope": tier,
         "scope_id": scope_id,
         "item_id": item.context_item_id,
         "event_time": at,
@@ -161,7 +161,7 @@ def checked(item: ContextItem) -> ContextItem:
     if is_item(item.context_item_id, item.tags):
         raise InvalidInput("this name is reserved for items of a key-value store", field="tags")
     copy = validated(ContextItem, item.model_dump(warnings=False))
-    memory_input_of(copy, Tier.GLOBAL, None)
+    memory_input_of(copy, Scope.GLOBAL, None)
     return copy
 
 
@@ -253,10 +253,12 @@ def _is_text(value: Any) -> bool:
     return bool(value.strip()) and "\x00" not in value
 
 
-def _step_of(source: str, tier: Tier, scope_id: str | None) -> str | None:
+def _step_of(source: str, tier: Scope, scope_id: str | None) -> str | None:
     """Return the stage of a task that an item is from: ``plan`` of ``task/t1/plan``."""
-    task = f"{source_of(tier.scope, scope_id)}/"
-    return source[len(task) :] or None if tier is Tier.TASK and source.startswith(task) else None
+    task = f"{source_of(tier, scope_id)}/"
+    return (
+        source[len(task) :] or None if tier is Scope.SESSION and source.startswith(task) else None
+    )
 
 
 def _is_deep(value: Any, levels: int) -> bool:
@@ -267,8 +269,8 @@ def _is_deep(value: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deep(item, levels - 1) for item in value)
 
 
-def _source_type(tier: Tier) -> SourceType:
-    return SourceType.WORKFLOW_OUTPUT if tier is Tier.TASK else SourceType.MANUAL
+def _source_type(tier: Scope) -> SourceType:
+    return SourceType.WORKFLOW_OUTPUT if tier is Scope.SESSION else SourceType.MANUAL
 
 
 def _json(value: Any) -> str:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Final, TypedDict
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
@@ -18,17 +25,34 @@ from memgraph.model.values import Attributes, Millis, Name, Unit, Value
 MAX_LEFT_OUT = 200
 
 
-class Tier(StrEnum):
-    """The tier of an item: a task is a session scope."""
+def tier_of(word: Scope | str) -> Scope:
+    """Return the scope that a context calls by a word: its ``task`` is a session.
 
-    TASK = "task"
-    PROJECT = "project"
-    GLOBAL = "global"
+    Raises:
+        InvalidInput: it is none of ``task``, ``project`` and ``global``.
+    """
+    if isinstance(word, Scope):
+        return word
+    if word not in _SCOPES:
+        raise InvalidInput(f"tier: one of {', '.join(_SCOPES)}", field="tier")
+    return _SCOPES[word]
 
-    @property
-    def scope(self) -> Scope:
-        """Return the scope of its memories."""
-        return {"task": Scope.SESSION, "project": Scope.PROJECT, "global": Scope.GLOBAL}[self.value]
+
+def _tier(word: Scope | str) -> Scope:
+    try:
+        return tier_of(word)
+    except InvalidInput as error:
+        raise ValueError(error.message) from error
+
+
+_SCOPES: Final = {scope.tier: scope for scope in Scope}
+ContextTier = Annotated[
+    Scope,
+    BeforeValidator(_tier),
+    PlainSerializer(lambda scope: scope.tier),
+    WithJsonSchema({"type": "string", "title": "Tier", "enum": list(_SCOPES)}),
+]
+"""A scope, written ``task``, ``project`` or ``global``."""
 
 
 class BlockFormat(StrEnum):
@@ -96,9 +120,9 @@ class TierShares(Value):
             raise ValueError("at least one share must be above 0")
         return self
 
-    def of(self, tier: Tier) -> float:
+    def of(self, tier: Scope) -> float:
         """Return the share of one tier."""
-        return {Tier.TASK: self.task, Tier.PROJECT: self.project}.get(tier, self.global_tier)
+        return {Scope.SESSION: self.task, Scope.PROJECT: self.project}.get(tier, self.global_tier)
 
 
 class Task(Value):
@@ -200,7 +224,7 @@ class PackedItem(Value):
     """
 
     item: ContextItem
-    tier: Tier
+    tier: ContextTier
     memory_id: str
     kind: MemoryKind
     type: MemoryType
@@ -222,7 +246,7 @@ class OmittedMemory(Value):
     """
 
     memory_id: str
-    tier: Tier
+    tier: ContextTier
     reason: str
     token_cost: int
 
@@ -261,7 +285,7 @@ class ContextPackage(Value):
     token_cost: int
     budget_tokens: int
     counter: str
-    tiers: dict[Tier, TierUse]
+    tiers: dict[ContextTier, TierUse]
     left_out: tuple[OmittedMemory, ...]
     left_out_count: int
     compression_ratio: float

@@ -74,9 +74,16 @@ class Sensitivity(StrEnum):
 
 
 class Scope(StrEnum):
+    """The scope of a memory."""
+
     SESSION = "session"
     PROJECT = "project"
     GLOBAL = "global"
+
+    @property
+    def tier(self) -> str:
+        """Its name as a tier of a context, where a session is a ``task``."""
+        return "task" if self is Scope.SESSION else self.value
 
 
 class SourceType(StrEnum):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memgraph.model.context import ContextItem, Tier
+from memgraph.model.context import ContextItem, ContextTier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo, EntityProposal
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
@@ -136,7 +136,7 @@ class TierItem(ContextItem):
 class TierPage(Value):
     """The items of a task, a project or the global tier, newest first; ``count`` is all of it."""
 
-    tier: Tier
+    tier: ContextTier
     scope_id: str | None
     count: int
     items: tuple[TierItem, ...]

@@ -9,8 +9,15 @@ from pydantic import Field
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task, Tier
-from memgraph.model.enums import MemoryKind
+from memgraph.model.context import (
+    ContextFields,
+    ContextPackage,
+    ContextRequest,
+    ContextTier,
+    Task,
+    tier_of,
+)
+from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.jobs import RelevantMemories
 from memgraph.model.operation import Blocking, F, WireFormat, local, operation
 from memgraph.model.recall import MAX_TOP_N, Query
@@ -30,16 +37,14 @@ if TYPE_CHECKING:
 class TierHandle(Handle[F]):
     """The base of operations on tiers."""
 
-    def _require_open(self, opened: OpenOrchestrator, tier: Tier, scope_id: str | None) -> None:
-        if (tier is Tier.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
-            raise InvalidInput(
-                "a task or a project needs a name; global has none", field=tier.value
-            )
-        granted = scope_id is None or scope_id in self.viewer.scope_ids(tier.scope)
-        if tier.scope in self.viewer.scopes and granted:
+    def _require_open(self, opened: OpenOrchestrator, tier: Scope, scope_id: str | None) -> None:
+        if (tier is Scope.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
+            raise InvalidInput("a task or a project needs a name; global has none", field=tier.tier)
+        granted = scope_id is None or scope_id in self.viewer.scope_ids(tier)
+        if tier in self.viewer.scopes and granted:
             return
-        error = AccessDenied(f"this {tier.value} is not open to the handle", field=tier.value)
-        raise self._denied(opened, error, field=tier.value, asked=scope_id)
+        error = AccessDenied(f"this {tier.tier} is not open to the handle", field=tier.tier)
+        raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
 
 class Contexts(TierHandle[F], group="contexts"):
@@ -105,7 +110,7 @@ class Contexts(TierHandle[F], group="contexts"):
     @operation(Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier")
     def tier(
         self,
-        tier: Annotated[Tier | str, WireFormat(Tier)],
+        tier: Annotated[Scope | str, WireFormat(ContextTier)],
         scope_id: Annotated[
             Name | None, Field(description="The task or project; none is global.")
         ] = None,
@@ -123,9 +128,8 @@ class Contexts(TierHandle[F], group="contexts"):
             AccessDenied: it is not open to the handle; it is logged and journalled.
         """
         from memgraph.operations.context.database_backend import DatabaseBackend
-        from memgraph.operations.read.lookup import members
 
-        [which] = members(Tier, [tier])
+        which = tier_of(tier)
         if not 1 <= limit <= MAX_BATCH:
             raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
         backend = DatabaseBackend(self, which, scope_id)
@@ -139,7 +143,7 @@ class Contexts(TierHandle[F], group="contexts"):
     def promote(
         self,
         memory_id: str,
-        to: Tier | str,
+        to: Scope | str,
         scope_id: str | None = None,
         confirmation_callback: ConfirmationCallback | None = None,
         reason: str = "",
@@ -173,7 +177,7 @@ class Contexts(TierHandle[F], group="contexts"):
         target = target_of(to, scope_id)
         memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
-            self._require_open(opened, target.tier, target.scope_id)
+            self._require_open(opened, target.scope, target.scope_id)
             promoted = promote(
                 opened,
                 memory_id,
@@ -199,7 +203,7 @@ class Stores(TierHandle[F], group="stores"):
         """
         from memgraph.context.stores import TaskMemoryStore
 
-        return TaskMemoryStore(task_id, **self._store_fields(Tier.TASK, task_id))
+        return TaskMemoryStore(task_id, **self._store_fields(Scope.SESSION, task_id))
 
     def project(self, project_id: str) -> ProjectMemoryStore:
         """Return the store of a project, with at most ``memory.context.max_project_items`` items.
@@ -213,7 +217,7 @@ class Stores(TierHandle[F], group="stores"):
         return ProjectMemoryStore(
             project_id,
             max_items=self._service.settings(self.name).memory.context.max_project_items,
-            **self._store_fields(Tier.PROJECT, project_id),
+            **self._store_fields(Scope.PROJECT, project_id),
         )
 
     def global_tier(
@@ -231,10 +235,10 @@ class Stores(TierHandle[F], group="stores"):
         from memgraph.context.stores import GlobalMemoryStore
 
         return GlobalMemoryStore(
-            confirmation_callback=confirmation_callback, **self._store_fields(Tier.GLOBAL, None)
+            confirmation_callback=confirmation_callback, **self._store_fields(Scope.GLOBAL, None)
         )
 
-    def _store_fields(self, tier: Tier, scope_id: str | None) -> dict[str, Any]:
+    def _store_fields(self, tier: Scope, scope_id: str | None) -> dict[str, Any]:
         """Return the arguments for a store of this tier. Raises AccessDenied."""
         from memgraph.operations.context.database_backend import DatabaseBackend
 

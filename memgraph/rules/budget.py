@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from memgraph.errors import InvalidInput
-from memgraph.model.context import Tier
+from memgraph.model.enums import Scope
 
 Id = TypeVar("Id", int, str)
 
@@ -114,13 +114,13 @@ class Allocation:
         spent: tokens of the chosen of each tier; together never above the budget.
     """
 
-    shares: Mapping[Tier, int]
-    chosen: Mapping[Tier, tuple[str, ...]]
-    left_out: Mapping[Tier, tuple[str, ...]]
-    spent: Mapping[Tier, int]
+    shares: Mapping[Scope, int]
+    chosen: Mapping[Scope, tuple[str, ...]]
+    left_out: Mapping[Scope, tuple[str, ...]]
+    spent: Mapping[Scope, int]
 
 
-def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
+def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
     """Whole tokens in proportion to some weights, by largest remainder; their sum is the budget.
 
     Of equal remainders the larger weight wins, then the earlier tier. Where no weight is above 0
@@ -141,13 +141,13 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
     # Whole numbers in the same proportion: floats may add up to more than there is.
     ratios = {
         tier: float(weights[tier]).as_integer_ratio()
-        for tier in Tier
+        for tier in Scope
         if weights.get(tier, 0.0) > 0.0
     }
     scale = max((below for _, below in ratios.values()), default=1)  # all are powers of two
     exact = {tier: above * (scale // below) for tier, (above, below) in ratios.items()}
     total = sum(exact.values())
-    shares = dict.fromkeys(Tier, 0) | {
+    shares = dict.fromkeys(Scope, 0) | {
         tier: weight * budget // total for tier, weight in exact.items()
     }
     # Sorting is stable: of equal ones the earlier tier stays the first.
@@ -158,8 +158,8 @@ def divided(budget: int, weights: Mapping[Tier, float]) -> dict[Tier, int]:
 
 
 def reached(
-    costs: Mapping[Tier, int], budget: int, weights: Mapping[Tier, float]
-) -> dict[Tier, int]:
+    costs: Mapping[Scope, int], budget: int, weights: Mapping[Scope, float]
+) -> dict[Scope, int]:
     """Return what each tier can have: its share, as far as it wants it, and its part of what others
     leave.
 
@@ -172,8 +172,8 @@ def reached(
     Raises:
         InvalidInput: see `divided`.
     """
-    amounts = dict.fromkeys(Tier, 0)
-    hungry = {tier: weights.get(tier, 0.0) for tier in Tier}
+    amounts = dict.fromkeys(Scope, 0)
+    hungry = {tier: weights.get(tier, 0.0) for tier in Scope}
     rest = budget
     # Every round hands out all that is left, or leaves a tier less that wants more.
     while any(hungry.values()):
@@ -189,11 +189,11 @@ def reached(
 
 
 def allocated(
-    offers: Mapping[Tier, Sequence[tuple[str, int]]],
+    offers: Mapping[Scope, Sequence[tuple[str, int]]],
     budget: int,
-    weights: Mapping[Tier, float],
+    weights: Mapping[Scope, float],
     together: Mates | None = None,
-    first: Mapping[Tier, int] | None = None,
+    first: Mapping[Scope, int] | None = None,
 ) -> Allocation:
     """Return what is taken of some tiers within one budget.
 
@@ -214,7 +214,7 @@ def allocated(
     shares = divided(budget, weights) if first is None else first
     requested = {
         tier: [item for item, _ in offers.get(tier, ())] if weights.get(tier, 0.0) > 0.0 else []
-        for tier in Tier
+        for tier in Scope
     }
     costs = {
         item: max(cost, 0)
@@ -224,18 +224,18 @@ def allocated(
     }
     choice = _Choice(costs, budget, together or {})
     selected: set[str] = set()
-    for tier in Tier:
+    for tier in Scope:
         # Each by itself: what another takes must not change what fits here.
         selected |= choice.fitting(requested[tier], shares[tier], frozenset())
     while more := _handed_on(choice, requested, weights, budget, selected):
         selected |= more
-    chosen = {tier: tuple(item for item in requested[tier] if item in selected) for tier in Tier}
+    chosen = {tier: tuple(item for item in requested[tier] if item in selected) for tier in Scope}
     return Allocation(
         shares,
         chosen,
         {
             tier: tuple(item for item, _ in offers.get(tier, ()) if item not in selected)
-            for tier in Tier
+            for tier in Scope
         },
         {tier: choice.cost(tier_items) for tier, tier_items in chosen.items()},
     )
@@ -280,15 +280,15 @@ class _Choice:
 
 def _handed_on(
     choice: _Choice,
-    requested: Mapping[Tier, Sequence[str]],
-    weights: Mapping[Tier, float],
+    requested: Mapping[Scope, Sequence[str]],
+    weights: Mapping[Scope, float],
     budget: int,
     selected: Collection[str],
 ) -> set[str]:
     """Return what is taken of what is left, in one round; empty: nothing fits any more."""
     rest = budget - choice.cost(selected)
     hungry = {
-        tier: weights[tier] for tier in Tier if choice.any_fits(requested[tier], rest, selected)
+        tier: weights[tier] for tier in Scope if choice.any_fits(requested[tier], rest, selected)
     }
     added: set[str] = set()
     for tier, room in divided(rest, hungry).items():

@@ -14,8 +14,8 @@ from memgraph.context.assembly import CUT, AssembledContext, ContextPlan, assemb
 from memgraph.context.blocks import render
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import EstimatedCounter
-from memgraph.model.context import BlockFormat, BlockLine, Tier, TierShares
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.context import BlockFormat, BlockLine, TierShares
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.rules.blocks import LIST_TITLE
 from memgraph.rules.budget import token_cost
@@ -25,7 +25,7 @@ MARK = "0123456789abcdef"
 COUNTER = EstimatedCounter()
 
 
-def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> ContextCandidate:
+def candidate(number: int, tier: Scope, text: str = "", **fields: Any) -> ContextCandidate:
     """``number`` is its id and its time; ``fields``: of the candidate, and its importance."""
     content = text or f"What is known by the number {number}."
     memory = Memory.model_construct(
@@ -36,8 +36,8 @@ def candidate(number: int, tier: Tier, text: str = "", **fields: Any) -> Context
         importance=fields.pop("importance", 50),
         status=MemoryStatus.ACTIVE,
         sensitivity=Sensitivity.INTERNAL,
-        scope=tier.scope,
-        scope_id=None if tier is Tier.GLOBAL else "x",
+        scope=tier,
+        scope_id=None if tier is Scope.GLOBAL else "x",
         item_id=None,
         event_time=None,
         created_at=1_000 * number,
@@ -61,7 +61,7 @@ def plan(budget: int = 2_000, **fields: Any) -> ContextPlan:
     return ContextPlan(**(given_ | fields))
 
 
-def numbers(found: AssembledContext, tier: Tier | None = None) -> list[int]:
+def numbers(found: AssembledContext, tier: Scope | None = None) -> list[int]:
     return [int(each.memory_id[5:]) for each in found.items if tier in (None, each.tier)]
 
 
@@ -84,7 +84,7 @@ def several(draw: st.DrawFn) -> list[ContextCandidate]:
     return [
         candidate(
             number,
-            draw(st.sampled_from(Tier)),
+            draw(st.sampled_from(Scope)),
             draw(texts),
             importance=draw(st.integers(0, 100)),
             recalled=draw(st.none() | st.just(number + 1)),
@@ -125,7 +125,7 @@ def test_within_the_budget_complete_and_independent_of_order(
 
 
 def test_a_budget_too_small_for_the_marks_gives_an_empty_text() -> None:
-    given_ = [candidate(1, Tier.TASK)]
+    given_ = [candidate(1, Scope.SESSION)]
     found = assembled(given_, plan(30, format=BlockFormat.FENCED), COUNTER)
     assert (found.text, found.items, found.token_cost) == ("", (), 0)
     assert left_out(found) == {1: "too_large"}
@@ -134,13 +134,13 @@ def test_a_budget_too_small_for_the_marks_gives_an_empty_text() -> None:
 def test_nothing_gives_nothing() -> None:
     found = assembled([], plan(), COUNTER)
     assert (found.text, found.compression_ratio) == ("", 1.0)
-    assert found.tiers[Tier.TASK].share_tokens == 800
+    assert found.tiers[Scope.SESSION].share_tokens == 800
 
 
 def test_the_first_and_last_of_a_task_come_before_its_others_and_stand_in_time_order() -> None:
-    given_ = [candidate(at, Tier.TASK, importance=0) for at in range(10)]
-    given_ += [candidate(20, Tier.PROJECT)]
-    given_[5] = candidate(5, Tier.TASK, importance=100, recalled=1)
+    given_ = [candidate(at, Scope.SESSION, importance=0) for at in range(10)]
+    given_ += [candidate(20, Scope.PROJECT)]
+    given_[5] = candidate(5, Scope.SESSION, importance=100, recalled=1)
     room_for_five = 5 * token_cost("- What is known by the number 0.") + token_cost(LIST_TITLE)
     found = assembled(given_[:10], plan(room_for_five), COUNTER)
     assert numbers(found) == [0, 1, 5, 8, 9]
@@ -155,17 +155,19 @@ def test_the_first_and_last_of_a_task_come_before_its_others_and_stand_in_time_o
 
 
 def test_an_only_item_is_head_and_tail() -> None:
-    assert reasons(assembled([candidate(1, Tier.TASK)], plan(), COUNTER)) == {1: ("head", "tail")}
-    without = assembled([candidate(1, Tier.TASK)], plan(head_tail=0), COUNTER)
+    assert reasons(assembled([candidate(1, Scope.SESSION)], plan(), COUNTER)) == {
+        1: ("head", "tail")
+    }
+    without = assembled([candidate(1, Scope.SESSION)], plan(head_tail=0), COUNTER)
     assert reasons(without) == {1: ("importance",)}
 
 
 def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
     given_ = [
-        candidate(1, Tier.PROJECT, importance=10, recalled=1),
-        candidate(2, Tier.PROJECT, importance=90),
-        candidate(3, Tier.PROJECT, importance=95, recalled=2),
-        candidate(4, Tier.PROJECT, importance=5),
+        candidate(1, Scope.PROJECT, importance=10, recalled=1),
+        candidate(2, Scope.PROJECT, importance=90),
+        candidate(3, Scope.PROJECT, importance=95, recalled=2),
+        candidate(4, Scope.PROJECT, importance=5),
     ]
     found = assembled(given_, plan(), COUNTER)
     assert numbers(found) == [3, 1, 2, 4]
@@ -174,7 +176,7 @@ def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
 
 def test_a_text_that_is_too_long_loses_its_middle() -> None:
     text = "beginning " + "middle " * 5_000 + "end."
-    found = assembled([candidate(1, Tier.PROJECT, text)], plan(400), COUNTER)
+    found = assembled([candidate(1, Scope.PROJECT, text)], plan(400), COUNTER)
     [item] = found.items
     assert item.shortened
     beginning, end = item.text.split(CUT)
@@ -184,15 +186,15 @@ def test_a_text_that_is_too_long_loses_its_middle() -> None:
     assert found.compression_ratio < 0.1
 
 
-def fenced(number: int, tier: Tier, text: str = "") -> int:
+def fenced(number: int, tier: Scope, text: str = "") -> int:
     """What a line of a candidate costs."""
     given_ = candidate(number, tier, text)
     [item] = assembled([given_], plan(5_000, format=BlockFormat.FENCED), COUNTER).items
     return item.token_cost
 
 
-@pytest.mark.parametrize("tier", Tier)
-def test_what_tiers_without_candidates_have_is_handed_on_before_a_text_is_cut(tier: Tier) -> None:
+@pytest.mark.parametrize("tier", Scope)
+def test_what_tiers_without_candidates_have_is_handed_on_before_a_text_is_cut(tier: Scope) -> None:
     text = "words of some length " * 30
     wanted = plan(500, format=BlockFormat.FENCED)
     assert fenced(1, tier, text) > 500 * 0.4 / 2
@@ -202,8 +204,8 @@ def test_what_tiers_without_candidates_have_is_handed_on_before_a_text_is_cut(ti
 
 def test_a_text_that_is_best_stays_whole_though_others_would_fit_beside_less_of_it() -> None:
     text = "A text of three hundred characters. " * 8
-    given_ = [candidate(0, Tier.GLOBAL, text, recalled=1, importance=90)]
-    given_ += [candidate(at, Tier.GLOBAL, "abcdef"[at], recalled=at + 1) for at in range(1, 6)]
+    given_ = [candidate(0, Scope.GLOBAL, text, recalled=1, importance=90)]
+    given_ += [candidate(at, Scope.GLOBAL, "abcdef"[at], recalled=at + 1) for at in range(1, 6)]
     found = assembled(given_, plan(500, format=BlockFormat.FENCED), COUNTER)
     assert found.items[0].text == text
     assert len(found.items) > 1
@@ -212,12 +214,12 @@ def test_a_text_that_is_best_stays_whole_though_others_would_fit_beside_less_of_
 
 def test_a_text_above_its_share_is_whole_where_the_others_leave_enough() -> None:
     text = "words of some length " * 15
-    given_ = [candidate(0, Tier.GLOBAL, text, recalled=1)]
-    given_ += [candidate(at, Tier.GLOBAL, f"Filler {at}.") for at in range(1, 20)]
-    given_ += [candidate(20, Tier.PROJECT, "Little.")]
+    given_ = [candidate(0, Scope.GLOBAL, text, recalled=1)]
+    given_ += [candidate(at, Scope.GLOBAL, f"Filler {at}.") for at in range(1, 20)]
+    given_ += [candidate(20, Scope.PROJECT, "Little.")]
     found = assembled(given_, plan(180), COUNTER)
     [item] = [each for each in found.items if each.memory_id == "fact_0000"]
-    assert item.token_cost > found.tiers[Tier.GLOBAL].share_tokens
+    assert item.token_cost > found.tiers[Scope.GLOBAL].share_tokens
     assert not item.shortened
 
 
@@ -238,7 +240,7 @@ def test_only_what_is_above_all_that_its_tier_can_have_is_cut(
 
 def test_what_is_left_goes_to_a_text_that_was_cut() -> None:
     long = "words of some length " * 100
-    given_ = [candidate(0, Tier.PROJECT, long), candidate(1, Tier.GLOBAL, "Short.")]
+    given_ = [candidate(0, Scope.PROJECT, long), candidate(1, Scope.GLOBAL, "Short.")]
     found = assembled(given_, plan(300), COUNTER)
     assert 280 <= found.token_cost <= 300
     assert numbers(found) == [0, 1]
@@ -247,7 +249,7 @@ def test_what_is_left_goes_to_a_text_that_was_cut() -> None:
 def test_a_text_that_is_cut_keeps_the_place_of_the_words_that_were_asked_for() -> None:
     text = "beginning " + "middle " * 1_000 + "where the heron nests " + "middle " * 900 + "end."
     wanted = plan(200, query="Where does the heron nest?")
-    [item] = assembled([candidate(1, Tier.PROJECT, text)], wanted, COUNTER).items
+    [item] = assembled([candidate(1, Scope.PROJECT, text)], wanted, COUNTER).items
     beginning, place, end = item.text.split(CUT)
     assert beginning.startswith("beginning middle")
     assert "where the heron nests" in place
@@ -256,9 +258,10 @@ def test_a_text_that_is_cut_keeps_the_place_of_the_words_that_were_asked_for() -
 
 def test_a_turn_and_a_fact_of_the_same_words_are_the_fact() -> None:
     turns = [
-        candidate(at, Tier.TASK, "The same.", kind=MemoryKind.EPISODE, recalled=at) for at in (1, 2)
+        candidate(at, Scope.SESSION, "The same.", kind=MemoryKind.EPISODE, recalled=at)
+        for at in (1, 2)
     ]
-    found = assembled([*turns, candidate(3, Tier.GLOBAL, "The same.")], plan(), COUNTER)
+    found = assembled([*turns, candidate(3, Scope.GLOBAL, "The same.")], plan(), COUNTER)
     assert numbers(found) == [3]
     assert reasons(found) == {3: ("recall:1",)}
     assert left_out(found) == {1: "duplicate", 2: "duplicate"}
@@ -270,8 +273,8 @@ def test_a_turn_and_a_fact_of_the_same_words_are_the_fact() -> None:
 )
 def test_what_says_no_more_than_the_question_is_left_out(text: str) -> None:
     given_ = [
-        candidate(1, Tier.GLOBAL, text, recalled=1),
-        candidate(2, Tier.GLOBAL, "Where is the key? Under the mat."),
+        candidate(1, Scope.GLOBAL, text, recalled=1),
+        candidate(2, Scope.GLOBAL, "Where is the key? Under the mat."),
     ]
     found = assembled(given_, plan(query="Where is the key?"), COUNTER)
     assert numbers(found) == [2]
@@ -281,14 +284,14 @@ def test_what_says_no_more_than_the_question_is_left_out(text: str) -> None:
 
 
 def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
-    given_ = [candidate(at, tier, "The same.") for at, tier in enumerate(reversed(Tier))]
+    given_ = [candidate(at, tier, "The same.") for at, tier in enumerate(reversed(Scope))]
     found = assembled(given_, plan(), COUNTER)
     assert numbers(found) == [2]
     assert left_out(found) == {0: "duplicate", 1: "duplicate"}
 
 
 def test_a_tier_without_a_share_is_not_considered() -> None:
-    given_ = [candidate(at, tier) for at, tier in enumerate(Tier)]
+    given_ = [candidate(at, tier) for at, tier in enumerate(Scope)]
     shares = TierShares(task=1.0, project=0.0, global_tier=0.0)
     found = assembled(given_, plan(shares=shares), COUNTER)
     assert numbers(found) == [0]
@@ -297,10 +300,10 @@ def test_a_tier_without_a_share_is_not_considered() -> None:
 
 def test_of_many_the_best_are_taken_in_turns() -> None:
     given_ = [
-        candidate(10 * place + at, tier) for place, tier in enumerate(Tier) for at in range(9)
+        candidate(10 * place + at, tier) for place, tier in enumerate(Scope) for at in range(9)
     ]
     found = assembled(given_, plan(max_items=5), COUNTER)
-    assert [len(numbers(found, tier)) for tier in Tier] == [2, 2, 1]
+    assert [len(numbers(found, tier)) for tier in Scope] == [2, 2, 1]
     assert set(left_out(found).values()) == {"max_items"}
 
 
@@ -308,10 +311,10 @@ def test_both_sides_of_an_open_contradiction_or_none() -> None:
     long = "A thing that was said by someone about something else. " * 4
     one = token_cost(f"- 1 {long}")
     given_ = [
-        candidate(1, Tier.PROJECT, f"1 {long}", recalled=2, against=("fact_0002",)),
-        candidate(2, Tier.GLOBAL, f"2 {long}", beside="fact_0001", against=("fact_0001",)),
-        candidate(3, Tier.GLOBAL, "Short."),
-        candidate(4, Tier.PROJECT, f"4 {long}", recalled=1),
+        candidate(1, Scope.PROJECT, f"1 {long}", recalled=2, against=("fact_0002",)),
+        candidate(2, Scope.GLOBAL, f"2 {long}", beside="fact_0001", against=("fact_0001",)),
+        candidate(3, Scope.GLOBAL, "Short."),
+        candidate(4, Scope.PROJECT, f"4 {long}", recalled=1),
     ]
     found = assembled(given_, plan(2_000), COUNTER)
     assert sorted(numbers(found)) == [1, 2, 3, 4]
@@ -333,7 +336,7 @@ class Jumpy:
 
 
 def test_the_whole_text_is_counted_and_the_last_go_until_it_fits() -> None:
-    given_ = [candidate(at, Tier.PROJECT, recalled=at + 1) for at in range(20)]
+    given_ = [candidate(at, Scope.PROJECT, recalled=at + 1) for at in range(20)]
     found = assembled(given_, plan(120), Jumpy())
     assert found.token_cost == Jumpy().count(found.text) <= 120
     whole = numbers(assembled(given_, plan(120), COUNTER))
@@ -342,7 +345,7 @@ def test_the_whole_text_is_counted_and_the_last_go_until_it_fits() -> None:
 
 
 def test_only_the_best_of_what_was_left_out_are_listed() -> None:
-    given_: Sequence[ContextCandidate] = [candidate(at, Tier.PROJECT) for at in range(300)]
+    given_: Sequence[ContextCandidate] = [candidate(at, Scope.PROJECT) for at in range(300)]
     found = assembled(given_, plan(0), COUNTER)
     assert (len(found.left_out), found.left_out_count) == (200, 300)
     assert found.left_out_reasons == {"too_large": 300}

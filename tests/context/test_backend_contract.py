@@ -16,7 +16,8 @@ from item_worlds import HOSTILE, KINDS, asked, filters, ids, item, items
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.context.stores import InMemoryBackend, MemoryBackend
 from memgraph.errors import InvalidInput
-from memgraph.model.context import ContextItem, Tier
+from memgraph.model.context import ContextItem
+from memgraph.model.enums import Scope
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.filters import FIELDS, ORDER_FIELDS
 from memgraph.rules.namespaces import ITEM_TAG, item_id
@@ -30,7 +31,7 @@ def backend(request: pytest.FixtureRequest, service: MemoryService) -> MemoryBac
         return InMemoryBackend()
     service.orchestrator("orc-1", create=True)
     handle = service.orchestrator("orc-1", viewer=Viewer(project_ids=PROJECTS))
-    return DatabaseBackend(handle, Tier.PROJECT, "web")
+    return DatabaseBackend(handle, Scope.PROJECT, "web")
 
 
 def names(found: list[ContextItem]) -> list[str]:
@@ -437,7 +438,7 @@ def test_both_backends_answer_every_question_alike(handle: Orchestrator) -> None
         given_items: list[ContextItem], asked_for: list[dict[str, Any]], order: str, limit: int
     ) -> None:
         one = filled(InMemoryBackend(), *given_items)
-        other = filled(DatabaseBackend(handle, Tier.PROJECT, f"p-{next(fresh)}"), *given_items)
+        other = filled(DatabaseBackend(handle, Scope.PROJECT, f"p-{next(fresh)}"), *given_items)
         for wanted in ({}, *asked_for):
             assert asked(one, wanted, limit, order) == asked(other, wanted, limit, order)
 
@@ -452,7 +453,7 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
         def begin(self) -> None:
             self.place = f"p-{next(fresh)}"
             self.one = InMemoryBackend()
-            self.other = DatabaseBackend(handle, Tier.PROJECT, self.place)
+            self.other = DatabaseBackend(handle, Scope.PROJECT, self.place)
 
         @rule(one=items())
         def add(self, one: ContextItem) -> None:
@@ -482,7 +483,7 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
 
         @rule()
         def reopen(self) -> None:
-            self.other = DatabaseBackend(handle, Tier.PROJECT, self.place)
+            self.other = DatabaseBackend(handle, Scope.PROJECT, self.place)
 
         @rule(wanted=filters(), order=st.sampled_from(ORDER_FIELDS), kind=st.sampled_from(KINDS))
         def ask(self, wanted: dict[str, Any], order: str, kind: str) -> None:

@@ -19,14 +19,14 @@ from memgraph.context.items import (
     type_of,
 )
 from memgraph.errors import InvalidInput
-from memgraph.model.context import ContextItem, Tier
+from memgraph.model.context import ContextItem
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
 from memgraph.model.values import Memory, MemoryInput
 from memgraph.rules.budget import token_cost
 from memgraph.rules.filters import MAX_DEPTH
 from memgraph.store import enrichment as enriching
 
-PLACES = {Tier.TASK: "t-1", Tier.PROJECT: "web", Tier.GLOBAL: None}
+PLACES = {Scope.SESSION: "t-1", Scope.PROJECT: "web", Scope.GLOBAL: None}
 
 
 def as_stored(given: MemoryInput, **fields: Any) -> Memory:
@@ -53,8 +53,8 @@ def as_stored(given: MemoryInput, **fields: Any) -> Memory:
 
 
 @settings(max_examples=60)
-@given(items(), st.sampled_from(Tier))
-def test_an_item_comes_back_as_it_went(one: ContextItem, tier: Tier) -> None:
+@given(items(), st.sampled_from(Scope))
+def test_an_item_comes_back_as_it_went(one: ContextItem, tier: Scope) -> None:
     stored = memory_input_of(checked(one), tier, PLACES[tier])
 
     assert equal(item_of(as_stored(stored)), one)
@@ -63,7 +63,7 @@ def test_an_item_comes_back_as_it_went(one: ContextItem, tier: Tier) -> None:
 @settings(max_examples=60)
 @given(items())
 def test_an_items_text_is_stored_once(one: ContextItem) -> None:
-    stored = memory_input_of(one, Tier.PROJECT, "web")
+    stored = memory_input_of(one, Scope.PROJECT, "web")
 
     assert stored.content not in [
         value for name, value in stored.attributes.items() if one.payload.get(name) != value
@@ -79,7 +79,7 @@ def test_what_a_memory_can_say_itself_is_not_said_twice() -> None:
         token_cost=token_cost("Write the docs"),
     )
 
-    stored = memory_input_of(one, Tier.PROJECT, "web")
+    stored = memory_input_of(one, Scope.PROJECT, "web")
 
     assert stored.content == "Write the docs"
     assert stored.attributes == {"done": False}
@@ -91,7 +91,7 @@ def test_what_a_memory_can_say_itself_is_not_said_twice() -> None:
 def test_what_a_memory_cannot_say_is_kept_beside_it() -> None:
     one = item(timestamp="2026-01-01T01:00:00+01:00", importance=0.555, token_cost=None)
 
-    stored = memory_input_of(one, Tier.TASK, "t-1")
+    stored = memory_input_of(one, Scope.SESSION, "t-1")
 
     assert stored.attributes[RECORD] == {
         "text": "decision",
@@ -123,7 +123,7 @@ def test_kinds_are_stored_as_the_types_nearest_to_them(kind: str, expected: Memo
 def test_a_text_that_no_memory_can_have_stands_in_the_whole_payload(blank: str) -> None:
     one = item(payload={"text": blank})
 
-    stored = memory_input_of(one, Tier.PROJECT, "web")
+    stored = memory_input_of(one, Scope.PROJECT, "web")
 
     assert json.loads(stored.content) == {"text": blank}
     assert item_of(as_stored(stored)).payload == {"text": blank}
@@ -132,7 +132,7 @@ def test_a_text_that_no_memory_can_have_stands_in_the_whole_payload(blank: str) 
 def test_a_payload_over_the_attributes_bound_becomes_the_text() -> None:
     one = item(payload={"text": "short", "log": "x" * 15_000})
 
-    stored = memory_input_of(one, Tier.PROJECT, "web")
+    stored = memory_input_of(one, Scope.PROJECT, "web")
 
     assert json.loads(stored.content) == one.payload
     assert item_of(as_stored(stored)).payload == one.payload
@@ -182,7 +182,7 @@ def test_an_attribute_by_the_name_of_the_text_hides_nothing(orc: Orchestrator) -
     | st.sampled_from([None, 3, "x", []])
 )
 def test_notes_that_somebody_else_made_break_nothing(record: Any) -> None:
-    given_ = memory_input_of(item(), Tier.PROJECT, "web")
+    given_ = memory_input_of(item(), Scope.PROJECT, "web")
     memory = as_stored(given_, attributes={RECORD: record, "a": 1})
 
     found = item_of(memory)
@@ -194,7 +194,7 @@ def test_notes_that_somebody_else_made_break_nothing(record: Any) -> None:
 def test_the_stores_own_notes_are_no_payload() -> None:
     assert {enriching.ENRICHED_AT, enriching.ENRICHED_NAMES, "supersedes"} < RESERVED
 
-    stored = memory_input_of(item(), Tier.PROJECT, "web")
+    stored = memory_input_of(item(), Scope.PROJECT, "web")
     noted = {key: ["fact_2"] for key in RESERVED - {RECORD}}
     memory = as_stored(stored, attributes=stored.attributes | noted)
 
@@ -224,7 +224,7 @@ def test_what_cannot_be_stored_is_refused_before_it_is_kept(
 def test_the_deepest_payload_is_stored() -> None:
     deep = {"n": json.loads("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))}
 
-    stored = memory_input_of(checked(item(payload=deep)), Tier.GLOBAL, None)
+    stored = memory_input_of(checked(item(payload=deep)), Scope.GLOBAL, None)
 
     assert item_of(as_stored(stored)).payload == deep
 

@@ -23,10 +23,11 @@ from memgraph.context.stores import (
 )
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, NotFound
 from memgraph.ids import CountingIds
-from memgraph.model.context import ContextItem, Tier
+from memgraph.model.context import ContextItem
+from memgraph.model.enums import Scope
 from memgraph.operations.context.database_backend import DatabaseBackend
 
-Open = Callable[[Tier, str | None], MemoryBackend]
+Open = Callable[[Scope, str | None], MemoryBackend]
 
 
 @pytest.fixture(params=["memory", "database"])
@@ -40,18 +41,18 @@ def open_backend(request: pytest.FixtureRequest, service: MemoryService, clock: 
 
 @pytest.fixture
 def task(open_backend: Open, clock: FixedClock) -> TaskMemoryStore:
-    return TaskMemoryStore("t1", open_backend(Tier.TASK, "t1"), clock=clock, ids=CountingIds())
+    return TaskMemoryStore("t1", open_backend(Scope.SESSION, "t1"), clock=clock, ids=CountingIds())
 
 
 @pytest.fixture
 def project(open_backend: Open, clock: FixedClock) -> ProjectMemoryStore:
-    backend = open_backend(Tier.PROJECT, "p1")
+    backend = open_backend(Scope.PROJECT, "p1")
     return ProjectMemoryStore("p1", backend, 10, clock=clock, ids=CountingIds())
 
 
 @pytest.fixture
 def everywhere(open_backend: Open, clock: FixedClock) -> GlobalMemoryStore:
-    backend = open_backend(Tier.GLOBAL, None)
+    backend = open_backend(Scope.GLOBAL, None)
     return GlobalMemoryStore(backend, lambda _: True, clock=clock, ids=CountingIds())
 
 
@@ -161,7 +162,7 @@ def test_what_was_written_last_is_not_evicted_for_itself(project: ProjectMemoryS
 
 
 def test_a_lower_bound_holds_from_the_next_write_on(open_backend: Open, clock: FixedClock) -> None:
-    backend = open_backend(Tier.PROJECT, "p1")
+    backend = open_backend(Scope.PROJECT, "p1")
     wide = ProjectMemoryStore("p1", backend, 50, clock=clock, ids=CountingIds())
     for number in range(30):
         wide.add_decision(f"Decision {number}.")
@@ -178,7 +179,7 @@ def test_preferences_take_a_persons_consent(open_backend: Open, clock: FixedCloc
         asked.append(question)
         return answers.pop(0)
 
-    store = GlobalMemoryStore(open_backend(Tier.GLOBAL, None), callback, clock=clock)
+    store = GlobalMemoryStore(open_backend(Scope.GLOBAL, None), callback, clock=clock)
     kept = store.add_preference("Answer in one sentence.", "verbosity")
     assert kept is not None
     assert (kept.kind, kept.source, kept.importance) == ("preference", "global", 0.9)
@@ -200,7 +201,7 @@ def test_preferences_take_a_persons_consent(open_backend: Open, clock: FixedCloc
     "callback", [None, lambda _: None, lambda _: "yes", lambda _: 1, lambda _: 1 / 0]
 )
 def test_without_consent_nothing_changes(open_backend: Open, callback: Any) -> None:
-    backend = open_backend(Tier.GLOBAL, None)
+    backend = open_backend(Scope.GLOBAL, None)
     [there] = [GlobalMemoryStore(backend, lambda _: True).add_preference("Be brief.", "style")]
     assert there is not None
     store = GlobalMemoryStore(backend, callback)
@@ -216,7 +217,7 @@ def test_without_consent_nothing_changes(open_backend: Open, callback: Any) -> N
 
 
 def test_the_caller_may_have_asked_already(open_backend: Open) -> None:
-    store = GlobalMemoryStore(open_backend(Tier.GLOBAL, None))
+    store = GlobalMemoryStore(open_backend(Scope.GLOBAL, None))
     assert store.add_preference("Be brief.", "style", require_confirmation=False) is not None
 
 
@@ -241,18 +242,18 @@ def test_a_preference_is_changed_in_its_place(everywhere: GlobalMemoryStore) -> 
 def test_a_preference_that_was_stored_otherwise_is_changed_too(
     open_backend: Open, payload: dict[str, Any]
 ) -> None:
-    backend = open_backend(Tier.GLOBAL, None)
+    backend = open_backend(Scope.GLOBAL, None)
     backend.add(item("p", kind="preference", source="global", tags=(), payload=payload))
     changed = GlobalMemoryStore(backend, lambda _: True).change_preference("p", "Be precise.")
     assert changed is not None
     key = "text" if "text" in payload else "preference"
     assert (changed.payload, changed.importance) == ({**payload, key: "Be precise."}, 0.5)
     [stored] = backend.list_all()
-    assert memory_input_of(stored, Tier.GLOBAL, None).content == "Be precise."
+    assert memory_input_of(stored, Scope.GLOBAL, None).content == "Be precise."
 
 
 def test_a_preference_that_somebody_else_changed_meanwhile_stays(open_backend: Open) -> None:
-    backend = open_backend(Tier.GLOBAL, None)
+    backend = open_backend(Scope.GLOBAL, None)
     other = GlobalMemoryStore(backend)
     old = other.add_preference("Be brief.", "style", require_confirmation=False)
     assert old is not None

@@ -10,25 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
-from memgraph.model.context import Tier
+from memgraph.model.enums import Scope
 from memgraph.rules.budget import Allocation, allocated, divided, reached, select_within
 
-WEIGHTS = {Tier.TASK: 0.4, Tier.PROJECT: 0.4, Tier.GLOBAL: 0.2}
+WEIGHTS = {Scope.SESSION: 0.4, Scope.PROJECT: 0.4, Scope.GLOBAL: 0.2}
 weight = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.2, 0.4, 1.0])
-weights = st.fixed_dictionaries(dict.fromkeys(Tier, weight)).filter(lambda w: sum(w.values()))
+weights = st.fixed_dictionaries(dict.fromkeys(Scope, weight)).filter(lambda w: sum(w.values()))
 budgets = st.integers(0, 400)
 costs = st.lists(st.integers(0, 120), max_size=12)
 
 
 @st.composite
-def offers(draw: st.DrawFn) -> dict[Tier, list[tuple[str, int]]]:
+def offers(draw: st.DrawFn) -> dict[Scope, list[tuple[str, int]]]:
     return {
-        tier: [(f"{tier.value}-{at}", cost) for at, cost in enumerate(draw(costs))] for tier in Tier
+        tier: [(f"{tier.value}-{at}", cost) for at, cost in enumerate(draw(costs))]
+        for tier in Scope
     }
 
 
 @st.composite
-def mates(draw: st.DrawFn, offered: dict[Tier, list[tuple[str, int]]]) -> dict[str, set[str]]:
+def mates(draw: st.DrawFn, offered: dict[Scope, list[tuple[str, int]]]) -> dict[str, set[str]]:
     ids = [one for each in offered.values() for one, _ in each]
     found: dict[str, set[str]] = {}
     if len(ids) > 1:
@@ -45,51 +46,55 @@ def ids(chosen: Allocation) -> set[str]:
 
 
 def test_the_default_shares_of_2000_are_800_800_400() -> None:
-    assert divided(2_000, WEIGHTS) == {Tier.TASK: 800, Tier.PROJECT: 800, Tier.GLOBAL: 400}
+    assert divided(2_000, WEIGHTS) == {Scope.SESSION: 800, Scope.PROJECT: 800, Scope.GLOBAL: 400}
 
 
 def test_the_token_that_does_not_divide_goes_to_the_largest_remainder() -> None:
-    third = dict.fromkeys(Tier, 1.0)
-    assert divided(1, WEIGHTS)[Tier.TASK] == 1
-    assert divided(2, WEIGHTS) == {Tier.TASK: 1, Tier.PROJECT: 1, Tier.GLOBAL: 0}
+    third = dict.fromkeys(Scope, 1.0)
+    assert divided(1, WEIGHTS)[Scope.SESSION] == 1
+    assert divided(2, WEIGHTS) == {Scope.SESSION: 1, Scope.PROJECT: 1, Scope.GLOBAL: 0}
     assert list(divided(4, third).values()) == [2, 1, 1]
 
 
 @given(st.integers(0, 10_000_000), weights)
 def test_shares_add_up_and_are_within_one_of_their_part(
-    budget: int, given_weights: dict[Tier, float]
+    budget: int, given_weights: dict[Scope, float]
 ) -> None:
     shares = divided(budget, given_weights)
     total = sum(Fraction(each) for each in given_weights.values())
     assert sum(shares.values()) == budget
     for tier, share in shares.items():
         assert abs(share - Fraction(given_weights[tier]) * budget / total) < 1
-    assert all(not shares[tier] for tier in Tier if not given_weights[tier])
+    assert all(not shares[tier] for tier in Scope if not given_weights[tier])
 
 
-wants = st.fixed_dictionaries(dict.fromkeys(Tier, st.just(0) | st.integers(0, 800)))
+wants = st.fixed_dictionaries(dict.fromkeys(Scope, st.just(0) | st.integers(0, 800)))
 
 
 @given(wants, st.integers(0, 1_000), weights)
 def test_what_a_tier_does_not_want_the_others_can_have(
-    wanted: dict[Tier, int], budget: int, given_weights: dict[Tier, float]
+    wanted: dict[Scope, int], budget: int, given_weights: dict[Scope, float]
 ) -> None:
     found = reached(wanted, budget, given_weights)
-    heard = {tier: wanted[tier] for tier in Tier if given_weights[tier]}
+    heard = {tier: wanted[tier] for tier in Scope if given_weights[tier]}
     assert sum(found.values()) == min(budget, sum(heard.values()))
     for tier, share in divided(budget, given_weights).items():
         assert min(share, wanted[tier]) <= found[tier] <= heard.get(tier, 0)
 
 
 def test_what_is_left_by_one_is_divided_among_those_that_want_it() -> None:
-    wanted = {Tier.PROJECT: 900, Tier.GLOBAL: 900}
-    assert reached(wanted, 600, WEIGHTS) == {Tier.TASK: 0, Tier.PROJECT: 400, Tier.GLOBAL: 200}
-    assert reached({Tier.GLOBAL: 900}, 600, WEIGHTS)[Tier.GLOBAL] == 600
+    wanted = {Scope.PROJECT: 900, Scope.GLOBAL: 900}
+    assert reached(wanted, 600, WEIGHTS) == {
+        Scope.SESSION: 0,
+        Scope.PROJECT: 400,
+        Scope.GLOBAL: 200,
+    }
+    assert reached({Scope.GLOBAL: 900}, 600, WEIGHTS)[Scope.GLOBAL] == 600
 
 
 @given(st.data(), budgets, weights)
 def test_with_shares_of_its_own_it_is_complete_and_within_the_budget(
-    data: st.DataObject, budget: int, given_weights: dict[Tier, float]
+    data: st.DataObject, budget: int, given_weights: dict[Scope, float]
 ) -> None:
     offered = data.draw(offers())
     wanted = {tier: sum(cost for _, cost in each) for tier, each in offered.items()}
@@ -106,7 +111,7 @@ def test_with_shares_of_its_own_it_is_complete_and_within_the_budget(
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])
 def test_a_share_that_is_none_is_refused(bad: float) -> None:
     with pytest.raises(InvalidInput):
-        divided(10, WEIGHTS | {Tier.TASK: bad})
+        divided(10, WEIGHTS | {Scope.SESSION: bad})
 
 
 def test_a_budget_below_zero_is_refused() -> None:
@@ -116,12 +121,12 @@ def test_a_budget_below_zero_is_refused() -> None:
 
 @given(st.data(), budgets, weights)
 def test_never_above_the_budget_and_nothing_that_fits_is_left_out(
-    data: st.DataObject, budget: int, given_weights: dict[Tier, float]
+    data: st.DataObject, budget: int, given_weights: dict[Scope, float]
 ) -> None:
     offered = data.draw(offers())
     together = data.draw(mates(offered))
     cost = {one: each for tier in offered.values() for one, each in tier}
-    there = {one for tier in Tier if given_weights[tier] for one, _ in offered[tier]}
+    there = {one for tier in Scope if given_weights[tier] for one, _ in offered[tier]}
     found = allocated(offered, budget, given_weights, together)
     spent = sum(found.spent.values())
     assert spent == sum(cost[one] for one in ids(found)) <= budget
@@ -133,7 +138,7 @@ def test_never_above_the_budget_and_nothing_that_fits_is_left_out(
 
 @given(st.data(), budgets, weights)
 def test_every_id_is_chosen_or_left_out_once_in_the_order_of_its_tier(
-    data: st.DataObject, budget: int, given_weights: dict[Tier, float]
+    data: st.DataObject, budget: int, given_weights: dict[Scope, float]
 ) -> None:
     offered = data.draw(offers())
     found = allocated(offered, budget, given_weights, data.draw(mates(offered)))
@@ -147,7 +152,7 @@ def test_every_id_is_chosen_or_left_out_once_in_the_order_of_its_tier(
 
 @given(offers(), budgets, weights)
 def test_no_tier_loses_what_its_own_share_holds(
-    offered: dict[Tier, list[tuple[str, int]]], budget: int, given_weights: dict[Tier, float]
+    offered: dict[Scope, list[tuple[str, int]]], budget: int, given_weights: dict[Scope, float]
 ) -> None:
     found = allocated(offered, budget, given_weights)
     for tier, share in found.shares.items():
@@ -158,12 +163,12 @@ def test_no_tier_loses_what_its_own_share_holds(
 
 @given(st.data(), budgets, weights)
 def test_the_order_in_which_tiers_are_given_changes_nothing(
-    data: st.DataObject, budget: int, given_weights: dict[Tier, float]
+    data: st.DataObject, budget: int, given_weights: dict[Scope, float]
 ) -> None:
     offered = data.draw(offers())
     together = data.draw(mates(offered))
     expected = allocated(offered, budget, given_weights, together)
-    for order in permutations(Tier):
+    for order in permutations(Scope):
         again = allocated(
             {tier: offered[tier] for tier in order},
             budget,
@@ -174,22 +179,22 @@ def test_the_order_in_which_tiers_are_given_changes_nothing(
 
 
 def test_what_a_tier_leaves_goes_to_the_others() -> None:
-    offered = {Tier.PROJECT: [(f"p{at}", 10) for at in range(20)], Tier.GLOBAL: [("g", 10)]}
+    offered = {Scope.PROJECT: [(f"p{at}", 10) for at in range(20)], Scope.GLOBAL: [("g", 10)]}
     found = allocated(offered, 100, WEIGHTS)
-    assert found.spent == {Tier.TASK: 0, Tier.PROJECT: 90, Tier.GLOBAL: 10}
+    assert found.spent == {Scope.SESSION: 0, Scope.PROJECT: 90, Scope.GLOBAL: 10}
 
 
 def test_what_is_left_is_handed_on_in_proportion() -> None:
     offered = {
-        Tier.PROJECT: [(f"p{at}", 1) for at in range(100)],
-        Tier.GLOBAL: [(f"g{at}", 1) for at in range(100)],
+        Scope.PROJECT: [(f"p{at}", 1) for at in range(100)],
+        Scope.GLOBAL: [(f"g{at}", 1) for at in range(100)],
     }
     found = allocated(offered, 90, WEIGHTS)
-    assert found.spent == {Tier.TASK: 0, Tier.PROJECT: 60, Tier.GLOBAL: 30}
+    assert found.spent == {Scope.SESSION: 0, Scope.PROJECT: 60, Scope.GLOBAL: 30}
 
 
 def test_both_sides_of_a_contradiction_are_taken_or_none_of_them() -> None:
-    offered = {Tier.PROJECT: [("one", 30)], Tier.GLOBAL: [("other", 30), ("small", 5)]}
+    offered = {Scope.PROJECT: [("one", 30)], Scope.GLOBAL: [("other", 30), ("small", 5)]}
     together = {"one": ["other"], "other": ["one"]}
     assert ids(allocated(offered, 59, WEIGHTS, together)) == {"one", "small"}
     assert ids(allocated(offered, 64, WEIGHTS, together)) == {"small"}

@@ -18,7 +18,8 @@ from working import put
 from memgraph import ContextAssembler, MemoryService, Sensitivity
 from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
-from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Task, Tier, TierShares
+from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Task, TierShares
+from memgraph.model.enums import Scope
 from memgraph.model.values import validated
 from memgraph.operations.life.echoes import echo_filter
 from memgraph.rules.budget import token_cost
@@ -76,7 +77,7 @@ def test_a_context_holds_what_the_task_its_project_and_everybody_know(
     building.global_store().add_preference("Answers are short.", "style")
     service.orchestrator(NAME).maintenance.embed_pending()
     found = building.build_context(TASK, query="parser")
-    assert [each.tier for each in found.items] == [Tier.TASK, Tier.PROJECT, Tier.GLOBAL]
+    assert [each.tier for each in found.items] == [Scope.SESSION, Scope.PROJECT, Scope.GLOBAL]
     assert [each.item.kind for each in found.items] == ["reasoning", "decision", "preference"]
     assert found.items[0].reasons == ("head", "tail", "recall:1")
     assert all(each.text in found.text for each in found.items)

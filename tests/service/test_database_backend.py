@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from item_workers import GRANTED
 from item_worlds import item
+from pydantic import ValidationError
 from working import NAME
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.context.items import RECORD, item_of, memory_input_of
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.context import Tier
 from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.remote import TierPage
 from memgraph.model.values import Memory
 from memgraph.operations.context import database_backend
 from memgraph.operations.context.database_backend import DatabaseBackend
@@ -43,12 +44,12 @@ def orc(service: MemoryService) -> Orchestrator:
 
 @pytest.fixture
 def web(orc: Orchestrator) -> DatabaseBackend:
-    return DatabaseBackend(orc, Tier.PROJECT, "web")
+    return DatabaseBackend(orc, Scope.PROJECT, "web")
 
 
 def seen_by(service: MemoryService, **viewer: Any) -> DatabaseBackend:
     granted = Viewer(**{"project_ids": frozenset({"web"}), **viewer})
-    return DatabaseBackend(service.orchestrator(NAME, viewer=granted), Tier.PROJECT, "web")
+    return DatabaseBackend(service.orchestrator(NAME, viewer=granted), Scope.PROJECT, "web")
 
 
 def journal(service: MemoryService) -> list[tuple[str, str]]:
@@ -144,7 +145,7 @@ def test_the_history_tells_why_an_item_went(
 def test_a_task_that_is_cleared_was_closed(service: MemoryService) -> None:
     service.orchestrator(NAME, create=True)
     orc = service.orchestrator(NAME, viewer=EVERYTHING)
-    task = DatabaseBackend(orc, Tier.TASK, "t-1")
+    task = DatabaseBackend(orc, Scope.SESSION, "t-1")
     task.add(item())
     [memory] = stored(orc)
 
@@ -219,10 +220,10 @@ def test_a_turn_is_no_global_item(orc: Orchestrator) -> None:
     known = orc.remember("Ann reviews")
     orc.save_episode("Hello", session_id="s", source_role="user")
 
-    assert [each.context_item_id for each in DatabaseBackend(orc, Tier.GLOBAL).list_all()] == [
+    assert [each.context_item_id for each in DatabaseBackend(orc, Scope.GLOBAL).list_all()] == [
         known
     ]
-    assert DatabaseBackend(orc, Tier.GLOBAL).count() == 1
+    assert DatabaseBackend(orc, Scope.GLOBAL).count() == 1
 
 
 def test_a_memory_is_corrected_by_the_item_it_reads_as(
@@ -267,24 +268,24 @@ def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
 
 
 @pytest.mark.parametrize(
-    ("tier", "scope_id"), [(Tier.PROJECT, "ops"), (Tier.PROJECT, ""), (Tier.TASK, "web")]
+    ("tier", "scope_id"), [(Scope.PROJECT, "ops"), (Scope.PROJECT, ""), (Scope.SESSION, "web")]
 )
 def test_a_scope_that_was_not_granted_is_denied_and_it_is_journalled(
-    service: MemoryService, orc: Orchestrator, tier: Tier, scope_id: str
+    service: MemoryService, orc: Orchestrator, tier: Scope, scope_id: str
 ) -> None:
     with pytest.raises(AccessDenied, match="not open"):
         DatabaseBackend(orc, tier, scope_id)
 
     records = [json.loads(line) for line in orc.exchange.export_lines()]
     [denied] = [each for each in records if each.get("action") == "deny"]
-    assert (denied["actor"], json.loads(denied["details"])["field"]) == ("planner", tier.value)
+    assert (denied["actor"], json.loads(denied["details"])["field"]) == ("planner", tier.tier)
 
 
 @pytest.mark.parametrize(
-    ("tier", "scope_id"), [(Tier.PROJECT, None), (Tier.TASK, None), (Tier.GLOBAL, "web")]
+    ("tier", "scope_id"), [(Scope.PROJECT, None), (Scope.SESSION, None), (Scope.GLOBAL, "web")]
 )
 def test_a_tier_has_a_name_or_is_everybodys(
-    orc: Orchestrator, tier: Tier, scope_id: str | None
+    orc: Orchestrator, tier: Scope, scope_id: str | None
 ) -> None:
     with pytest.raises(InvalidInput):
         DatabaseBackend(orc, tier, scope_id)
@@ -293,7 +294,12 @@ def test_a_tier_has_a_name_or_is_everybodys(
 def test_no_scope_sees_another(service: MemoryService) -> None:
     service.orchestrator(NAME, create=True)
     orc = service.orchestrator(NAME, viewer=EVERYTHING)
-    places = [(Tier.PROJECT, "web"), (Tier.PROJECT, "ops"), (Tier.TASK, "t-1"), (Tier.GLOBAL, None)]
+    places = [
+        (Scope.PROJECT, "web"),
+        (Scope.PROJECT, "ops"),
+        (Scope.SESSION, "t-1"),
+        (Scope.GLOBAL, None),
+    ]
     backends = [DatabaseBackend(orc, *place) for place in places]
     for number, each in enumerate(backends):
         each.add(item("canary", payload={"text": f"canary {number}"}))
@@ -309,13 +315,13 @@ def test_what_a_reader_may_not_see_is_not_there(service: MemoryService, orc: Orc
     secret = service.orchestrator(NAME, viewer=EVERYTHING)
     place = {"scope": "project", "scope_id": "web"}
     secret.remember("The code is 4711", item_id="i-1", sensitivity="Restricted", **place)
-    web = DatabaseBackend(orc, Tier.PROJECT, "web")
+    web = DatabaseBackend(orc, Scope.PROJECT, "web")
     assert (web.get("i-1"), web.count(), web.delete("i-1"), web.clear()) == (None, 0, False, 0)
 
     web.add(item(payload={"text": "mine"}))
 
     assert web.count() == 1
-    assert DatabaseBackend(secret, Tier.PROJECT, "web").count() == 2
+    assert DatabaseBackend(secret, Scope.PROJECT, "web").count() == 2
 
 
 def test_what_replaces_a_secret_stays_one(service: MemoryService, orc: Orchestrator) -> None:
@@ -323,9 +329,9 @@ def test_what_replaces_a_secret_stays_one(service: MemoryService, orc: Orchestra
     place = {"scope": "project", "scope_id": "web"}
     secret.remember("The code is 4711", item_id="i-1", sensitivity="Restricted", **place)
 
-    DatabaseBackend(secret, Tier.PROJECT, "web").add(item(payload={"text": "The code is 4712"}))
+    DatabaseBackend(secret, Scope.PROJECT, "web").add(item(payload={"text": "The code is 4712"}))
 
-    assert DatabaseBackend(orc, Tier.PROJECT, "web").list_all() == []
+    assert DatabaseBackend(orc, Scope.PROJECT, "web").list_all() == []
     [new] = stored(secret, MemoryStatus.ACTIVE)
     assert (new.content, new.sensitivity) == ("The code is 4712", Sensitivity.RESTRICTED)
 
@@ -375,7 +381,7 @@ def test_processes_add_at_once(tmp_path: Path) -> None:
 def test_an_export_takes_the_items_along(
     service: MemoryService, orc: Orchestrator, tmp_path: Path
 ) -> None:
-    web = DatabaseBackend(orc, Tier.PROJECT, "web")
+    web = DatabaseBackend(orc, Scope.PROJECT, "web")
     web.add(item("a", timestamp="2026-01-01T01:00:00+01:00", importance=0.555))
     web.add(item("b", payload={"n": [1, {"m": 10**25}]}))
     web.add(item("gone"))
@@ -386,7 +392,7 @@ def test_an_export_takes_the_items_along(
     with file.open("rb") as source:
         service.import_lines("orc-2", source)
 
-    copy = DatabaseBackend(service.orchestrator("orc-2", viewer=GRANTED), Tier.PROJECT, "web")
+    copy = DatabaseBackend(service.orchestrator("orc-2", viewer=GRANTED), Scope.PROJECT, "web")
     assert copy.list_all() == web.list_all()
     assert copy.get("a") == item("a", timestamp="2026-01-01T01:00:00+01:00", importance=0.555)
 
@@ -426,7 +432,7 @@ def test_what_comes_while_a_place_is_cleared_stays(
         retract_all(transaction, ids, reason)
         with service.opened(NAME) as opened:
             for each in late:
-                prepared = opened.writer.prepare(memory_input_of(each, Tier.PROJECT, "web"))
+                prepared = opened.writer.prepare(memory_input_of(each, Scope.PROJECT, "web"))
                 opened.writer.store(transaction, [prepared], [])
 
     with (
@@ -466,8 +472,8 @@ def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path) -> N
 def test_no_item_of_a_host_expires(service: MemoryService, clock: FixedClock) -> None:
     service.orchestrator(NAME, create=True)
     orc = service.orchestrator(NAME, viewer=EVERYTHING)
-    everywhere = DatabaseBackend(orc, Tier.GLOBAL)
-    web = DatabaseBackend(orc, Tier.PROJECT, "web")
+    everywhere = DatabaseBackend(orc, Scope.GLOBAL)
+    web = DatabaseBackend(orc, Scope.PROJECT, "web")
     for each in (everywhere, web):
         each.add(item())
 
@@ -531,3 +537,11 @@ def test_notes_of_another_hand_are_read_alike_by_sql_and_by_us(
         web.clear()
 
     alike()
+
+
+def test_a_session_is_called_a_task_where_a_tier_is_sent() -> None:
+    page = TierPage(tier="task", scope_id="t-1", count=0, items=())  # type: ignore[arg-type]
+    assert page.tier is Scope.SESSION
+    assert page.model_dump(mode="json")["tier"] == "task"
+    with pytest.raises(ValidationError, match="task, project, global"):
+        TierPage(tier="session", scope_id="t-1", count=0, items=())  # type: ignore[arg-type]

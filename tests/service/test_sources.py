@@ -241,7 +241,7 @@ class TestTrust:
         )
         orc.sources.trust("conversation", "manual", "high", reason="signed")
         web = orc._service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"web"})))
-        backend = DatabaseBackend(web, context.Tier.PROJECT, "web")
+        backend = DatabaseBackend(web, context.Scope.PROJECT, "web")
         item = backend.get("plan")
         assert item is not None
         with pytest.raises(Conflict):

@@ -3067,7 +3067,8 @@ export interface components {
         OmittedMemory: {
             memory_id: string;
             reason: string;
-            tier: components["schemas"]["Tier"];
+            /** @enum {string} */
+            tier: "task" | "project" | "global";
             token_cost: number;
         };
         /** @description Sorted by name. */
@@ -3180,7 +3181,8 @@ export interface components {
             reasons: string[];
             shortened: boolean;
             text: string;
-            tier: components["schemas"]["Tier"];
+            /** @enum {string} */
+            tier: "task" | "project" | "global";
             token_cost: number;
             type: components["schemas"]["MemoryType"];
         };
@@ -3250,7 +3252,8 @@ export interface components {
             /** @default  */
             reason?: string;
             scope_id?: string | null;
-            to: components["schemas"]["Tier"];
+            /** @enum {string} */
+            to: "task" | "project" | "global";
         };
         Protect: {
             name: string;
@@ -3681,7 +3684,10 @@ export interface components {
          * @enum {string}
          */
         RunnableJob: "enrichment" | "consolidation" | "decay" | "reflection" | "verification" | "consolidate";
-        /** @enum {string} */
+        /**
+         * @description The scope of a memory.
+         * @enum {string}
+         */
         Scope: "session" | "project" | "global";
         /**
          * @description The sensitivity of a memory, from open to closed; a reader sees up to its clearance.
@@ -4146,11 +4152,6 @@ export interface components {
             project_id?: string | null;
             task_id: string;
         };
-        /**
-         * @description The tier of an item: a task is a session scope.
-         * @enum {string}
-         */
-        Tier: "task" | "project" | "global";
         /** @description An item of a tier, and the memory that it is. */
         TierItem: {
             context_item_id: string;
@@ -4171,7 +4172,8 @@ export interface components {
             count: number;
             items: components["schemas"]["TierItem"][];
             scope_id: string | null;
-            tier: components["schemas"]["Tier"];
+            /** @enum {string} */
+            tier: "task" | "project" | "global";
         };
         /**
          * @description The shares of a token budget, in proportion to one another; they need not add up to 1.
@@ -7616,7 +7618,7 @@ export interface operations {
             path: {
                 /** @description Its name. */
                 orchestrator: string;
-                tier: components["schemas"]["Tier"];
+                tier: "task" | "project" | "global";
             };
             cookie?: never;
         };

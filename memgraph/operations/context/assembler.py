@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import InvalidInput
-from memgraph.model.context import AgentProfile, Task, Tier
-from memgraph.model.enums import Sensitivity
+from memgraph.model.context import AgentProfile, Task
+from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.context.builder import ContextBuilder, value_of
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.lifecycle import TASK_CLOSED
@@ -96,7 +96,7 @@ class ContextAssembler(ContextBuilder):
     def promote(
         self,
         memory_id: str,
-        to: Tier | str,
+        to: Scope | str,
         *,
         task_id: str | None = None,
         project_id: str | None = None,
@@ -116,7 +116,7 @@ class ContextAssembler(ContextBuilder):
         return handle.contexts.promote(
             memory_id,
             to,
-            project_id if to == Tier.PROJECT else None,
+            project_id if to == Scope.PROJECT else None,
             confirmation_callback=self._callback,
             reason=reason,
         )
@@ -129,7 +129,7 @@ class ContextAssembler(ContextBuilder):
         """
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, session_ids=frozenset({task_id}))
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
-        return DatabaseBackend(handle, Tier.TASK, task_id).clear(TASK_CLOSED)
+        return DatabaseBackend(handle, Scope.SESSION, task_id).clear(TASK_CLOSED)
 
     def _handle(
         self,

@@ -27,7 +27,6 @@ from memgraph.model.context import (
     ContextRequest,
     PackedItem,
     Task,
-    Tier,
     TierShares,
 )
 from memgraph.model.enums import EdgeType, Scope
@@ -55,7 +54,6 @@ MAX_TASK_ITEMS = 200
 
 MOST_BESIDE_RECALL = 10
 MAX_CONTRADICTIONS = 2_000
-_TIERS = {tier.scope: tier for tier in Tier}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def gathered(
     return [
         ContextCandidate(
             memory,
-            _TIERS[memory.scope],
+            memory.scope,
             citation(memory, source_of(memory)),
             short_citation(memory, source_of(memory)),
             confidence.get(memory_id) or confidence_at(memory, narrowing.at, request.exponent),
@@ -126,14 +124,14 @@ def _held(
     shares = request.shares
     if request.task_id is not None and shares.task:
         yield from tiers.first_and_last(
-            snapshot, narrowing, Tier.TASK.scope, request.task_id, MAX_TASK_ITEMS
+            snapshot, narrowing, Scope.SESSION, request.task_id, MAX_TASK_ITEMS
         )
     if request.project_id is not None and shares.project:
         yield from tiers.most_important(
-            snapshot, narrowing, Tier.PROJECT.scope, request.project_id, limit
+            snapshot, narrowing, Scope.PROJECT, request.project_id, limit
         )
     if shares.global_tier:
-        yield from tiers.most_important(snapshot, narrowing, Tier.GLOBAL.scope, None, limit)
+        yield from tiers.most_important(snapshot, narrowing, Scope.GLOBAL, None, limit)
 
 
 def _conflicts(
@@ -430,12 +428,10 @@ class ContextBuilder(Handle):
         """Raise AccessDenied when the task or its project is not the viewer's."""
         if task is None:
             return
-        for tier, scope_id in ((Tier.TASK, task.task_id), (Tier.PROJECT, task.project)):
-            if scope_id is not None and scope_id not in self.viewer.scope_ids(tier.scope):
-                error = AccessDenied(
-                    f"this {tier.value} is not open to the handle", field=tier.value
-                )
-                raise self._denied(opened, error, field=tier.value, asked=scope_id)
+        for tier, scope_id in ((Scope.SESSION, task.task_id), (Scope.PROJECT, task.project)):
+            if scope_id is not None and scope_id not in self.viewer.scope_ids(tier):
+                error = AccessDenied(f"this {tier.tier} is not open to the handle", field=tier.tier)
+                raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
     def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:
         """Return a viewer of exactly the task, its project and the global tier, where they have a

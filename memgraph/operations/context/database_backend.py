@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
 from memgraph.context.stores import OLDEST_FIRST
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
-from memgraph.model.context import ContextItem, Tier
-from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
+from memgraph.model.context import ContextItem
+from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
 from memgraph.operations.context.injection import evict, retract_all
 from memgraph.operations.handle import Handle
@@ -58,7 +58,7 @@ class DatabaseBackend(Handle):
         InvalidInput: a task or project without an id, or the global tier with one.
     """
 
-    def __init__(self, handle: Handle[Any], tier: Tier, scope_id: str | None = None) -> None:
+    def __init__(self, handle: Handle[Any], tier: Scope, scope_id: str | None = None) -> None:
         super().__init__(
             handle._service,
             handle.name,
@@ -73,20 +73,18 @@ class DatabaseBackend(Handle):
             Sensitivity.INTERNAL, self.viewer.clearance, key=lambda level: level.level
         )
         self._agent_id = None if self.viewer.shared else self.viewer.agent_id
-        facts = ScopeFacts(tier.scope, scope_id, self._sensitivity, self._agent_id)
+        facts = ScopeFacts(tier, scope_id, self._sensitivity, self._agent_id)
         verdict = visible(self.viewer, facts)
-        if (tier is Tier.GLOBAL) != (scope_id is None):
-            raise InvalidInput(
-                "a task or a project needs a name; global has none", field=tier.value
-            )
+        if (tier is Scope.GLOBAL) != (scope_id is None):
+            raise InvalidInput("a task or a project needs a name; global has none", field=tier.tier)
         if not verdict.allowed:
             error = AccessDenied(
-                f"this {tier.value} is not open to the handle",
-                tier=tier.value,
+                f"this {tier.tier} is not open to the handle",
+                tier=tier.tier,
                 reason=verdict.reason.value,
             )
             with self._service.opened(self.name) as opened:
-                raise self._denied(opened, error, field=tier.value, asked=scope_id)
+                raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
     def add(self, item: ContextItem) -> None:
         """Store an item; it supersedes one with its id that differs, see ``MemoryBackend``."""
@@ -155,7 +153,7 @@ class DatabaseBackend(Handle):
         Args:
             reason: None: ``task_closed`` for a task, else ``cleared``.
         """
-        because = reason or (TASK_CLOSED if self.tier is Tier.TASK else CLEARED)
+        because = reason or (TASK_CLOSED if self.tier is Scope.SESSION else CLEARED)
         because = validated(ActorReason, {"actor": self.actor, "reason": because}).reason
         with self._service.opened(self.name) as opened:
             with opened.database.read() as snapshot:
@@ -183,9 +181,9 @@ class DatabaseBackend(Handle):
 
     def _place(self, opened: OpenOrchestrator) -> ItemPlace:
         return ItemPlace(
-            scope=self.tier.scope,
+            scope=self.tier,
             scope_id=self.scope_id,
-            source=source_of(self.tier.scope, self.scope_id),
+            source=source_of(self.tier, self.scope_id),
             view=View(self.viewer, statuses=_ACTIVE),
             at=opened.clock.now_ms(),
         )

@@ -12,7 +12,7 @@ from memgraph.context.blocks import render
 from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.ids import IdSource
-from memgraph.model.context import BlockFormat, BlockLine, ContextBlock, Tier
+from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, ReplayMoment
 from memgraph.model.receipts import Receipt, ReceiptItem
@@ -176,7 +176,7 @@ def _receipt(
 HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
 """Memory types that become global only with a person's consent."""
 
-_NARROWER: Final = {Tier.PROJECT: Scope.SESSION, Tier.GLOBAL: Scope.PROJECT}
+_NARROWER: Final = {Scope.PROJECT: Scope.SESSION, Scope.GLOBAL: Scope.PROJECT}
 _KEPT: Final = (
     "content",
     "summary",
@@ -198,21 +198,18 @@ _KEPT: Final = (
 class PromotionTarget(NamedTuple):
     """The place a memory is promoted to; ``scope_id`` None: global."""
 
-    tier: Tier
+    scope: Scope
     scope_id: str | None
 
 
-def target_of(to: Tier | str, scope_id: str | None) -> PromotionTarget:
+def target_of(to: Scope | str, scope_id: str | None) -> PromotionTarget:
     """Return the target of a promotion. Raises InvalidInput: there is no such place."""
-    try:
-        tier = Tier(to)
-    except ValueError:
-        tier = Tier.TASK
-    if tier is Tier.TASK:
+    if to not in _NARROWER:
         raise InvalidInput("a memory can be promoted to 'project' or 'global'", field="to")
-    if (tier is Tier.GLOBAL) != (scope_id is None):
+    scope = Scope(to)
+    if (scope is Scope.GLOBAL) != (scope_id is None):
         raise InvalidInput("a project needs an id; global has none", field="scope_id")
-    return PromotionTarget(tier, scope_id)
+    return PromotionTarget(scope, scope_id)
 
 
 def promote(
@@ -270,9 +267,9 @@ def _finished(
     view: View,
     reason: str,
 ) -> str:
-    details = {"from": memory.memory_id, "to": target.tier.value, "scope_id": target.scope_id}
+    details = {"from": memory.memory_id, "to": target.scope.tier, "scope_id": target.scope_id}
     transaction.record([NewEntry("promote", new_id, details | {"reason": reason})])
-    if target.tier is Tier.PROJECT:
+    if target.scope is Scope.PROJECT:
         place = ItemPlace(
             scope=Scope.PROJECT,
             scope_id=target.scope_id,
@@ -296,7 +293,7 @@ def _promotable(
         )
     if is_item(memory.item_id, memory.tags):
         raise InvalidInput("an item of a key-value store has no tier", memory_id=memory_id)
-    if memory.scope is not _NARROWER[target.tier]:
+    if memory.scope is not _NARROWER[target.scope]:
         raise Conflict(
             "a task's memory is promoted to a project, and a project's to global, a step at a"
             f" time; this one is of scope {memory.scope.value}",
@@ -318,7 +315,7 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> st
     Raises:
         Conflict: it was replaced since: promoting the old text again would contradict that.
     """
-    pairs = items.promotions_of(snapshot, memory_id, target.tier.scope, target.scope_id)
+    pairs = items.promotions_of(snapshot, memory_id, target.scope, target.scope_id)
     for status_wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         match = next((memory for memory, status in pairs if status is status_wanted), None)
         if match is not None and status_wanted is MemoryStatus.SUPERSEDED:
@@ -331,7 +328,7 @@ def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> st
 def _consented(
     memory: Memory, target: PromotionTarget, callback: ConfirmationCallback | None
 ) -> bool:
-    if target.tier is not Tier.GLOBAL or memory.type not in HIGH_RISK:
+    if target.scope is not Scope.GLOBAL or memory.type not in HIGH_RISK:
         return True
     return confirmed(callback, question_about(memory))
 
@@ -339,7 +336,7 @@ def _consented(
 def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> MemoryInput:
     """Return the memory to store in the wider scope."""
     fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
-    if target.tier is Tier.GLOBAL:
+    if target.scope is Scope.GLOBAL:
         # As what is added there: it stays until a person clears it.
         fields["decay_rate"] = 0.0
     attributes = {
@@ -351,7 +348,7 @@ def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> Memor
         attributes[RECORD] = {name: value for name, value in record.items() if name != "source"}
     return MemoryInput(
         **fields,
-        scope=target.tier.scope,
+        scope=target.scope,
         scope_id=target.scope_id,
         item_id=items.item_id_of(memory.memory_id),
         attributes=attributes,

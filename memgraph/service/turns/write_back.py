@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
-from memgraph.model.context import Tier
+from memgraph.model.context import tier_of
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.turns import RejectedPart, TaskOutcome, TurnWarning, WriteBackResult
@@ -160,7 +160,7 @@ class WriteBackHooks(HookHost):
         task_id: str | None = None,
         project_id: str | None = None,
         orchestrator: str | None = None,
-        tier: Tier | str | None = None,
+        tier: Scope | str | None = None,
         reasoning: str | None = None,
         tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
@@ -342,7 +342,7 @@ class WriteBackHooks(HookHost):
         if (memory.scope, memory.scope_id) == (Scope.PROJECT, place.project_id):
             return memory_id
         return (
-            handle.contexts.promote(memory_id, Tier.PROJECT, place.project_id, reason=reason)
+            handle.contexts.promote(memory_id, Scope.PROJECT, place.project_id, reason=reason)
             or memory_id
         )
 
@@ -410,7 +410,7 @@ def stored(
     )
 
 
-def scope_of(place: TurnPlace, requested: Tier | str | None) -> dict[str, Any]:
+def scope_of(place: TurnPlace, requested: Scope | str | None) -> dict[str, Any]:
     """Return scope and scope_id of what is written.
 
     Raises:
@@ -418,14 +418,12 @@ def scope_of(place: TurnPlace, requested: Tier | str | None) -> dict[str, Any]:
     """
     if requested is None:
         return place.scope
-    try:
-        tier = Tier(requested)
-    except ValueError:
-        raise InvalidInput(f"tier: one of {', '.join(Tier)}", field="tier") from None
-    scope_id = {Tier.TASK: place.task_id, Tier.PROJECT: place.project_id}.get(tier)
-    if scope_id is None and tier is not Tier.GLOBAL:
-        raise InvalidInput(f"{tier}_id: the {tier} that it belongs to", field=f"{tier}_id")
-    return {"scope": tier.scope, "scope_id": scope_id}
+    scope = tier_of(requested)
+    scope_id = {Scope.SESSION: place.task_id, Scope.PROJECT: place.project_id}.get(scope)
+    if scope_id is None and scope is not Scope.GLOBAL:
+        field = f"{scope.tier}_id"
+        raise InvalidInput(f"{field}: the {scope.tier} that it belongs to", field=field)
+    return {"scope": scope, "scope_id": scope_id}
 
 
 def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:

@@ -27,7 +27,7 @@ from memgraph import (
     Viewer,
 )
 from memgraph.errors import InvalidInput
-from memgraph.model.context import ContextRequest, Tier
+from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import DiagnosisFinding
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
@@ -181,7 +181,7 @@ def test_projects_and_tasks_see_their_own(tmp_path: Path) -> None:
         place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s"}
         hooks.on_step_output(output, **place, project_id="web")
         hooks.on_step_output(
-            {"todos": ["Feed the canary."]}, **place, task_id="task-1", tier=Tier.TASK
+            {"todos": ["Feed the canary."]}, **place, task_id="task-1", tier=Scope.SESSION
         )
         outside = [
             hooks.on_message("the canary?", conversation_id="c-2").prompt,

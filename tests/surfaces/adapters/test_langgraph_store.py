@@ -25,7 +25,6 @@ from working import working
 from memgraph import EdgeType, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.context import Tier
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.operations.context.namespaces import NamespaceHandle
@@ -595,7 +594,7 @@ def test_a_store_neither_fills_nor_empties_a_tier(service: MemoryService) -> Non
     orc = service.orchestrator("orc-1", viewer=viewer)
     store = MemgraphStore(orc, scope="project", scope_id="p")
     store.put(USER, "k", {"x": 1})
-    project = DatabaseBackend(orc, Tier.PROJECT, "p")
+    project = DatabaseBackend(orc, Scope.PROJECT, "p")
     assert project.count() == 0
     assert project.list_all() == []
     project.clear("over")

@@ -29,7 +29,8 @@ from memgraph.surfaces.cli.screen import Screen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memgraph.model.context import ContextItem, Tier
+    from memgraph.model.context import ContextItem
+    from memgraph.model.enums import Scope
     from memgraph.model.values import Outcome
     from memgraph.operations.orchestrator import Orchestrator
 
@@ -439,17 +440,17 @@ def tier(
     with call.orchestrator(orchestrator) as handle:
         count, results = _held(call, handle, which, scope_id, limit)
     items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in results]
-    data = {"tier": which.value, "scope_id": scope_id, "count": count, "items": items}
+    data = {"tier": which.tier, "scope_id": scope_id, "count": count, "items": items}
 
     def show(screen: Screen) -> None:
-        screen.heading(f"{which.value} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
+        screen.heading(f"{which.tier} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
         screen.table(ITEM_COLUMNS, [_row(*element) for element in results])
 
     return CommandResult(data, show)
 
 
 def _held(
-    call: Invocation, handle: Orchestrator, which: Tier, scope_id: str | None, limit: int
+    call: Invocation, handle: Orchestrator, which: Scope, scope_id: str | None, limit: int
 ) -> tuple[int, list[tuple[str, ContextItem]]]:
     """Return how many items there are, and the newest of them with their memories."""
     if call.server_url is not None:
@@ -493,15 +494,15 @@ def _promoted(
         raise NotFound(hint, **error.details) from None
 
 
-def _named(call: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Tier, str | None]:
+def _named(call: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Scope, str | None]:
     """Return the tier that the options name, and the id of its task or project."""
-    from memgraph.model.context import Tier
+    from memgraph.model.enums import Scope
 
-    tiers = [(Tier.PROJECT, item) for item in call.project]
-    tiers += [] if task_id is None else [(Tier.TASK, task_id)]
+    tiers = [(Scope.PROJECT, item) for item in call.project]
+    tiers += [] if task_id is None else [(Scope.SESSION, task_id)]
     if len(tiers) + everywhere != 1:
         raise typer.BadParameter("name one tier: --task ID, --project ID or --global")
-    return (Tier.GLOBAL, None) if everywhere else tiers[0]
+    return (Scope.GLOBAL, None) if everywhere else tiers[0]
 
 
 def _row(memory_id: str, item: ContextItem) -> tuple[str, ...]:

@@ -378,7 +378,7 @@ def _explain(screen: Screen, package: ContextPackage) -> None:
     screen.table(
         ("tier", "share", "spent", "offered", "chosen"),
         [
-            (tier.value, *map(str, (use.share_tokens, use.spent, use.offered, use.chosen)))
+            (tier.tier, *map(str, (use.share_tokens, use.spent, use.offered, use.chosen)))
             for tier, use in package.tiers.items()
         ],
     )
@@ -389,7 +389,7 @@ def _explain(screen: Screen, package: ContextPackage) -> None:
         [
             (
                 item.memory_id,
-                item.tier.value,
+                item.tier.tier,
                 str(item.token_cost),
                 ", ".join([*item.reasons, *(["shortened"] if item.shortened else [])]),
                 short(item.text, TEXT_CHARS),
@@ -403,7 +403,7 @@ def _explain(screen: Screen, package: ContextPackage) -> None:
         screen.table(
             ("memory", "tier", "tokens", "why"),
             [
-                (memory.memory_id, memory.tier.value, str(memory.token_cost), memory.reason)
+                (memory.memory_id, memory.tier.tier, str(memory.token_cost), memory.reason)
                 for memory in package.left_out
             ],
         )

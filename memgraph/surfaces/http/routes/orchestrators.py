@@ -12,7 +12,7 @@ from fastapi.responses import PlainTextResponse
 
 from memgraph.errors import AccessDenied, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
-from memgraph.model.context import ContextPackage, ContextRequest, Task, Tier
+from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
 from memgraph.model.conversation import SessionPlace
 from memgraph.model.jobs import JobRun, ServiceReadiness, SessionReport
 from memgraph.model.operation import MemoryId
@@ -116,7 +116,7 @@ class Promotion(Value):
         confirmed: the answer of the person who was asked; None: nobody was.
     """
 
-    to: Tier
+    to: ContextTier
     scope_id: Name | None = None
     confirmed: bool | None = None
     reason: Reason = ""
