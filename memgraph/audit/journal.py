@@ -133,8 +133,9 @@ def reasons(action: str, subject: str | None, details: Mapping[str, Any]) -> fro
         # What housekeeping had retracted before it lost is retracted so again.
         return QUIET | {f"contradiction reopened: {reason}"}
     if "source" in details:
-        verb = "brought back" if action == "restore" else "taken back"
-        return frozenset({f"its source was {verb}: {reason}"})
+        # The second of each is how older versions wrote it.
+        verbs = ("restored", "brought back") if action == "restore" else ("retracted", "taken back")
+        return frozenset(f"its source was {verb}: {reason}" for verb in verbs)
     return frozenset({reason})
 
 

@@ -35,8 +35,8 @@ from memgraph.model.values import (
 class EntityInfo(Value):
     """An entity as its reader sees it.
 
-    ``mention_count``: memories that name it, of those that the reader may see and that were not
-    taken back.
+    ``mention_count``: memories that name it; only those that the reader may see and that are not
+    retracted.
     """
 
     entity_id: str

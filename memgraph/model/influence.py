@@ -160,7 +160,7 @@ class EvidenceReport(Value):
         links: what the memory, or what was given, was derived from, is caused by or is part of,
             and the grounds of that in turn; the nearest first.
         supports: further sources of all these.
-        refuted: ids among them that were replaced or taken back.
+        refuted: ids among them that were replaced or retracted.
         lines: what they were read from, of as many as were asked for: the nearest first.
         memories, sources: of every id above, each once.
         cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_lines``, sorted.

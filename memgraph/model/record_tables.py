@@ -331,7 +331,7 @@ class JobRunRow(SQLModel, table=True):
 class SupportRow(SQLModel, table=True):
     """A further source of a memory; its own is in ``memories.source_id``.
 
-    One that was taken back has an ``ended_at``; so has a row for the memory's own source then.
+    A retracted one has an ``ended_at``; so has then a row for the memory's own source.
     """
 
     __tablename__ = "memory_supports"

@@ -130,7 +130,7 @@ def strengthened(confidence: float, before: SupportCount, after: SupportCount) -
 
 
 def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
-    """The confidence without what was gained from sources that were taken back.
+    """Return the confidence without what retracted sources had added.
 
     Each gain took away a share of what was missing to the ceiling; that share is given back. What
     a person confirmed stays.

@@ -181,7 +181,7 @@ class TrustFacts:
         supports: further sources that say it.
         grounds: ids of the memories that it was derived from when it was stored; not those that
             came along when it was said again.
-        own_gone: where it came from was taken back; it stands by what else says it.
+        own_gone: its own source was retracted; other sources still state it.
     """
 
     own: CaptureFacts

@@ -131,7 +131,7 @@ class StandingText(NamedTuple):
 def _standing_texts(view: View) -> sa.Select[Any]:
     m, joined = _matching_memories()
     texts = sa.select(*(m.c[name] for name in StandingText._fields[:-1]), _recalled(m))
-    # In force: neither replaced nor taken back, and not run out.
+    # In force: neither replaced nor retracted, and not expired.
     in_force = (
         m.c.created_at < value("at"),
         m.c.status == MemoryStatus.ACTIVE,

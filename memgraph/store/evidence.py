@@ -406,7 +406,7 @@ def end_reasons(
 ) -> dict[str, EndReason]:
     """Return how visible memories ended, without those that did not.
 
-    Of what was taken back and is back as what it was, this is told of what had ended it.
+    For a row that was retracted and restored, this is what had ended it.
     """
     ended = endings(snapshot, memory_ids, view)
     values = {"ids": memory_ids, "view_as_of": view.as_of}

@@ -36,7 +36,7 @@ from memgraph.store.visibility import View
 
 BATCH: Final = 500
 """Memories per statement; the transaction is one."""
-TAKEN_BACK: Final = "its source was taken back"
+SOURCE_RETRACTED: Final = "its source was retracted"
 """The prefix of the reason for each status that a retraction ended."""
 
 
@@ -74,7 +74,7 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
     plan = RetractionPlan()
     stands = _Stands(snapshot, source)
     given_ids = sources.memories_of(snapshot, source, view)
-    # Where the own source was taken back before, this one may be all that was left.
+    # If its own source was retracted before, this one may have been the last.
     plan.said_own = known_ids = set(given_ids)
     given_ids += [
         memory_id
@@ -109,7 +109,7 @@ def retract(
         transaction,
         ids,
         MemoryStatus.RETRACTED,
-        reason=f"{TAKEN_BACK}: {reason}",
+        reason=f"{SOURCE_RETRACTED}: {reason}",
         entry=lambda one: NewEntry("retract", one, details | {"by": plan.gone[one]}),
     )
     for memory_id, loss in plan.weakened.items():
@@ -117,7 +117,7 @@ def retract(
     for memory_id, why in plan.kept.items():
         if why == "supported" and memory_id in plan.said_own:
             _disown(transaction, memory_id, details)
-    _reinstate(transaction, plan.reinstated, f"what had replaced it was taken back: {reason}")
+    _reinstate(transaction, plan.reinstated, f"its replacement was retracted: {reason}")
     counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
     entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
     transaction.record(
@@ -410,7 +410,7 @@ def restore(
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
     for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         ids = [memory_id for memory_id, then in plan.back.items() if then is status]
-        because = f"its source was brought back: {reason}"
+        because = f"its source was restored: {reason}"
         change_all(
             transaction,
             ids,

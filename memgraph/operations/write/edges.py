@@ -153,7 +153,7 @@ class EdgeWriter:
             raise InvalidInput("an edge must join two different memories", memory_id=from_id)
         memories.require(transaction, [from_id, to_id], self.view)
         existing = edges.find(transaction, from_id, to_id, link.edge_type)
-        # What amended a part may replace the rest later; the reverse is not taken back.
+        # What amended a part may replace the rest later; the reverse is not undone.
         grows = existing is not None and existing.partial and not link.partial
         if existing is not None and not grows:
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
