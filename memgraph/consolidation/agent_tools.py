@@ -212,7 +212,7 @@ class ConsolidatorTools:
         return {"session_id": session_id, "consolidated": self.ended}
 
     def get_episodes_for_consolidation(self, session_id: str) -> str:
-        """The page's turns with their ids, and some turns before it without."""
+        """Return the page's turns with their ids, and some turns before it without."""
         self._check_session(session_id)
         return self.episodes()
 
@@ -279,7 +279,7 @@ class ConsolidatorTools:
         return {"session_id": session_id, "outcome": "done"}
 
     def episodes(self) -> str:
-        """The page as fenced lines of JSON; what is too long is cut and told so."""
+        """Return the page as fenced lines of JSON; what is too long is cut and told so."""
         turns, before, size = self._page.turns, self._page.before, self._turn_chars
         lines: list[Answer] = [{"session_id": self._page.session_id}]
         lines += [{"context_only": True, **_shown_turn(turn, MAX_BEFORE_CHARS)} for turn in before]
@@ -317,7 +317,7 @@ class ConsolidatorTools:
         )
 
     def _place(self, ref: str) -> int:
-        """The place of a staged fact by its ref."""
+        """Return the place of a staged fact by its ref."""
         refs = [f"#{place}" for place in range(len(self.facts))]
         if ref not in refs:
             raise ToolCallRefused("unknown_ref")
@@ -337,7 +337,7 @@ class ConsolidatorTools:
 
 
 def _arguments(name: str, text: str) -> dict[str, Any]:
-    """The arguments of a call, of the types and names that its schema has.
+    """Return the arguments of a call, of the types and names that its schema has.
 
     Raises:
         Refused: they are not, or there is no such tool.
@@ -362,7 +362,8 @@ def _arguments(name: str, text: str) -> dict[str, Any]:
 
 
 def longest_shown(lengths: Sequence[int], limit: int = MAX_PAGE_CHARS) -> int:
-    """The length at which turns are cut, so that together they have at most ``limit`` characters.
+    """Return the length at which turns are cut, so that together they have at most ``limit``
+    characters.
 
     Turns that are shorter leave what they don't need to the others.
     """
@@ -400,7 +401,7 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def random_mark() -> str:
-    """A word that no text can know; new for every prompt."""
+    """Return a word that no text can know; new for every prompt."""
     return secrets.token_hex(8)
 
 

@@ -125,7 +125,7 @@ class WeekDigest:
         return _cut(f"{self.title}: {self.headline} {first}", MAX_SUMMARY_CHARS)
 
     def without(self, memory_ids: Collection[str]) -> WeekDigest:
-        """The same without the lines that cite one of ``memory_ids``."""
+        """Return the same without the lines that cite one of ``memory_ids``."""
         remaining = {
             part: tuple(line for line in lines if not set(line.memory_ids) & set(memory_ids))
             for part, lines in self.lines.items()
@@ -134,7 +134,7 @@ class WeekDigest:
 
 
 def digest(week: WeekMaterial, observations: Sequence[LayoutEntry] = ()) -> WeekDigest:
-    """The lines of a week, the most telling of each part, as many as fit.
+    """Return the lines of a week, the most telling of each part, as many as fit.
 
     Args:
         observations: a model's lines about the week; they replace the most central memories.
@@ -190,7 +190,7 @@ def headline(week: WeekMaterial) -> str:
 
 
 def by_centrality(week: WeekMaterial) -> list[Memory]:
-    """The facts of the week, the most central first, then its turns, the latest first."""
+    """Return the facts of the week, the most central first, then its turns, the latest first."""
     ranks = central({memory.memory_id: preference(memory) for memory in week.memories}, week.ties)
     # Rounded: two that the graph does not tell apart are ordered by their ids.
     facts = sorted(

@@ -50,7 +50,7 @@ class FactDraft:
         return self.given.derived_from
 
     def with_evidence(self, further: Sequence[str]) -> FactDraft:
-        """The same fact, said by further turns too."""
+        """Return the same fact, said by further turns too."""
         merged = tuple(dict.fromkeys((*self.evidence, *further)))
         return replace(self, given=self.given.model_copy(update={"derived_from": merged}))
 
@@ -132,7 +132,8 @@ def draft(
 
 
 def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
-    """The conversation; with the file or run that all of the turns came from, where there is one.
+    """Return the conversation; with the file or run that all of the turns came from, where there is
+    one.
 
     No place inside a file is told: the derivations name the turns, which know theirs.
     """
@@ -169,7 +170,7 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
 
 
 def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
-    """The turns of the evidence that hold the quote."""
+    """Return the turns of the evidence that hold the quote."""
     quote = " ".join(candidate.quote.split())
     rows = [turns[turn_id] for turn_id in candidate.evidence]
     return [row for row in rows if quote and quote in " ".join(row.content.split())]

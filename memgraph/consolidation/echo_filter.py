@@ -84,7 +84,8 @@ class EchoFilter:
         return EchoRemainder("\n".join(line for line in remaining if line), tuple(reasons))
 
     def without_marked(self, text: str) -> EchoRemainder:
-        """A text from a file without what is marked as this memory's, line numbers unchanged.
+        """Return a text from a file without what is marked as this memory's, line numbers
+        unchanged.
 
         Marked are its own output, and lines that cite memories and say nothing that those do not.
         Of other lines the citations alone are taken out. Unmarked lines are the file's own, also
@@ -142,7 +143,7 @@ class EchoFilter:
         return times is not None and (before_ms is None or times[0] < before_ms)
 
     def cited(self, memory_ids: Sequence[str]) -> list[str]:
-        """The texts of memories that a line names."""
+        """Return the texts of memories that a line names."""
         with self._database.read() as snapshot:
             return list(echoes.contents(snapshot, memory_ids).values())
 

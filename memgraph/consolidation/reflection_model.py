@@ -198,7 +198,7 @@ def _judge(
 
 
 def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str:
-    """The sentence, or the code of why it is dropped."""
+    """Return the sentence, or the code of why it is dropped."""
     if not isinstance(item, dict) or set(item) != {"text", "memories"}:
         return "fields"
     text, numbers = item["text"], item["memories"]
@@ -218,7 +218,7 @@ def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str
 
 
 def _unfounded(text: str, contents: Sequence[str]) -> str | None:
-    """The code of why a sentence does not rest on what it cites."""
+    """Return the code of why a sentence does not rest on what it cites."""
     if is_advice(text):
         return "advice"
     if grounded(text, [QuotedTurn(content, "") for content in contents]) < MIN_GROUNDED:

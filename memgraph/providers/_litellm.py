@@ -220,7 +220,7 @@ def load(*, chat: bool = False) -> None:
 
 
 def bounded_client(seconds: float) -> Any:
-    """A client of litellm that gives up on an answer that is too long or comes too slowly.
+    """Return a client of litellm that gives up on an answer that is too long or comes too slowly.
 
     ``seconds`` are for the whole body, not from one byte to the next. Needs `load`.
     """
@@ -255,7 +255,7 @@ def _litellm() -> ModuleType:
 
 
 def _module(name: str) -> ModuleType:
-    """A module of the extra. Raises ExtraMissing, also where a part of litellm is not there."""
+    """Return a module of the extra. Raises ExtraMissing, also where a part of litellm is not there."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -307,7 +307,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(chain: list[BaseException], httpx: ModuleType) -> int | None:
-    """The HTTP status that really came over the wire; litellm itself says 500 for want of one."""
+    """Return the HTTP status that really came over the wire; litellm itself says 500 for want of
+    one.
+    """
     for error in chain:
         if isinstance(error, httpx.HTTPStatusError):
             return int(error.response.status_code)

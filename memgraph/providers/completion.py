@@ -49,7 +49,7 @@ def completion_provider(
     max_tokens: int = DEFAULT_MAX_TOKENS,
     **options: Unpack[ModelOptions],
 ) -> CompletionProvider:
-    """The provider with this configured name, ``litellm/<model>``. Opens no connection.
+    """Return the provider with this configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
@@ -61,7 +61,7 @@ def completion_provider(
 
 
 def parsed_answer(text: object) -> Any:
-    """The JSON value in a model's answer, which may stand in one Markdown code fence.
+    """Return the JSON value in a model's answer, which may stand in one Markdown code fence.
 
     Raises:
         ProviderAnswerInvalid: no text, too long, or not strict JSON (NaN, doubled keys, too deep).
@@ -94,7 +94,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def fenced(text: str, mark: str) -> str:
-    """The text as one JSON string on a line of its own, between marks that it cannot know.
+    """Return the text as one JSON string on a line of its own, between marks that it cannot know.
 
     Args:
         mark: a random word, made for this prompt alone.

@@ -165,7 +165,7 @@ def embedding_provider(
     model: str = "",
     **options: Unpack[ModelOptions],
 ) -> EmbeddingProvider:
-    """The provider with this configured name. Loads no model and opens no connection.
+    """Return the provider with this configured name. Loads no model and opens no connection.
 
     Args:
         name: ``local``, ``onnx``, ``fake`` or ``litellm/<model>``, the model as litellm names it.

@@ -168,7 +168,7 @@ def _by_shared_words(query: str, texts: Sequence[str]) -> list[int]:
 
 
 def _direction(word: str, dimensions: int) -> NDArray[np.float64]:
-    """A pseudo-random vector with entries in [-1, 1), a function of the word alone."""
+    """Return a pseudo-random vector with entries in [-1, 1), a function of the word alone."""
     import numpy as np
 
     digest = hashlib.shake_128(word.encode()).digest(4 * dimensions)

@@ -134,6 +134,6 @@ def _call(raw_call: Any) -> ToolCall:
 
 
 def _tokens(usage: Any, kind: str) -> int | None:
-    """A count above 0, else None: some servers report zeros for what they don't count."""
+    """Return a count above 0, else None: some servers report zeros for what they don't count."""
     count = getattr(usage, f"{kind}_tokens", None)
     return count if type(count) is int and count > 0 else None

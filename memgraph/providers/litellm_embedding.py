@@ -71,7 +71,7 @@ class LitellmEmbedding:
 
 
 def _rows(data: Any) -> list[Any]:
-    """The vectors of an answer in the order of the request, whatever order they came in."""
+    """Return the vectors of an answer in the order of the request, whatever order they came in."""
     if not isinstance(data, list) or not all(isinstance(item, Mapping) for item in data):
         raise ProviderAnswerInvalid(
             "The embedding model returned no list of vectors.", reason="shape"

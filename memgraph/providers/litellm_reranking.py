@@ -40,7 +40,7 @@ _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def prompt(query: str, texts: Sequence[str], mark: str) -> str:
-    """The question and the texts, numbered from 1, in lines of JSON between two marks.
+    """Return the question and the texts, numbered from 1, in lines of JSON between two marks.
 
     Args:
         mark: a random word, new for every prompt.
@@ -54,7 +54,8 @@ def prompt(query: str, texts: Sequence[str], mark: str) -> str:
 
 
 def places_of(answer: object) -> list[int]:
-    """The numbers of an answer as places from 0; a bare list is as good as ``{"order": [...]}``.
+    """Return the numbers of an answer as places from 0; a bare list is as good as ``{"order":
+    [...]}``.
 
     Raises:
         ProviderAnswerInvalid: anything else than a list of whole numbers.

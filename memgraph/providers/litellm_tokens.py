@@ -43,7 +43,7 @@ class LitellmCounter:
 
 
 def tokenizer_of(model: str) -> LitellmCounter | None:
-    """The counter of a model; None: litellm is not installed, or the tokenizer is not in it.
+    """Return the counter of a model; None: litellm is not installed, or the tokenizer is not in it.
 
     Loads litellm, which takes seconds.
     """

@@ -31,7 +31,7 @@ class RerankingProvider(Protocol):
         ...
 
     def rank(self, query: str, texts: Sequence[str]) -> Sequence[int]:
-        """The places of ``texts``, counted from 0, best first; a model may leave some out.
+        """Return the places of ``texts``, counted from 0, best first; a model may leave some out.
 
         Returns within the time that the provider was given, or raises.
 
@@ -50,7 +50,7 @@ def reranking_provider(
     mode: Mode = "rerank",
     **options: Unpack[ModelOptions],
 ) -> RerankingProvider:
-    """The provider with this configured name. Loads no model and opens no connection.
+    """Return the provider with this configured name. Loads no model and opens no connection.
 
     Args:
         name: ``litellm/<model>``, the model as litellm names it.
@@ -68,7 +68,7 @@ def reranking_provider(
 
 
 def usable_places(answer: object, count: int) -> tuple[int, ...]:
-    """The places below ``count`` that an answer names, each where it comes first.
+    """Return the places below ``count`` that an answer names, each where it comes first.
 
     What is named twice or is out of range is passed over: a model that miscounts may still have
     an order to tell.

@@ -67,7 +67,7 @@ class ToolCallingProvider(Protocol):
 
 
 def as_message(turn: ChatTurn) -> dict[str, Any]:
-    """A turn of the model as it is sent back to it in the next request."""
+    """Return a turn of the model as it is sent back to it in the next request."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
     if turn.tool_calls:
         message["tool_calls"] = [
@@ -87,7 +87,7 @@ def tool_calling_provider(
     max_tokens: int = DEFAULT_MAX_TOKENS,
     **options: Unpack[ModelOptions],
 ) -> ToolCallingProvider:
-    """The provider with this configured name, ``litellm/<model>``. Opens no connection.
+    """Return the provider with this configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.

@@ -178,7 +178,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _linked(a: ParsedSentence) -> bool:
-    """True where a preposition or a name follows the verb: "is on GitLab"."""
+    """Return True where a preposition or a name follows the verb: "is on GitLab"."""
     return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
 
 

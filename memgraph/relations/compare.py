@@ -128,7 +128,7 @@ def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _one_of_several(a: ParsedSentence) -> bool:
-    """True for "some keys" and "one of my brothers", beside which there are others."""
+    """Return True for "some keys" and "one of my brothers", beside which there are others."""
     return a.text.startswith(("some ", "one of ", "several ", "many ", "a few ", "most "))
 
 
@@ -316,7 +316,7 @@ def _denied(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _vague(a: ParsedSentence) -> bool:
-    """True for a subject that every text uses for something of its own: "the default"."""
+    """Return True for a subject that every text uses for something of its own: "the default"."""
     subject = [t for t in a.subject if t.kind != "prep"]
     if not subject:
         return True
@@ -412,7 +412,9 @@ def _takes_one(
     old: Sequence[ComparedToken],
     new: Sequence[ComparedToken],
 ) -> bool:
-    """True where what differs is the one value that its subject has: "lives in", "manager is"."""
+    """Return True where what differs is the one value that its subject has: "lives in", "manager
+    is".
+    """
     verb, before = a.tokens[a.verb], a.tokens[at - 1]
     names = all(t.kind in ("name", "address", "version", "number") for t in (*old, *new))
     linked = before.kind == "prep" or a.tokens[at].kind == "prep"

@@ -167,7 +167,7 @@ _LINKS: Final = lexicon.words("and but so then also that")
 
 
 def _is_clause(words: Sequence[TypedWord]) -> bool:
-    """True for "we know more" and "the board decides", False for "the end of May"."""
+    """Return True for "we know more" and "the board decides", False for "the end of May"."""
     if not words:
         return False
     if words[0].low in _SAME_SUBJECTS or words[0].low in _PRONOUNS:
@@ -236,7 +236,7 @@ class _Reader:
         return tuple(word.low for word in words if word.group != "sign")
 
     def _is_command(self) -> bool:
-        """True for "Check the log": a verb that no subject stands before."""
+        """Return True for "Check the log": a verb that no subject stands before."""
         if len(self.words) < 2 or self.words[0].low.endswith("ing"):
             return False
         if stem(self.words[0].low) not in lexicon.VERBS:
@@ -258,7 +258,7 @@ class _Reader:
         return 0
 
     def _ends_clause(self, at: int) -> bool:
-        """True at the comma after a whole clause, where another one begins."""
+        """Return True at the comma after a whole clause, where another one begins."""
         low = self.words[at].low
         if low not in _BREAKS or self._verb_place() < 0:
             return False
@@ -373,7 +373,7 @@ class _Reader:
         self._push(ComparedToken(word.text, key, "name" if capital else "word"), low)
 
     def _is_state(self, at: int) -> bool:
-        """True for "on" and "off" after "is", where no noun follows."""
+        """Return True for "on" and "off" after "is", where no noun follows."""
         if not self.lows or self.lows[-1] not in lexicon.BE:
             return False
         after = self.words[at + 1] if at + 1 < len(self.words) else None
@@ -451,7 +451,7 @@ class _Reader:
         return -1
 
     def _follows_pronoun(self, low: str) -> bool:
-        """True for "subscribe" in "I subscribe to …": what follows a pronoun is its verb."""
+        """Return True for "subscribe" in "I subscribe to …": what follows a pronoun is its verb."""
         return (
             self.lows[0] in _PRONOUNS
             and self.tokens[1].kind == "word"
@@ -461,7 +461,7 @@ class _Reader:
         )
 
     def _is_finite(self, at: int) -> bool:
-        """True for a word that is the verb of its sentence, by its form and its neighbours."""
+        """Return True for a word that is the verb of its sentence, by its form and its neighbours."""
         token, low = self.tokens[at], self.lows[at]
         if token.kind != "word" or token.key not in lexicon.VERBS:
             return False

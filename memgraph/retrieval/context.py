@@ -210,7 +210,7 @@ def _said(pool: CandidatePool, terms: QueryTerms) -> NDArray[np.bool_]:
 
 
 def features(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> dict[str, Floats]:
-    """Every feature by name, one number per candidate."""
+    """Return every feature by name, one number per candidate."""
     layout = pool.layout
     by_name = _term_features(pool, question, terms)
     by_name |= _plain_features(pool, question)

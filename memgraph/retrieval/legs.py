@@ -308,7 +308,9 @@ class SnapshotSearch:
             legs.links.extend((successor, pk, SUCCESSOR_SHARE) for successor in legs.successors[pk])
 
     def _successors(self, replaced: Sequence[RecallCandidate]) -> dict[str, list[str]]:
-        """The ends of the chains of replacements and lost contradictions that begin at these."""
+        """Return the ends of the chains of replacements and lost contradictions that begin at
+        these.
+        """
         view = self.narrowing.with_statuses(STANDING).view
         ends = {candidate.memory_id: [candidate.memory_id] for candidate in replaced}
         frontier = set(ends)

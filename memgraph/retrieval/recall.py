@@ -577,7 +577,9 @@ class _Recall:
     def _items(
         self, chosen: Sequence[RatedCandidate], states: CandidateStates, legs: LegResults
     ) -> tuple[list[RecallItem], int]:
-        """The chosen as they are handed out, as far as the token budget goes; how many it left."""
+        """Return the chosen as they are handed out, as far as the token budget goes; how many it
+        left.
+        """
         rows = recall_rows.items(
             self.snapshot, [rated.candidate.pk for rated in chosen], self.narrowing
         )

@@ -228,7 +228,9 @@ def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:
 def _query_vector(
     text: str, embed: Embed | None, degraded: list[Degraded]
 ) -> NDArray[np.float32] | None:
-    """The query's vector; None when there is no model, it failed, or there is nothing to embed."""
+    """Return the query's vector; None when there is no model, it failed, or there is nothing to
+    embed.
+    """
     if embed is None or not text.strip():
         return None
     try:

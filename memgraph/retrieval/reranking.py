@@ -35,7 +35,7 @@ def widened(request: RecallRequest, top_n: int, candidates: int) -> RecallReques
 def sendable(
     bundle: Bundle, candidates: int, max_sensitivity: Sensitivity
 ) -> tuple[list[RecallItem], frozenset[str]]:
-    """The items to send, best first, and the ids of those that are too sensitive for it.
+    """Return the items to send, best first, and the ids of those that are too sensitive for it.
 
     Both are of the best ``candidates`` that a question found by themselves; an answer to filters
     alone has none.
@@ -63,7 +63,7 @@ def reranked(
     withheld: Collection[str] = (),
     degraded: Sequence[Degraded] = (),
 ) -> Bundle:
-    """The answer out of a wide bundle and a reranker's order.
+    """Return the answer out of a wide bundle and a reranker's order.
 
     A lift by `AGREEMENT` is undone. A score becomes product of modifiers x (sum over legs +
     weight / (rrf_k + rank in ``order``)), which is reciprocal rank fusion with one leg more.

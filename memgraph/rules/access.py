@@ -75,7 +75,7 @@ def span_ms(text: str) -> int:
 
 
 def moment_ms(text: str, *, now_ms: int) -> int:
-    """The time that a span from now, or a time in ISO 8601, means.
+    """Return the time that a span from now, or a time in ISO 8601, means.
 
     Raises:
         InvalidInput: it is neither, or after the year 9999.

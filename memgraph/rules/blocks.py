@@ -32,7 +32,7 @@ _LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def cleaned(text: str) -> str:
-    """A text without what cannot be seen: the printable characters, tabs and line ends.
+    """Return a text without what cannot be seen: the printable characters, tabs and line ends.
 
     Every kind of line end is one newline; other white space is a blank. Control and format
     characters, among them zero-width and bidirectional ones, private use, surrogates, what Unicode
@@ -45,7 +45,7 @@ def cleaned(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text as one line of Markdown, for behind ``- ``; never empty.
+    """Return a text as one line of Markdown, for behind ``- ``; never empty.
 
     It holds no bracket, angle bracket or backtick that is not escaped, so it is no heading in
     brackets, no link, no fence and no HTML, and it cannot begin a block.
@@ -86,7 +86,7 @@ _MAX_DEPTH = 4
 
 
 def without_own_output(text: str, is_known: Callable[[str], bool] | None = None) -> tuple[str, int]:
-    """A text without what only this memory writes, and how many blocks that were.
+    """Return a text without what only this memory writes, and how many blocks that were.
 
     Removed are fenced blocks, lists under their headings, the headings of a bulletin or of
     sections and the cited items under them, entries of a recall as the command line prints them,
@@ -214,8 +214,8 @@ def _without_listings(text: str, is_known: Callable[[str], bool] | None) -> tupl
 
 
 def _begun_by(bare: str, following: Sequence[str]) -> str:
-    """The listing that a line is the head of; empty: none. What a person may write as well is one
-    only with an item right behind it.
+    """Return the listing that a line is the head of; empty: none. What a person may write as well
+    is one only with an item right behind it.
     """
     if _TITLE.match(bare):
         return "bulletin"

@@ -43,7 +43,7 @@ class BudgetSelection(Generic[Id]):
 
 
 def token_cost(text: str) -> int:
-    """An estimate of the tokens of a text, without a tokenizer; 0 for white space alone.
+    """Return an estimate of the tokens of a text, without a tokenizer; 0 for white space alone.
 
     One token for every 7 ASCII letters of a word, 3 digits of a number or 2 letters of another
     alphabet (each rounded up), 1 for every other character, 3 for one beyond U+FFFF (emoji).
@@ -310,8 +310,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 
 def summarise(content: str, limit: int = SUMMARY_CHARS) -> str:
-    """All of it on one line where that is at most ``limit`` characters, else the first sentence,
-    cut between words."""
+    """Return all of it on one line where that is at most ``limit`` characters, else the first
+    sentence, cut between words.
+    """
     text = " ".join(content.split())
     if len(text) <= limit:
         return text

@@ -126,7 +126,7 @@ class LayoutEntry:
         return self.memory_ids if self.against is None else self.memory_ids + self.against.cited
 
     def said(self, max_chars: int) -> str:
-        """The lead, the text within ``max_chars`` and the file, on one line and not escaped."""
+        """Return the lead, the text within ``max_chars`` and the file, on one line and not escaped."""
         text = cut(self.text, max(max_chars - len(self.lead), 1))
         if self.file is None:
             return f"{self.lead}{text}"
@@ -134,7 +134,7 @@ class LayoutEntry:
         return f"{self.lead}“{text.translate(_INNER_QUOTES)}” (from {source})"
 
     def plain(self, max_chars: int) -> str:
-        """All of the line but its citations."""
+        """Return all of the line but its citations."""
         if self.against is not None:
             room = max_chars // 2
             return f"{self.said(room)} against {self.against.said(room)}"
@@ -249,8 +249,8 @@ def stands_alone(text: str) -> bool:
 
 
 def cut(text: str, max_chars: int) -> str:
-    """A text on one line; a longer one ends in an ellipsis, behind a whole sentence where one ends
-    in the second half.
+    """Return a text on one line; a longer one ends in an ellipsis, behind a whole sentence where
+    one ends in the second half.
     """
     # Looking at the head alone bounds the work on a text of any length.
     head = text[: 4 * max_chars]
@@ -275,7 +275,7 @@ def flatten(text: str) -> str:
 
 
 def without_ignorable(text: str) -> str:
-    """A text without what Unicode calls default ignorable."""
+    """Return a text without what Unicode calls default ignorable."""
     return text if text.isascii() else _IGNORABLE.sub("", text)
 
 

@@ -103,7 +103,7 @@ class EntryPart:
 
 
 def parts_of(entry: ConversationEntry) -> list[EntryPart]:
-    """The episodes that hold an entry, in order; at least one.
+    """Return the episodes that hold an entry, in order; at least one.
 
     Raises:
         InvalidInput: the record is no JSON, or nobody said the text.
@@ -146,7 +146,7 @@ def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntry:
-    """The entry that these episodes hold: content and attributes of all of them, in order.
+    """Return the entry that these episodes hold: content and attributes of all of them, in order.
 
     Raises:
         ValueError, TypeError: they hold none, whatever their attributes say.
@@ -213,7 +213,7 @@ def gives_up(attempts: int) -> bool:
 
 
 def removable_through(*, last: int, consolidated: int, aged: int, expired: int) -> int:
-    """The number up to which events may be removed; 0: none.
+    """Return the number up to which events may be removed; 0: none.
 
     Args:
         last: the newest event's number.
@@ -250,7 +250,7 @@ class ReflectionPeriod:
 
 
 def period(now_ms: int, days: float) -> ReflectionPeriod:
-    """The days before now; what is stored at this very moment belongs to it."""
+    """Return the days before now; what is stored at this very moment belongs to it."""
     return ReflectionPeriod(now_ms - round(days * MS_PER_DAY), now_ms + 1)
 
 
@@ -265,7 +265,7 @@ def is_too_soon(others_at_ms: Iterable[int], now_ms: int, min_days_between: floa
 
 
 def is_done(tags: Collection[str], attributes: Mapping[str, Any]) -> bool:
-    """A goal or todo with the tag ``done`` or ``attributes.done`` true, as in the bulletin."""
+    """Return a goal or todo with the tag ``done`` or ``attributes.done`` true, as in the bulletin."""
     return DONE_TAG in tags or attributes.get("done") is True
 
 

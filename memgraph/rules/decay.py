@@ -74,7 +74,7 @@ def days_idle(now_ms: int, created_at_ms: int, last_accessed_at_ms: int | None) 
 
 
 def confidence_at(memory: Memory, now_ms: int, exponent: float) -> float:
-    """The effective confidence of a memory at a time, see ``effective_confidence``."""
+    """Return the effective confidence of a memory at a time, see ``effective_confidence``."""
     days = days_idle(now_ms, memory.created_at, memory.last_accessed_at)
     return effective_confidence(memory.confidence, memory.decay_rate, days, exponent)
 

@@ -46,7 +46,8 @@ Scrub = Callable[[str], str]
 
 
 def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
-    """The strings that betray some texts: each whole, each of its lines, each of their sentences.
+    """Return the strings that betray some texts: each whole, each of its lines, each of their
+    sentences.
 
     Args:
         words: of attributes, tags and files: those of them that are phrases count. A lone word, a
@@ -98,7 +99,7 @@ def is_long(text: str) -> bool:
 
 
 def names_of(names: Iterable[str]) -> list[str]:
-    """The names that are long enough to be looked for, each once."""
+    """Return the names that are long enough to be looked for, each once."""
     return sorted({name.strip() for name in names if len(name.strip()) >= SHORTEST_NAME})
 
 
@@ -108,7 +109,8 @@ def fill(length: int) -> bytes:
 
 
 def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
-    """The details of a journal entry without what was erased, marked as such; see ``is_redacted``.
+    """Return the details of a journal entry without what was erased, marked as such; see
+    ``is_redacted``.
 
     Args:
         text: their JSON, an object.
@@ -120,12 +122,15 @@ def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
 
 
 def redacted_words(text: str, scrub: Scrub) -> str:
-    """A JSON object as it stands beside the journal, redacted as its entry of an erased memory."""
+    """Return a JSON object as it stands beside the journal, redacted as its entry of an erased
+    memory.
+    """
     return compact_json(_object(scrubbed(text, scrub), own=True))
 
 
 def scrubbed(text: str, scrub: Scrub) -> str:
-    """A text without the erased strings; of JSON the words alone, so that it stays what it is.
+    """Return a text without the erased strings; of JSON the words alone, so that it stays what it
+    is.
 
     Returns:
         The same object where it has none of them.

@@ -122,7 +122,7 @@ def stands_without(
 
 
 def strengthened(confidence: float, before: SupportCount, after: SupportCount) -> float:
-    """The confidence after the support became more; never lower than it was."""
+    """Return the confidence after the support became more; never lower than it was."""
     share = after.share_kept / before.share_kept
     if share >= 1.0 or confidence >= CEILING:
         return confidence
@@ -148,7 +148,7 @@ def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
 
 
 def regained(confidence: float, before: float, after: float) -> float:
-    """The confidence with what ``weakened`` took: from ``before`` to ``after`` then.
+    """Return the confidence with what ``weakened`` took: from ``before`` to ``after`` then.
 
     The share of what is missing to the ceiling is taken away again, from what is missing now.
     """

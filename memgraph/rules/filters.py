@@ -110,7 +110,7 @@ class SortOrder:
 
 
 def parse(filters: Mapping[str, Any]) -> tuple[FilterTerm, ...]:
-    """The conditions of a filter.
+    """Return the conditions of a filter.
 
     Raises:
         InvalidInput: an unknown field or operator, an operand that the field cannot have, or more
@@ -251,7 +251,7 @@ def _scalar(name: str, field: str, operand: Any) -> Any:
 
 
 def _json(name: str, operand: Any, levels: int = MAX_DEPTH) -> Any:
-    """A value that a payload may hold. Raises InvalidInput."""
+    """Return a value that a payload may hold. Raises InvalidInput."""
     if isinstance(operand, str):
         return _text(name, operand)
     if operand is None or isinstance(operand, bool) or _is_number(operand):

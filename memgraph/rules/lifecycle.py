@@ -107,7 +107,7 @@ class ResolutionRecord:
     supersedes_added: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON object to store on the edge."""
+        """Return the JSON object to store on the edge."""
         return asdict(self) | {"loser_prior_status": self.loser_prior_status.value}
 
     @classmethod
@@ -165,7 +165,7 @@ class ReopeningPlan:
 
 
 def next_status(current: MemoryStatus, action: StatusAction) -> MemoryStatus:
-    """The status that ``action`` leads to.
+    """Return the status that ``action`` leads to.
 
     Raises:
         IllegalTransition: the action is not open to a memory of this status.
@@ -213,7 +213,7 @@ def plan_resolution(
     already_resolved: bool = False,
     current: ResolutionRecord | None = None,
 ) -> ResolutionPlan:
-    """The contradiction between two memories is decided for ``winner``.
+    """Decide the contradiction between two memories for ``winner``.
 
     The loser is superseded (one that is superseded or retracted already stays so), its stored
     confidence falls to at most 0.3, and the winner's ``supersedes`` gains its id.
@@ -316,7 +316,7 @@ QUIET: Final = frozenset({EVICTED, TASK_CLOSED, CLEARED, DECAYED})
 
 
 def reason_of(status: MemoryStatus, reason: str) -> str:
-    """The reason with which a memory of a status is retracted.
+    """Return the reason with which a memory of a status is retracted.
 
     Housekeeping does not make good what was refuted before it: its word alone would say so.
     """
@@ -326,7 +326,7 @@ def reason_of(status: MemoryStatus, reason: str) -> str:
 
 
 def lost_to(winner_id: str, reason: str) -> str:
-    """The reason with which a memory is superseded that lost a contradiction."""
+    """Return the reason with which a memory is superseded that lost a contradiction."""
     return f"lost to {winner_id}: {reason}"
 
 
@@ -385,7 +385,8 @@ class EvictionCandidate(NamedTuple):
 def evicted(
     items: Iterable[EvictionCandidate], max_items: int, *, new: str | None = None
 ) -> tuple[str, ...]:
-    """The ids of what has to go, the first to go first; empty while ``max_items`` are not exceeded.
+    """Return the ids of what has to go, the first to go first; empty while ``max_items`` are not
+    exceeded.
 
     A tenth of what is there, and at least as many as are too many: what is not kept before what
     is, of these the least important, of these the oldest.
@@ -419,7 +420,7 @@ def excess(count: int, max_items: int) -> int:
 
 
 def held(item: ContextItem) -> EvictionCandidate:
-    """An item as it is judged where nothing else is known of it."""
+    """Return an item as it is judged where nothing else is known of it."""
     return EvictionCandidate(
         item.context_item_id,
         item.importance or 0.0,

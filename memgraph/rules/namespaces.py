@@ -35,7 +35,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def checked(namespace: Sequence[str]) -> Namespace:
-    """A namespace whose labels can be joined by dots.
+    """Return a namespace whose labels can be joined by dots.
 
     Raises:
         InvalidInput: a label is empty, no text, or holds a dot; or there are over 60 labels.
@@ -69,7 +69,7 @@ def item_id(namespace: Namespace, key: str) -> str:
 
 
 def parse_item_id(text: str) -> tuple[Namespace, str]:
-    """The namespace and the key of an ``item_id`` of this module."""
+    """Return the namespace and the key of an ``item_id`` of this module."""
     path, _, key = text.removeprefix(ROOT).partition("..")
     return tuple(path.split(".")) if path else (), key
 
@@ -97,18 +97,18 @@ def after(namespace: Namespace) -> str:
 
 
 def tags_of(namespace: Namespace, *, searched: bool) -> tuple[str, ...]:
-    """The tags of an item: those of all its namespaces if searches are to find it."""
+    """Return the tags of an item: those of all its namespaces if searches are to find it."""
     below = range(len(namespace) + 1) if searched else ()
     return (ITEM_TAG, *(search_tag(namespace[:depth]) for depth in below))
 
 
 def search_tag(prefix: Namespace) -> str:
-    """The tag that items of a namespace and below it have, if searches are to find them."""
+    """Return the tag that items of a namespace and below it have, if searches are to find them."""
     return ROOT + ".".join(prefix)
 
 
 def value_text(value: Mapping[str, Any]) -> str:
-    """A value as text that ``value_of`` reads: JSON whose lines and tabs are such.
+    """Return a value as text that ``value_of`` reads: JSON whose lines and tabs are such.
 
     In plain JSON a line that follows a break begins with the letter ``n`` of its escape, and its
     first word would not be found.
@@ -124,7 +124,7 @@ def value_text(value: Mapping[str, Any]) -> str:
 
 
 def plain_text(value: Mapping[str, Any]) -> str:
-    """A value as JSON. Raises InvalidInput: it would not come back as it is."""
+    """Return a value as JSON. Raises InvalidInput: it would not come back as it is."""
     if not isinstance(value, Mapping):
         raise InvalidInput("a value must be a JSON object", field="value")
     _check(value, 0)
@@ -140,7 +140,7 @@ def plain_text(value: Mapping[str, Any]) -> str:
 
 
 def value_of(text: str) -> dict[str, Any]:
-    """The value that ``value_text`` or ``plain_text`` wrote; what follows it is passed over.
+    """Return the value that ``value_text`` or ``plain_text`` wrote; what follows it is passed over.
 
     Raises:
         ValueError: there is none.

@@ -200,7 +200,7 @@ _ADVICE: Final = re.compile(
 def unsaid(
     content: str, ground: str, speakers: Iterable[str] = (), *, sums_up: bool = False
 ) -> str | None:
-    """The code of what the content holds and its ground does not; None: nothing.
+    """Return the code of what the content holds and its ground does not; None: nothing.
 
     Args:
         ground: the texts that it rests on.
@@ -247,7 +247,7 @@ def _denies(text: str) -> bool:
 
 
 def _clauses_of(quote: str, ground: str) -> Sequence[str]:
-    """The clauses of the ground that the quote touches; the quote where it spans sentences."""
+    """Return the clauses of the ground that the quote touches; the quote where it spans sentences."""
     text = " ".join(ground.split())
     begin = text.find(quote)
     if begin < 0:
@@ -276,7 +276,7 @@ def _undated(content: str, ground: str) -> str:
 
 
 def _numbers(text: str, *, in_words: bool = True) -> set[str]:
-    """Every number by its digits, one in words too, and the parts of compound ones."""
+    """Return every number by its digits, one in words too, and the parts of compound ones."""
     plain = _GROUPS.sub("", unicodedata.normalize("NFKC", text))
     numbers: set[str] = set()
     for number in _NUMBER.findall(plain):
@@ -396,7 +396,7 @@ class ProposedFact:
 
 
 def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str:
-    """The fact that may be staged, or the code of why it may not.
+    """Return the fact that may be staged, or the code of why it may not.
 
     Args:
         item: what the model gave, anything at all.
@@ -454,7 +454,7 @@ def grounded(content: str, turns: Sequence[QuotedTurn]) -> float:
 
 
 def _wrong_value(item: Mapping[str, Any]) -> str | None:
-    """The code of the first value that is out of its bounds."""
+    """Return the code of the first value that is out of its bounds."""
     content, quote, evidence = item["content"], item["quote"], item["evidence"]
     if not _is_text(content) or not content.strip():
         return "content"
@@ -485,7 +485,7 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    """A quote may break its lines elsewhere; every other character stands as it was written."""
+    """Return a quote on one line: its lines may break elsewhere than in the evidence."""
     return " ".join(text.split())
 
 

@@ -188,7 +188,8 @@ def placed(
     present: Collection[str],
     top_n: int,
 ) -> dict[str, str]:
-    """The ids to show, in order, each with the one beside which it stands: itself, most often.
+    """Return the ids to show, in order, each with the one beside which it stands: itself, most
+    often.
 
     Args:
         ranked: ids, best first.

@@ -24,7 +24,7 @@ _LONGEST_SHIFT = timedelta(hours=3)
 
 
 def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
-    """The last moment at or before ``now_ms``; None: there is none within fifty years."""
+    """Return the last moment at or before ``now_ms``; None: there is none within fifty years."""
     now = _moment(now_ms, timezone)
     for moment in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
         if moment <= now_ms:
@@ -33,7 +33,7 @@ def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
 
 
 def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
-    """The first moment after ``now_ms``; None: there is none within fifty years."""
+    """Return the first moment after ``now_ms``; None: there is none within fifty years."""
     now = _moment(now_ms, timezone)
     for moment in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
         if moment > now_ms:
@@ -42,7 +42,7 @@ def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
 
 
 def _first(expression: str, timezone: str, now_ms: int, moment: int) -> int:
-    """The first moment after ``now_ms`` when ``moment`` is one.
+    """Return the first moment after ``now_ms`` when ``moment`` is one.
 
     Forwards, cronsim passes over moments of a day on which the clock moves by half an hour;
     backwards it finds them.
@@ -55,7 +55,7 @@ def _first(expression: str, timezone: str, now_ms: int, moment: int) -> int:
 
 
 def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:
-    """The moment that is to be caught up: the last one after ``since_ms``, or None.
+    """Return the moment that is to be caught up: the last one after ``since_ms``, or None.
 
     However many were missed, one run stands for all of them.
     """
@@ -107,7 +107,8 @@ _LIMIT = re.compile(r"(?P<name>[a-z_]+)(?:=(?P<rate>\d{1,3}(?:\.\d{1,9})?)(?P<pe
 
 
 def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
-    """The highest rates that pass, 0..1, from texts such as ``stale=0.1``, ``stale=10%``, ``echo``.
+    """Return the highest rates that pass, 0..1, from texts such as ``stale=0.1``, ``stale=10%``,
+    ``echo``.
 
     A name alone lets nothing pass; ``all`` stands for every measure that no other text names.
 
@@ -138,7 +139,7 @@ def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
 
 
 def rate_of(count: int, of: int) -> float:
-    """The share, 0..1; of nothing 0."""
+    """Return the share, 0..1; of nothing 0."""
     return count / of if of else 0.0
 
 

@@ -75,7 +75,7 @@ class Viewer:
             raise InvalidInput("a viewer limited to one agent's memories must name the agent")
 
     def scope_ids(self, scope: Scope) -> frozenset[str]:
-        """The ids granted for a scope; empty for global, which needs none."""
+        """Return the ids granted for a scope; empty for global, which needs none."""
         if scope is Scope.PROJECT:
             return self.project_ids
         return self.session_ids if scope is Scope.SESSION else frozenset()
@@ -155,7 +155,7 @@ def writable(viewer: Viewer, facts: ScopeFacts) -> Verdict:
 
 
 def predicate(viewer: Viewer) -> ScopePredicate:
-    """The same rule for a WHERE clause."""
+    """Return the same rule for a WHERE clause."""
     # Sorted, so that equal viewers give equal statements.
     grants: list[tuple[Scope, str | None]] = []
     for scope in Scope:
@@ -180,7 +180,7 @@ def narrow(
     scopes: Iterable[Scope] | None = None,
     agent_id: str | None = None,
 ) -> Viewer:
-    """The viewer of one request: what is asked for, never more than what was granted.
+    """Return the viewer of one request: what is asked for, never more than what was granted.
 
     None keeps what was granted.
 
@@ -266,7 +266,7 @@ def viewer_fields(viewer: Viewer) -> Mapping[str, Any]:
 
 
 def viewer_of(fields: Mapping[str, Any]) -> Viewer:
-    """The viewer that has these fields.
+    """Return the viewer that has these fields.
 
     Raises:
         KeyError, InvalidInput: they are not what ``viewer_fields`` gives.

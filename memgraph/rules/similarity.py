@@ -85,7 +85,7 @@ def same_weights(left: str, right: str) -> bool:
 
 
 def _weighs(word: str) -> bool:
-    """A single word that turns what a sentence says."""
+    """Return True for a word that changes the meaning of a sentence: a negation, a number."""
     return (
         word in NEGATIONS
         or word.endswith("n't")
@@ -239,7 +239,7 @@ def is_agent(source_role: str | None) -> bool:
 
 
 def heard_role(source_role: str | None, told_as: str | None) -> str | None:
-    """A role that says by itself what a turn was told to be."""
+    """Return the role of a turn: as its source names it, or as the caller declared it."""
     if told_as is None:
         return source_role
     return "user" if voice_of(source_role, told_as) is SpeakerRole.PERSON else "assistant"
@@ -258,7 +258,7 @@ def known_echo(voice: SpeakerRole) -> EchoReason | None:
 
 
 def judged_at(said_ms: int, stored_ms: int) -> int:
-    """The time before which something must have been handed out for a turn to be its echo.
+    """Return the time before which something must have been handed out for a turn to be its echo.
 
     When it was stored: a turn's own time may be told in whole days. A turn from long before is
     history that came in late, and is judged by its own time.
@@ -268,12 +268,14 @@ def judged_at(said_ms: int, stored_ms: int) -> int:
 
 @lru_cache(maxsize=1024)
 def normal_form(line: str) -> str:
-    """A line without case, markers, emphasis, quotation marks, citations, labels and end marks."""
+    """Return a line without case, markers, emphasis, quotation marks, citations, labels and end
+    marks.
+    """
     return " ".join(normal_marks(line).casefold().split()).strip(_ENDS)
 
 
 def normal_marks(line: str) -> str:
-    """A line without marks, citations and labels, its case and ends as they were."""
+    """Return a line without marks, citations and labels, its case and ends as they were."""
     plain = line if line.isascii() else unicodedata.normalize("NFKC", line)
     text = _DATE_BEFORE.sub("", _without_marks(plain))
     if ":" in text:
@@ -282,7 +284,7 @@ def normal_marks(line: str) -> str:
 
 
 def without_lead_in(text: str) -> str:
-    """A sentence without "as I recall", "yes, you told me that" and the like before it."""
+    """Return a sentence without "as I recall", "yes, you told me that" and the like before it."""
     for _ in range(_MAX_LEAD_INS):
         match = _LEAD_IN.match(text)
         if match is None or match.end() >= len(text):
@@ -320,7 +322,7 @@ def line_hashes(text: str) -> frozenset[int]:
 
 
 def units(text: str) -> list[str]:
-    """The lines of a text; one that goes on in small letters belongs to the one before."""
+    """Return the lines of a text; one that goes on in small letters belongs to the one before."""
     lines: list[str] = []
     for raw in text.splitlines():
         line = raw.strip()
@@ -344,7 +346,9 @@ def cited_short_ids(text: str) -> tuple[str, ...]:
 
 
 def without_citations(line: str) -> str:
-    """A line without the memory ids in it, and without what prompts write beside a short one."""
+    """Return a line without the memory ids in it, and without what prompts write beside a short
+    one.
+    """
     return _SHORT.sub("", _LONE_ID.sub("", _CITATION.sub("", line))).rstrip()
 
 
@@ -360,7 +364,7 @@ def inner_texts(line: str) -> tuple[str, ...]:
 
 
 def _inner(line: str) -> Iterator[str]:
-    """The texts of memories that a line of the bulletin holds."""
+    """Yield the texts of memories that a line of the bulletin holds."""
     if not _TELLING.search(line):
         return
     bare = _without_marks(line)
@@ -504,7 +508,7 @@ class WordSplitter:
         )
 
     def clauses(self, text: str) -> list[str]:
-        """The parts of a sentence, each with content words enough to be judged by itself."""
+        """Return the parts of a sentence, each with content words enough to be judged by itself."""
         parts = [part for part in _CLAUSE.split(text, maxsplit=MAX_CLAUSES - 1) if part.strip()]
         clauses: list[str] = []
         short = ""
@@ -539,7 +543,7 @@ class WordSplitter:
 
 @lru_cache(maxsize=128)
 def _sentences(text: str) -> tuple[tuple[str, str], ...]:
-    """The sentences of a text, once each, as they are and in lower case."""
+    """Return the sentences of a text, once each, as they are and in lower case."""
     sentences = dict.fromkeys(
         sentence for line in text.splitlines() for sentence in split_sentences(line)
     )
@@ -566,7 +570,7 @@ def covered(sentence: SentenceWords, text: SentenceWords) -> bool:
 
 
 def _same_places(sentence: SentenceWords, text: SentenceWords) -> bool:
-    """A word that follows a preposition follows it there too: from Paris is not to Paris."""
+    """Return whether each word that follows a preposition follows it there, too."""
     theirs: dict[str, set[str]] = {}
     for preposition, word in text.placed:
         theirs.setdefault(word, set()).add(preposition)

@@ -46,7 +46,7 @@ class FilePart:
 
 
 def part_of(locator: str | None) -> FilePart | None:
-    """The part that a locator names; None: it names none that is known."""
+    """Return the part that a locator names; None: it names none that is known."""
     if locator is None:
         return None
     match = _LINES.fullmatch(locator)
@@ -74,7 +74,7 @@ class FileText:
         return _LINE_ENDS.split(self._text)
 
     def value_at(self, pointer: str) -> str | None:
-        """The value at a JSON pointer, written over lines; None: there is none."""
+        """Return the value at a JSON pointer, written over lines; None: there is none."""
         try:
             value = self._json
             for step in pointer.removeprefix("/").split("/"):
@@ -92,7 +92,7 @@ class FileText:
 def texts_of(
     text: FileText, part: FilePart, hidden: Iterable[FilePart] = ()
 ) -> Iterator[tuple[int | None, str]]:
-    """The lines of a part with their numbers, but for those of hidden parts.
+    """Yield the lines of a part with their numbers, but for those of hidden parts.
 
     A value in JSON is written as lines of its own, which have no number: they are not those of the
     file. None of them is given where any of it is hidden.
@@ -177,7 +177,7 @@ def citation(memory: Memory, source: StoredSource) -> str:
 
 
 def short_citation(memory: Memory, source: StoredSource) -> str:
-    """The same for a prompt: of a file its name and the place in it, not where it lies."""
+    """Return the same for a prompt: of a file its name and the place in it, not where it lies."""
     if source.source_path is None:
         return citation(memory, source)
     return _within(PurePosixPath(source.source_path).name or "file", source)

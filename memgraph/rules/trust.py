@@ -71,7 +71,7 @@ class CaptureFacts(NamedTuple):
 
     @staticmethod
     def of_session(session_id: str) -> frozenset[NamedSource]:
-        """The name that a memory has from its session."""
+        """Return the name that a memory has from its session."""
         return frozenset((NamedSource(SourceName.CONVERSATION, session_id),) if session_id else ())
 
 
@@ -196,12 +196,12 @@ class TrustFacts:
 
 
 def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
-    """The least trusted of several. Raises ValueError: of none."""
+    """Return the least trusted of several. Raises ValueError: of none."""
     return min(tiers, key=lambda tier: tier.level)
 
 
 def ceiling(facts: TrustFacts, trust: TrustRules) -> TrustTier:
-    """The tier of the best source that says a memory: what protects it."""
+    """Return the tier of the best source that says a memory: what protects it."""
     tiers = [trust.tier(tier) for tier in facts.saying]
     return max(tiers, key=lambda tier: tier.level)
 
@@ -209,7 +209,7 @@ def ceiling(facts: TrustFacts, trust: TrustRules) -> TrustTier:
 def floors(
     memory_ids: Iterable[str], standings: Mapping[str, TrustFacts], trust: TrustRules
 ) -> dict[str, TrustTier]:
-    """The tier of the least that each of some memories stands on: with which it may replace.
+    """Return the tier of the least that each of some memories stands on: with which it may replace.
 
     A ground that is no part of ``standings`` could not be judged and counts as the lowest. Further
     sources count for nothing here: they neither lower what was said before, nor lift what stands
@@ -236,7 +236,7 @@ def _floor(
 
 
 def _with_folders(source: NamedSource) -> Iterator[NamedSource]:
-    """A name, and for a path every folder above it, the nearest first."""
+    """Yield a name, and for a path every folder above it, the nearest first."""
     yield source
     if source.kind is SourceName.PATH:
         path = source.name

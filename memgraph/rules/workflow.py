@@ -327,7 +327,7 @@ def _without_own_output(text: str) -> tuple[str, int]:
 
 
 def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
-    """The lines in and around JSON fences; a fence that is not closed goes to the end."""
+    """Yield the lines in and around JSON fences; a fence that is not closed goes to the end."""
     lines: list[str] = []
     mark = ""
     for line in text.splitlines(keepends=True):
@@ -460,5 +460,5 @@ def _is_ours(value: Any) -> bool:
 
 
 def _escaped(name: str) -> str:
-    """A part of a JSON pointer (RFC 6901), bounded."""
+    """Return a part of a JSON pointer (RFC 6901), bounded."""
     return tidy(name)[:80].replace("~", "~0").replace("/", "~1")

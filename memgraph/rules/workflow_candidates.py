@@ -189,7 +189,7 @@ class CandidateCollector:
         self._later.append((self._draft(key), names, relation, locator))
 
     def done(self) -> tuple[tuple[WorkflowCandidate, ...], tuple[Rejection, ...]]:
-        """All that was taken, in order, and all that was not."""
+        """Return all that was taken, in order, and all that was not."""
         for draft, names, relation, locator in self._later:
             for name in names:
                 if relation == "caused_by":
@@ -262,7 +262,7 @@ class CandidateCollector:
 
 
 def type_named(name: str) -> MemoryType | None:
-    """The type that a label, a heading or a key stands for, in the singular or the plural."""
+    """Return the type that a label, a heading or a key stands for, in the singular or the plural."""
     words = " ".join(re.sub(r"[-_/]+", " ", name).casefold().split())
     for form in (words, words.removesuffix("s")):
         if form in NAMES:

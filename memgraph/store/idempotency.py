@@ -43,7 +43,7 @@ class StoredAnswer:
 
 @prepared
 def _claim() -> sa.Insert:
-    """A key that has expired makes room for another request."""
+    """Claim a key for a request; an expired claim is replaced."""
     done = tables.idempotency_keys
     names = {"key_sha256": "key", "request_sha256": "request"}
     names |= {"created_at": "at", "memory_ids": "ids"}

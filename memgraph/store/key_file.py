@@ -37,7 +37,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The keys as JSON; none when there is no file.
+    """Return the keys as JSON; none when there is no file.
 
     Raises:
         InvalidConfig: it is not a key file, or others than its owner may read or write it.

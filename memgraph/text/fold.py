@@ -107,7 +107,7 @@ def _instead(match: re.Match[bytes]) -> bytes:
 
 
 def fold(text: str) -> str:
-    """The text as it reads; see ``FoldedBytes``."""
+    """Return the text as it reads; see ``FoldedBytes``."""
     return FoldedBytes(text.encode("utf-8", "surrogatepass")).data.decode("utf-8", "surrogatepass")
 
 

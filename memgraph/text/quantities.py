@@ -313,7 +313,7 @@ class QuantityReader:
         return TypedValue(text, f"{amount:.12g}", "number", length)
 
     def is_month(self, at: int) -> bool:
-        """True for the month of May, in "in May" and "12 May"."""
+        """Return True for the month of May, in "in May" and "12 May"."""
         before = self.words[at - 1].low if at else ""
         return (
             self.words[at].text[0].isupper()
@@ -325,7 +325,7 @@ class QuantityReader:
 
 
 def _is_indefinite(low: str, following: str, before: ComparedToken | None) -> bool:
-    """True for the "one" of "one of us" and of "one day we moved", not of "for one day"."""
+    """Return True for the "one" of "one of us" and of "one day we moved", not of "for one day"."""
     if low != "one" or following not in ("of", "day", ""):
         return False
     return not (

@@ -26,7 +26,7 @@ _QUOTED = re.compile(r"[a-z]{1,16}: “")
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph, stripped, in order; together they hold all of its words."""
+    """Return the sentences of a paragraph, stripped, in order; no word is lost."""
     sentences: list[str] = []
     start = 0
     for match in _END.finditer(text):

@@ -74,7 +74,7 @@ _STEP_4 = (
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, folded, in order; repeated ones too."""
+    """Return the words of a text, folded, in order; repeated ones too."""
     return WORDS.findall(fold(text))
 
 
@@ -90,7 +90,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The stem of a folded word; a word that is not plain Latin is its own."""
+    """Return the stem of a folded word; a word that is not plain Latin is its own."""
     if not _SHORTEST <= len(word) <= _LONGEST or not (word.isascii() and word.isalnum()):
         return word
     word = _plural(word)
