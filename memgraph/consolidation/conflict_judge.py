@@ -163,7 +163,7 @@ class ModelConflictJudge:
 
 
 def verdicts_of(answer: object) -> dict[int, bool]:
-    """Return the readable verdicts of an answer by number; one that is given twice counts as none."""
+    """Return the verdicts of an answer by number; a number that appears twice has none."""
     items = answer.get("verdicts") if isinstance(answer, dict) else None
     verdicts: dict[int, bool] = {}
     repeated: set[int] = set()

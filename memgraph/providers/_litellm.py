@@ -255,7 +255,7 @@ def _litellm() -> ModuleType:
 
 
 def _module(name: str) -> ModuleType:
-    """Return a module of the extra. Raises ExtraMissing, also where a part of litellm is not there."""
+    """Import a module of the extra. Raises ExtraMissing: it, or a part of it, is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -461,7 +461,7 @@ class _Reader:
         )
 
     def _is_finite(self, at: int) -> bool:
-        """Return True for a word that is the verb of its sentence, by its form and its neighbours."""
+        """Return True when form and neighbours make a word the verb of its sentence."""
         token, low = self.tokens[at], self.lows[at]
         if token.kind != "word" or token.key not in lexicon.VERBS:
             return False

@@ -136,7 +136,7 @@ class CandidateRater:
         legs: Mapping[str, int],
         brought_by: str | None = None,
     ) -> RatedCandidate:
-        """Return the candidate with its modified score. Raises DatabaseCorrupt: its row is damaged."""
+        """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row."""
         status = _STATUSES.get(candidate.status)
         # SQLite keeps a text in a column of numbers, if that is what damage made of it.
         if status is None or not isinstance(candidate.created_at, int):

@@ -126,7 +126,7 @@ class LayoutEntry:
         return self.memory_ids if self.against is None else self.memory_ids + self.against.cited
 
     def said(self, max_chars: int) -> str:
-        """Return the lead, the text within ``max_chars`` and the file, on one line and not escaped."""
+        """Return lead, text (``max_chars`` at most) and file on one line, not escaped."""
         text = cut(self.text, max(max_chars - len(self.lead), 1))
         if self.file is None:
             return f"{self.lead}{text}"

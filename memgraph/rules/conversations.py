@@ -265,7 +265,7 @@ def is_too_soon(others_at_ms: Iterable[int], now_ms: int, min_days_between: floa
 
 
 def is_done(tags: Collection[str], attributes: Mapping[str, Any]) -> bool:
-    """Return a goal or todo with the tag ``done`` or ``attributes.done`` true, as in the bulletin."""
+    """Return whether a goal or todo is done: by the tag ``done`` or ``attributes.done``."""
     return DONE_TAG in tags or attributes.get("done") is True
 
 

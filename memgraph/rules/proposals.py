@@ -247,7 +247,7 @@ def _denies(text: str) -> bool:
 
 
 def _clauses_of(quote: str, ground: str) -> Sequence[str]:
-    """Return the clauses of the ground that the quote touches; the quote where it spans sentences."""
+    """Return the clauses that a quote touches; of one over several sentences itself."""
     text = " ".join(ground.split())
     begin = text.find(quote)
     if begin < 0:

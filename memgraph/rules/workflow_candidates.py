@@ -262,7 +262,7 @@ class CandidateCollector:
 
 
 def type_named(name: str) -> MemoryType | None:
-    """Return the type that a label, a heading or a key stands for, in the singular or the plural."""
+    """Return the type that a label, heading or key names, in singular or plural."""
     words = " ".join(re.sub(r"[-_/]+", " ", name).casefold().split())
     for form in (words, words.removesuffix("s")):
         if form in NAMES:
