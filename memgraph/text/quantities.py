@@ -183,18 +183,8 @@ class QuantityReader:
         word = self.words[at]
         following = self.words[at + 1].low if at + 1 < len(self.words) else ""
         text = word.text
-        if low.startswith("times_"):
-            return TypedValue(low[6:] + " times", low[6:], "count")
-        if low.startswith("every_"):
-            _, unit, number, times = low.split("_")
-            if unit in lexicon.WEEKDAYS:
-                key = f"{lexicon.WEEKDAYS[unit]}/{number}".removesuffix("/1")
-                return TypedValue(_spoken(unit, number, times), key, "day")
-            seconds = PERIODS.get(unit)
-            key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
-            return TypedValue(_spoken(unit, number, times), key, "frequency")
-        if low in PERIODS and low.endswith(("ly", "annual")):
-            return TypedValue(text, f"{PERIODS[low]:.0f}", "frequency")
+        if frequency := _frequency(text, low):
+            return frequency
         if word.group in ("iso", "dotted"):
             parts = [int(part) for part in re.split(r"[-.]", low)]
             year, month, day = parts if word.group == "iso" else parts[::-1]
@@ -209,23 +199,8 @@ class QuantityReader:
             return self._number(at, low, following, before)
         if low in lexicon.WEEKDAYS:
             return TypedValue(text, str(lexicon.WEEKDAYS[low]), "day")
-        is_name = (
-            not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper()
-        )
-        if (
-            low in lexicon.MONTHS
-            and not is_name
-            and (low not in ("may", "march", "mar") or self.is_month(at))
-        ):
-            if following.isdigit() and len(following) <= 2:
-                return TypedValue(
-                    f"{text} {following}", f"{lexicon.MONTHS[low]}-{following}", "date", 2
-                )
-            if following.isdigit() and len(following) == 4:
-                return TypedValue(
-                    f"{text} {following}", f"{following}-{lexicon.MONTHS[low]}", "month", 2
-                )
-            return TypedValue(text, str(lexicon.MONTHS[low]), "month")
+        if low in lexicon.MONTHS and self._names_month(at, low, following):
+            return _month(text, low, following)
         if low in lexicon.DAY_PARTS:
             return TypedValue(text, low.removesuffix("s"), "part of the day")
         if low in lexicon.SEASONS:
@@ -243,6 +218,13 @@ class QuantityReader:
             if ones in UNITS:
                 return self._number_of(amount, text, at, ones, 0)
         return None
+
+    def _names_month(self, at: int, low: str, following: str) -> bool:
+        """Return True when a word that may be a month is one, and no name or verb."""
+        text = self.words[at].text
+        if not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper():
+            return False
+        return low not in ("may", "march", "mar") or self.is_month(at)
 
     def _number(
         self, at: int, low: str, following: str, before: ComparedToken | None
@@ -322,6 +304,33 @@ class QuantityReader:
                 before in lexicon.PREPS or before in ("next", "last", "this") or before[0].isdigit()
             )
         )
+
+
+def _frequency(text: str, low: str) -> TypedValue | None:
+    """Return the value of "every second week", "twice" and "daily"."""
+    if low.startswith("times_"):
+        return TypedValue(low[6:] + " times", low[6:], "count")
+    if low.startswith("every_"):
+        _, unit, number, times = low.split("_")
+        if unit in lexicon.WEEKDAYS:
+            key = f"{lexicon.WEEKDAYS[unit]}/{number}".removesuffix("/1")
+            return TypedValue(_spoken(unit, number, times), key, "day")
+        seconds = PERIODS.get(unit)
+        key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
+        return TypedValue(_spoken(unit, number, times), key, "frequency")
+    if low in PERIODS and low.endswith(("ly", "annual")):
+        return TypedValue(text, f"{PERIODS[low]:.0f}", "frequency")
+    return None
+
+
+def _month(text: str, low: str, following: str) -> TypedValue:
+    """Return a month with the day or the year that follows it."""
+    number = lexicon.MONTHS[low]
+    if following.isdigit() and len(following) <= 2:
+        return TypedValue(f"{text} {following}", f"{number}-{following}", "date", 2)
+    if following.isdigit() and len(following) == 4:
+        return TypedValue(f"{text} {following}", f"{following}-{number}", "month", 2)
+    return TypedValue(text, str(number), "month")
 
 
 def _is_indefinite(low: str, following: str, before: ComparedToken | None) -> bool:
