@@ -45,6 +45,8 @@ MAX_MENTIONS = 5_000
 NEAREST_THAT_SPEAK = 3
 MAX_SUCCESSION_STEPS = 5
 NO_DEADLINE_MS = 86_400_000
+LOADING = 10
+"""The vectors may take so many deadlines to load."""
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
 # The neighbours of so many of each leg are looked at.
@@ -159,7 +161,7 @@ class SnapshotSearch:
             legs.match = terms.match
         if terms.stems and self._weighs("text"):
             self._leg(legs, "text", lambda limit, by: self._text(matches, terms, limit, by))
-        if query_vector is not None and self._weighs("vector"):
+        if query_vector is not None and self._weighs("vector") and self._has_loaded(legs):
             self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
         if name_keys and self._weighs("entity"):
             self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
@@ -173,6 +175,13 @@ class SnapshotSearch:
                 around = recall.neighbours(self.snapshot, best, self.narrowing, context.DISTANCE)
                 self._context(legs, around, question, terms, query_vector)
         return legs
+
+    def _has_loaded(self, legs: LegResults) -> bool:
+        """Load the vectors, which takes long at the first recall; False: too long."""
+        with self.timed("vector"), self._bounded("vector", legs, self._loading_ms):
+            self.vectors.load()
+            return True
+        return False
 
     def _graph(self, legs: LegResults) -> None:
         """Add the neighbours of the best candidates, by the sum of weight / (k + rank)."""
@@ -258,21 +267,28 @@ class SnapshotSearch:
     def _deadline_ms(self) -> int:
         return NO_DEADLINE_MS if self.exact else self.settings.deadline_ms
 
+    @property
+    def _loading_ms(self) -> int:
+        """Once in a process, so that a command finds by vectors in a store of any size."""
+        return NO_DEADLINE_MS if self.exact else LOADING * self.settings.deadline_ms
+
     def _limit(self, name: str) -> int:
         if name == "text":
             return self.settings.top_k_text
         return self.settings.top_k_vector if name == "vector" else TOP_K_ENTITY
 
     @contextmanager
-    def _bounded(self, leg: str, legs: LegResults) -> Iterator[None]:
+    def _bounded(
+        self, leg: str, legs: LegResults, deadline_ms: int | None = None
+    ) -> Iterator[None]:
         """Stop a leg at its deadline and report it as degraded."""
+        limit = self._deadline_ms if deadline_ms is None else deadline_ms
         try:
-            with self.snapshot.engine.deadline(self.snapshot, self._deadline_ms):
+            with self.snapshot.engine.deadline(self.snapshot, limit):
                 yield
         except DeadlinePassed:
             legs.degrade(
-                f"{leg}.deadline",
-                f"the {leg} leg took longer than {self.settings.deadline_ms} ms and was given up",
+                f"{leg}.deadline", f"the {leg} leg took longer than {limit} ms and was given up"
             )
 
     def _text(

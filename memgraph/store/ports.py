@@ -60,6 +60,13 @@ class VectorIndex(Protocol):
     def refresh(self, memory_ids: Sequence[str]) -> None:
         """Follow a change of the scope, status or sensitivity of memories."""
 
+    def load(self) -> None:
+        """Read the vectors into the process's copy, if it keeps one and this has not happened yet.
+
+        The first of a process reads them all (1 s for a million), later ones what changed; what a
+        deadline interrupts, the next call continues.
+        """
+
     def search(
         self,
         query: NDArray[np.float32],

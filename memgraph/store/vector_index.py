@@ -196,6 +196,9 @@ class RowVectorIndex(ABC):
         rows = _facts_of("memory_id").rows(self._snapshot, keys=memory_ids)
         self._place([(visibility(*facts), pk) for pk, *facts in rows])
 
+    def load(self) -> None:
+        _ = self._state
+
     def search(
         self,
         query: NDArray[np.float32],

@@ -16,6 +16,7 @@ from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.retrieval.recall import recall
 from memgraph.store.sqlite import engine
+from memgraph.store.sqlite.indexes import SqliteVectorIndex
 from tests.console_worlds import NAME, shop
 
 MOST_STATEMENTS = 9
@@ -365,6 +366,34 @@ def test_a_leg_that_takes_too_long_is_given_up(
     assert {"text.deadline", "vector.deadline"} <= set(codes(bundle))
     monkeypatch.undo()
     assert len(orc.recall("gull").items) == 20
+
+
+@pytest.mark.sqlite
+def test_the_first_recall_waits_for_the_vectors(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, Any] = {
+        "clock": clock,
+        "embedding": FakeEmbedding(32),
+        "environ": {},
+        "background": False,
+    }
+    with MemoryService(tmp_path, **made) as first:
+        remember(first.orchestrator("orc", create=True), "A gull stole the bread.")
+    elapsed_s = 0.0
+    read = SqliteVectorIndex._read
+
+    def slowly(index: SqliteVectorIndex, start: int, end: int) -> Any:
+        nonlocal elapsed_s
+        elapsed_s += 3.0
+        return read(index, start, end)
+
+    monkeypatch.setattr(SqliteVectorIndex, "_read", slowly)
+    monkeypatch.setattr(engine, "_STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(engine.time, "monotonic", lambda: elapsed_s)
+    with MemoryService(tmp_path, **made) as second:
+        bundle = second.orchestrator("orc").recall("gull")
+    assert (elapsed_s, codes(bundle)) == (3.0, [])
 
 
 def test_a_hub_of_edges_stays_bounded(orc: Orchestrator) -> None:
