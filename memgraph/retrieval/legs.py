@@ -16,7 +16,7 @@ from memgraph.retrieval import context
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.store import graph, recall
-from memgraph.store.engine import DeadlinePassed
+from memgraph.store.engine import Deadline, DeadlinePassed
 from memgraph.store.recall import RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING
@@ -62,6 +62,7 @@ class LegResults:
     """The results of the legs: candidates by key, and the ranked keys of every leg.
 
     Attributes:
+        deadline: sets how long the statements of a leg may take.
         first: what every leg found best, be it a superseded memory.
         replaced: superseded memories that were found; they speak for their successors.
         successors: what replaced each of them and holds now, by key.
@@ -72,6 +73,7 @@ class LegResults:
         matches: what holds the words of the question; None: it took too long to look up.
     """
 
+    deadline: Deadline = field(default=lambda _: nullcontext())
     candidates: dict[int, RecallCandidate] = field(default_factory=dict)
     ranked: dict[str, list[int]] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
@@ -154,7 +156,17 @@ class SnapshotSearch:
         Args:
             matches: what holds the words, where that is known.
         """
-        legs = LegResults()
+        with self.snapshot.engine.deadlines(self.snapshot) as deadline:
+            return self._gathered(LegResults(deadline), question, query_vector, name_keys, matches)
+
+    def _gathered(
+        self,
+        legs: LegResults,
+        question: ParsedQuery,
+        query_vector: NDArray[np.float32] | None,
+        name_keys: Collection[str],
+        matches: TextMatches | None,
+    ) -> LegResults:
         matches = legs.matches = matches or self._matches(question, legs)
         terms = self._terms(question, matches)
         if terms.stems:
@@ -178,6 +190,8 @@ class SnapshotSearch:
 
     def _has_loaded(self, legs: LegResults) -> bool:
         """Load the vectors, which takes long at the first recall; False: too long."""
+        if self.vectors.is_loaded:
+            return True
         with self.timed("vector"), self._bounded("vector", legs, self._loading_ms):
             self.vectors.load()
             return True
@@ -284,7 +298,7 @@ class SnapshotSearch:
         """Stop a leg at its deadline and report it as degraded."""
         limit = self._deadline_ms if deadline_ms is None else deadline_ms
         try:
-            with self.snapshot.engine.deadline(self.snapshot, limit):
+            with legs.deadline(limit):
                 yield
         except DeadlinePassed:
             legs.degrade(

@@ -47,6 +47,11 @@ class DeadlinePassed(Exception):
     """A statement exceeded its deadline; the snapshot can still be read."""
 
 
+Deadline = Callable[[int], AbstractContextManager[None]]
+"""Makes a block in which statements are interrupted after so many milliseconds; it raises
+DeadlinePassed when one was."""
+
+
 class EngineDamage(NamedTuple):
     """Damage of an engine's own structures. ``of_index``: it can be rebuilt."""
 
@@ -110,12 +115,8 @@ class Engine(Protocol):
         Its text is not repeated: it may hold data.
         """
 
-    def deadline(self, snapshot: Snapshot, ms: int) -> AbstractContextManager[None]:
-        """Interrupt statements inside after ``ms``.
-
-        Raises:
-            DeadlinePassed: one was interrupted.
-        """
+    def deadlines(self, snapshot: Snapshot) -> AbstractContextManager[Deadline]:
+        """Return a function that sets deadlines for statements on a snapshot, one by one."""
 
     def insert_each(
         self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]

@@ -60,6 +60,10 @@ class VectorIndex(Protocol):
     def refresh(self, memory_ids: Sequence[str]) -> None:
         """Follow a change of the scope, status or sensitivity of memories."""
 
+    @property
+    def is_loaded(self) -> bool:
+        """Return True when nothing is left to load."""
+
     def load(self) -> None:
         """Read the vectors into the process's copy, if it keeps one and this has not happened yet.
 

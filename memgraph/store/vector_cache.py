@@ -109,6 +109,11 @@ class LocalHeldVectors:
         self._cache.forget(self)
         self.clear()
 
+    def has(self, stamp: VectorStamp) -> bool:
+        """Return whether the vectors of a snapshot are kept."""
+        with self._lock:
+            return stamp in self._states
+
     def state(
         self,
         stamp: VectorStamp,

@@ -196,6 +196,10 @@ class RowVectorIndex(ABC):
         rows = _facts_of("memory_id").rows(self._snapshot, keys=memory_ids)
         self._place([(visibility(*facts), pk) for pk, *facts in rows])
 
+    @property
+    def is_loaded(self) -> bool:
+        return self._held is None or self._held.has(self._stamp)
+
     def load(self) -> None:
         _ = self._state
 

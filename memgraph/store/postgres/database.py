@@ -25,6 +25,7 @@ from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled, S
 from memgraph.store import journal, postgres, whole_tables
 from memgraph.store.engine import (
     ConstraintViolated,
+    Deadline,
     DeadlinePassed,
     Engine,
     EngineDamage,
@@ -534,18 +535,32 @@ class PostgresEngine:
         return LocalVectorCache(capacity)
 
     @contextmanager
-    def deadline(self, snapshot: Snapshot, ms: int) -> Iterator[None]:
+    def deadlines(self, snapshot: Snapshot) -> Iterator[Deadline]:
         execute = snapshot.driver.execute
-        execute(f"SAVEPOINT deadline; SET LOCAL statement_timeout = {max(ms, 1)}")
-        try:
-            yield
-        except (psycopg.errors.QueryCanceled, DBAPIError) as error:
-            cause = error.orig if isinstance(error, DBAPIError) else error
-            if not isinstance(cause, psycopg.errors.QueryCanceled):
-                raise
-            execute("ROLLBACK TO SAVEPOINT deadline; RELEASE SAVEPOINT deadline")
-            raise DeadlinePassed from error
-        execute("RELEASE SAVEPOINT deadline; SET LOCAL statement_timeout = 0")
+        # One savepoint for all, and a statement only where the time changes: each is a round trip.
+        current_ms: int | None = None
+
+        @contextmanager
+        def deadline(ms: int) -> Iterator[None]:
+            nonlocal current_ms
+            if current_ms != ms:
+                begin = "SAVEPOINT deadline; " if current_ms is None else ""
+                execute(f"{begin}SET LOCAL statement_timeout = {max(ms, 1)}")
+                current_ms = ms
+            try:
+                yield
+            except (psycopg.errors.QueryCanceled, DBAPIError) as error:
+                cause = error.orig if isinstance(error, DBAPIError) else error
+                if not isinstance(cause, psycopg.errors.QueryCanceled):
+                    raise
+                # The savepoint stays; the timeout is what it was before.
+                execute("ROLLBACK TO SAVEPOINT deadline")
+                current_ms = 0
+                raise DeadlinePassed from error
+
+        yield deadline
+        if current_ms is not None:
+            execute("RELEASE SAVEPOINT deadline; SET LOCAL statement_timeout = 0")
 
     def insert_each(
         self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]

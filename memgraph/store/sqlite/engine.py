@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pysqlite3.dbapi2 as driver
@@ -17,6 +18,7 @@ from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.store import sqlite, whole_tables
 from memgraph.store.engine import (
     ConstraintViolated,
+    Deadline,
     DeadlinePassed,
     Engine,
     EngineDamage,
@@ -358,9 +360,11 @@ class SqliteEngine:
             transaction.driver.execute("PRAGMA secure_delete = FAST")
         indexes.remove_words(transaction, at_once=False)
 
+    def deadlines(self, snapshot: Snapshot) -> AbstractContextManager[Deadline]:
+        return nullcontext(partial(self._deadline, snapshot.driver))
+
     @contextmanager
-    def deadline(self, snapshot: Snapshot, ms: int) -> Iterator[None]:
-        raw: Any = snapshot.driver
+    def _deadline(self, raw: Any, ms: int) -> Iterator[None]:
         end = time.monotonic() + ms / 1000
         raw.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_LOOKS)
         try:
