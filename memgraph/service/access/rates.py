@@ -1,0 +1,102 @@
+"""Rates that all servers of one database count together, or alone while it is away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from memgraph.errors import MemgraphError
+from memgraph.log import EventLog, error_fields
+
+RETRY_S: Final = 5.0
+"""Seconds after a failure in which the database is not asked."""
+MINUTE_S: Final = 60.0
+
+
+class RateLimit(NamedTuple):
+    """A token bucket for each source of a kind.
+
+    Attributes:
+        burst_s: the capacity, in seconds of the rate.
+    """
+
+    kind: str
+    per_second: float
+    burst_s: float
+
+    @classmethod
+    def of_minute(cls, kind: str, number: int) -> RateLimit:
+        """Return the limit of so many at once, and so many in each minute that follows."""
+        return cls(kind, number / MINUTE_S, MINUTE_S)
+
+
+class Grant(NamedTuple):
+    """Tokens that were taken, and the seconds until there is another one; 0: there is."""
+
+    tokens: int
+    wait_s: float
+
+
+class TokenTable(Protocol):
+    """Keeps the buckets; see ``store.postgres.rate_table.RateTable``."""
+
+    def take(
+        self, source: str, tokens: int, *, interval_s: float, burst_s: float
+    ) -> tuple[int, float]: ...
+
+
+class SharedRates:
+    """The buckets in a database. Thread-safe; waits for the database, so call it in a thread.
+
+    Attributes:
+        log: gets a line when the database fails, and when it is back; None: nobody does.
+    """
+
+    def __init__(self, table: TokenTable, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.log: EventLog | None = None
+        self._table = table
+        self._monotonic = monotonic
+        self._retry_at = monotonic()
+        self._has_failed = False
+
+    @property
+    def is_away(self) -> bool:
+        """Return True while the database is not asked."""
+        return self._monotonic() < self._retry_at
+
+    def take(self, limit: RateLimit, source: str, tokens: int = 1) -> Grant | None:
+        """Take tokens, or as many as there are; 0 to look only. None: the database is away."""
+        if self.is_away:
+            return None
+        try:
+            grant = self._table.take(
+                f"{limit.kind} {source}",
+                tokens,
+                interval_s=1 / limit.per_second,
+                burst_s=limit.burst_s,
+            )
+        except MemgraphError as error:
+            self.fail(error)
+            return None
+        self._retry_at = self._monotonic()
+        if self._has_failed:
+            self._has_failed = False
+            if self.log is not None:
+                self.log.info("rates", shared=True)
+        return Grant(*grant)
+
+    def fail(self, error: MemgraphError) -> None:
+        """Let this process count alone for a while."""
+        self._retry_at = self._monotonic() + RETRY_S
+        if not self._has_failed and self.log is not None:
+            self.log.warning("rates", shared=False, reason=error.message, **error_fields(error))
+        self._has_failed = True
+
+
+def shared_rates(url: str) -> SharedRates:
+    """Return the rates in the database that an address names."""
+    from memgraph.store.postgres import checked_url
+    from memgraph.store.postgres.rate_table import RateTable
+
+    return SharedRates(RateTable(checked_url(url)))
