@@ -35,7 +35,7 @@ WINDOW_MS: Final = 60_000
 MAX_ACTORS: Final = 10_000
 """Actors whose refusals are remembered; there are as many as keys."""
 LOOK_MS: Final = 1_000
-"""How long a process goes by what it knows of the refusals of others."""
+"""How old a process's knowledge of refusals by other servers may be."""
 
 
 class RefusalCounter:
@@ -47,7 +47,7 @@ class RefusalCounter:
     Args:
         per_minute: the limit for one actor; at the limit it waits until the oldest refusal is a
             minute old.
-        shared: counts those of all servers; None: they are counted in memory only.
+        shared: counts those of all servers, too; None: they are counted in memory only.
     """
 
     def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:
@@ -56,7 +56,7 @@ class RefusalCounter:
         self._times: OrderedDict[str, deque[int]] = OrderedDict()
         self._shared = shared
         self._limit = RateLimit.of_minute("refusals", per_minute)
-        # When it was looked up last, and until when the actor waits.
+        # For each actor: the time of the last lookup, and until when it waits.
         self._waits: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def add(self, actor: str, now: int) -> None:
@@ -67,7 +67,8 @@ class RefusalCounter:
             self._times.move_to_end(actor)
             while len(self._times) > MAX_ACTORS:
                 self._times.popitem(last=False)
-        self._look_up(actor, now, tokens=1)
+        if self._shared is not None:
+            self._look_up(self._shared, actor, now, tokens=1)
 
     def check(self, actor: str, now: int) -> None:
         """Check that an actor has refusals left.
@@ -93,18 +94,18 @@ class RefusalCounter:
         return WINDOW_MS - since if 0 <= since < WINDOW_MS else 0
 
     def _shared_wait(self, actor: str, now: int) -> int:
+        if self._shared is None:
+            return 0
         with self._lock:
             looked_at, until = self._waits.get(actor, (now - LOOK_MS, now))
         if not 0 <= now - looked_at < LOOK_MS:
-            until = self._look_up(actor, now, tokens=0)
+            until = self._look_up(self._shared, actor, now, tokens=0)
         return until - now
 
-    def _look_up(self, actor: str, now: int, *, tokens: int) -> int:
+    def _look_up(self, shared: SharedRates, actor: str, now: int, *, tokens: int) -> int:
         """Take tokens from the shared bucket; return until when the actor waits."""
-        if self._shared is None:
-            return now
-        grant = self._shared.take(self._limit, actor, tokens)
-        until = now + math.ceil(grant.wait_s * 1_000) if grant else now
+        grant = shared.take(self._limit, actor, tokens)
+        until = now if grant is None else now + math.ceil(grant.wait_s * 1_000)
         with self._lock:
             self._waits[actor] = now, until
             self._waits.move_to_end(actor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
@@ -47,16 +48,17 @@ class TokenTable(Protocol):
 
 
 class SharedRates:
-    """The buckets in a database. Thread-safe; waits for the database, so call it in a thread.
+    """The buckets in a database. Thread-safe; ``take`` waits for the database.
 
     Attributes:
-        log: gets a line when the database fails, and when it is back; None: nobody does.
+        log: gets a line when the database fails, and when it is back.
     """
 
     def __init__(self, table: TokenTable, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.log: EventLog | None = None
         self._table = table
         self._monotonic = monotonic
+        self._lock = threading.Lock()
         self._retry_at = monotonic()
         self._has_failed = False
 
@@ -79,19 +81,22 @@ class SharedRates:
         except MemgraphError as error:
             self.fail(error)
             return None
-        self._retry_at = self._monotonic()
-        if self._has_failed:
-            self._has_failed = False
-            if self.log is not None:
-                self.log.info("rates", shared=True)
+        if self._note(failed=False, retry_at=self._monotonic()) and self.log is not None:
+            self.log.info("rates", shared=True)
         return Grant(*grant)
 
     def fail(self, error: MemgraphError) -> None:
         """Let this process count alone for a while."""
-        self._retry_at = self._monotonic() + RETRY_S
-        if not self._has_failed and self.log is not None:
+        is_new = self._note(failed=True, retry_at=self._monotonic() + RETRY_S)
+        if is_new and self.log is not None:
             self.log.warning("rates", shared=False, reason=error.message, **error_fields(error))
-        self._has_failed = True
+
+    def _note(self, *, failed: bool, retry_at: float) -> bool:
+        """Return True if it was the other way before: an outage is logged once."""
+        with self._lock:
+            is_new, self._has_failed = failed is not self._has_failed, failed
+            self._retry_at = retry_at
+        return is_new
 
 
 def shared_rates(url: str) -> SharedRates:

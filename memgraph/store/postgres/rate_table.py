@@ -1,7 +1,7 @@
 """The table of the token buckets that all servers of one database share; see ``key_table``.
 
-A row holds the time at which a bucket is full again, by the clock of the database, which so is the
-only clock. The table is UNLOGGED: after a crash of the database all buckets are full.
+A row holds the time at which a bucket is full again, by the clock of the database: the clocks of
+servers may differ. The table is UNLOGGED: after a crash of the database all buckets are full.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from memgraph.store.postgres.key_table import SCHEMA
 TABLE: Final = f"{SCHEMA}.rates"
 ANSWER_MS: Final = 500
 SWEEP_S: Final = 60.0
-# Several statements in one message are one transaction, which ends with it: no row stays locked
-# while an answer travels, and a pool of transactions sees one.
+# Several statements in one message are one transaction that ends with it: no row stays locked
+# while the answer is on its way.
 _BOUNDED: Final = f"SET LOCAL statement_timeout = {ANSWER_MS}; "
-# What is later than a full burst from now is of a clock that was put back.
+# A time beyond a full burst from now comes from a clock that was put back.
 _TAKE: Final = (
     f"INSERT INTO {TABLE} AS r (source, full_at, granted)"
     " SELECT '\\x{source}'::bytea, clock.now + {tokens} * {interval}::float8, {tokens}"
@@ -44,7 +44,7 @@ _MAKE: Final = f"""
         (source bytea PRIMARY KEY, full_at float8 NOT NULL, granted integer NOT NULL);
     REVOKE ALL ON {TABLE} FROM PUBLIC
 """
-# A full bucket is like none. What another process changes at this moment is passed over.
+# A full bucket needs no row. Rows that other processes change at this moment are passed over.
 _SWEEP: Final = (
     f"DELETE FROM {TABLE} WHERE source IN (SELECT source FROM {TABLE}"
     " WHERE full_at < extract(epoch FROM now()) LIMIT 10000 FOR UPDATE SKIP LOCKED)"

@@ -20,7 +20,7 @@ from anyio.to_thread import current_default_thread_limiter, run_sync
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
-    DatabaseBusy,
+    DatabaseUnreachable,
     InvalidInput,
     MemgraphError,
     RateLimited,
@@ -177,7 +177,7 @@ class RequestLimits:
         source = self._sources.of(scope)
         wait_s = self._rates.take(source.name, self._monotonic())
         if wait_s <= 0 and self._shared is not None:
-            wait_s = await self._shared.take(source.name)
+            wait_s = await self._shared.take(source)
         if wait_s > 0:
             error = RateLimited("too many requests; wait", retry_after_s=wait_s)
             await self._refuse(scope, send, error, 429)
@@ -469,7 +469,7 @@ LOT_S: Final = 0.125
 PATIENCE_S: Final = 0.5
 """The longest time that a request waits for a lot, seconds."""
 LOOKUPS: Final = 4
-"""Lookups at the same time, in threads besides those that work on requests."""
+"""Lookups at the same time for known sources, and as many for others."""
 
 
 class Lot:
@@ -527,33 +527,37 @@ class SharedBuckets:
         self._limit = RateLimit("requests", per_second, BURST_S)
         self._monotonic = monotonic
         self._lots: OrderedDict[str, Lot] = OrderedDict()
-        self._limiter = CapacityLimiter(LOOKUPS)
+        # Strangers of many addresses are not to hold up known keys.
+        self._turns = {known: CapacityLimiter(LOOKUPS) for known in (True, False)}
+        self._threads = CapacityLimiter(math.inf)
 
-    async def take(self, source: str) -> float:
+    async def take(self, source: RequestSender) -> float:
         """Take one request; return the seconds to wait when there is none, else 0.
 
         Returns 0 while the database is away: the bucket of this process has admitted the request.
         """
-        lot = self._lots.pop(source, None) or Lot(max(int(self._limit.per_second * LOT_S), 1))
-        self._lots[source] = lot
+        lot = self._lots.get(source.name)
+        if lot is None:
+            lot = self._lots[source.name] = Lot(max(int(self._limit.per_second * LOT_S), 1))
+        self._lots.move_to_end(source.name)
         if len(self._lots) > MOST_KNOWN:
             self._lots.popitem(last=False)
         while (wait_s := lot.take(self._monotonic())) is None:
             if self._shared.is_away:
                 return 0.0
-            async with lot.lock:
-                await self._fill(lot, source)
+            async with lot.lock, self._turns[source.known]:
+                await self._fill(lot, source.name)
         return wait_s
 
     async def _fill(self, lot: Lot, source: str) -> None:
-        tokens = lot.next_size(self._monotonic())
+        # Others may have filled it, or found the database away, while this one waited.
+        tokens = 0 if self._shared.is_away else lot.next_size(self._monotonic())
         if not tokens:
-            # Another request has filled it meanwhile.
             return
         lookup = partial(self._shared.take, self._limit, source, tokens)
         with move_on_after(PATIENCE_S) as patience:
-            grant = await run_sync(lookup, abandon_on_cancel=True, limiter=self._limiter)
+            grant = await run_sync(lookup, abandon_on_cancel=True, limiter=self._threads)
             if grant is not None:
                 lot.fill(grant.tokens, grant.wait_s, self._monotonic())
         if patience.cancelled_caught:
-            self._shared.fail(DatabaseBusy("the database took too long to count a request"))
+            self._shared.fail(DatabaseUnreachable("the database did not answer in time"))

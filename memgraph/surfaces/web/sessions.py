@@ -109,7 +109,7 @@ class SignIns:
 
     Args:
         per_minute: attempts of one address, whether they succeed or not.
-        shared: counts those of all servers; None: they are counted in memory only.
+        shared: counts those of all servers, too; None: they are counted in memory only.
     """
 
     def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:

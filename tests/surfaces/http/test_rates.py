@@ -16,6 +16,7 @@ from memgraph.surfaces.http.limits import (
     MOST_KNOWN,
     PATIENCE_S,
     Lot,
+    RequestSender,
     SharedBuckets,
     TokenBuckets,
 )
@@ -159,7 +160,8 @@ def asked_at_once(shared: SharedRates, number: int) -> list[float]:
 
     async def ask_all() -> list[float]:
         buckets = SharedBuckets(shared, 800, time.monotonic)
-        return await asyncio.gather(*(buckets.take("one") for _ in range(number)))
+        sender = RequestSender("one", None, known=True)
+        return await asyncio.gather(*(buckets.take(sender) for _ in range(number)))
 
     return asyncio.run(ask_all())
 
@@ -181,3 +183,23 @@ def test_a_database_that_does_not_answer_holds_requests_up_once() -> None:
     assert asked_at_once(shared, 64) == [0.0] * 64
     assert time.monotonic() - began < 3 * table.lasts_s
     assert len(table.threads) == 1
+
+
+def test_strangers_of_many_addresses_do_not_hold_up_a_key() -> None:
+    table = Table(lasts_s=0.05)
+
+    async def ask_all() -> float:
+        buckets = SharedBuckets(SharedRates(table), 800, time.monotonic)
+        strangers = [RequestSender(str(number), None, known=False) for number in range(200)]
+        waiting = [asyncio.create_task(buckets.take(stranger)) for stranger in strangers]
+        await asyncio.sleep(table.lasts_s)
+        began = time.monotonic()
+        await buckets.take(RequestSender("key", "k", known=True))
+        lasted = time.monotonic() - began
+        assert not all(task.done() for task in waiting)
+        assert set(await asyncio.gather(*waiting)) == {0.0}
+        return lasted
+
+    # All strangers need 2.5 seconds, four at a time.
+    assert asyncio.run(ask_all()) < 1.0
+    assert len(table.threads) == 201
