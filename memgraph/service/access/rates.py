@@ -69,8 +69,12 @@ class SharedRates:
 
     def take(self, limit: RateLimit, source: str, tokens: int = 1) -> Grant | None:
         """Take tokens, or as many as there are; 0 to look only. None: the database is away."""
-        if self.is_away:
-            return None
+        with self._lock:
+            if self.is_away:
+                return None
+            if self._has_failed:
+                # One request finds out whether the database is back; the others do not wait.
+                self._retry_at = self._monotonic() + RETRY_S
         try:
             grant = self._table.take(
                 f"{limit.kind} {source}",

@@ -80,16 +80,16 @@ class RateTable:
         statement = _TAKE.format(
             source=digest.hexdigest(), tokens=tokens, interval=interval_s, burst=burst_s
         )
-        now = time.monotonic()
-        if now >= self._sweep_at:
-            self._sweep_at = now + SWEEP_S
-            statement = f"{_SWEEP}; {statement}"
         with postgres.translated_errors():
             try:
                 row = self._row(statement)
             except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
                 self._make()
                 row = self._row(statement)
+            now = time.monotonic()
+            if now >= self._sweep_at:
+                self._sweep_at = now + SWEEP_S
+                self._row(_SWEEP)
         granted, wait_s = row
         return granted, wait_s
 

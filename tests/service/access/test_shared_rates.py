@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidConfig, MemgraphError, StorageError
 from memgraph.log import EventLog, MemorySink
-from memgraph.service.access.rates import RETRY_S, RateLimit, SharedRates, shared_rates
+from memgraph.service.access.rates import RETRY_S, Grant, RateLimit, SharedRates, shared_rates
 from memgraph.store import postgres
 from memgraph.store.postgres import rate_table
 from memgraph.store.postgres.rate_table import RateTable
@@ -168,12 +168,14 @@ class Failing:
     def __init__(self) -> None:
         self.asked = 0
         self.error: MemgraphError | None = StorageError("away")
+        self.meanwhile: Callable[[], object] = int
 
     def take(
         self, _source: str, tokens: int, *, interval_s: float, burst_s: float
     ) -> tuple[int, float]:
         assert 0 < interval_s <= burst_s
         self.asked += 1
+        self.meanwhile()
         if self.error is not None:
             raise self.error
         return tokens, 0.0
@@ -189,9 +191,13 @@ def test_a_database_that_fails_is_left_alone_for_a_while_and_told_of_once() -> N
         assert rates.is_away
     assert table.asked == 2
     table.error = None
+    meanwhile: list[Grant | None] = []
+    table.meanwhile = lambda: meanwhile or meanwhile.append(rates.take(SLOW, "b"))
     times.append(2 * RETRY_S)
     assert rates.take(SLOW, "a") == (1, 0)
     assert rates.take(SLOW, "a") == (1, 0)
+    # Only one looked whether it is back.
+    assert (meanwhile, table.asked) == ([None], 4)
     lines = [json.loads(line) for line in sink.lines]
     told = [(line["level"], line["shared"], line.get("reason")) for line in lines]
     assert told == [("warning", False, "away"), ("info", True, None)]
