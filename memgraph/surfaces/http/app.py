@@ -98,6 +98,7 @@ def create_app(
         max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000,
         authenticate=gate.authenticate,
         pages=pages,
+        shared=gate.rates,
     )
     app.add_middleware(
         HostCheck,

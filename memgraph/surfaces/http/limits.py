@@ -15,10 +15,12 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
+from anyio import CapacityLimiter, Lock, move_on_after
 from anyio.to_thread import current_default_thread_limiter, run_sync
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
+    DatabaseUnreachable,
     InvalidInput,
     MemgraphError,
     RateLimited,
@@ -27,6 +29,7 @@ from memgraph.errors import (
     ServerBusy,
     Unauthenticated,
 )
+from memgraph.service.access.rates import RateLimit, SharedRates
 from memgraph.surfaces.asgi import (
     AUTHENTICATED,
     UNTIMED,
@@ -132,6 +135,7 @@ class RequestLimits:
         max_file_bytes: of an uploaded file (PUT); the application reads it piece by piece.
         authenticate: raises Unauthenticated, InvalidConfig for an invalid key; called in a thread.
         pages: for people, within the application: they sign in, and are refused with a page.
+        shared: counts requests with other servers; None: this one counts alone.
         monotonic: seconds.
     """
 
@@ -143,6 +147,7 @@ class RequestLimits:
         max_file_bytes: int,
         authenticate: Callable[[str | None], object],
         pages: Pages | None = None,
+        shared: SharedRates | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
@@ -150,6 +155,9 @@ class RequestLimits:
         self._max_file_bytes = max_file_bytes
         self._monotonic = monotonic
         self._rates = TokenBuckets(settings.requests_per_second)
+        self._shared = None
+        if shared is not None:
+            self._shared = SharedBuckets(shared, settings.requests_per_second, monotonic)
         self._authenticate = authenticate
         self._pages = pages
         self._sources = RequestSources(self._visitor)
@@ -168,6 +176,8 @@ class RequestLimits:
             self._threads_set = True
         source = self._sources.of(scope)
         wait_s = self._rates.take(source.name, self._monotonic())
+        if wait_s <= 0 and self._shared is not None:
+            wait_s = await self._shared.take(source)
         if wait_s > 0:
             error = RateLimited("too many requests; wait", retry_after_s=wait_s)
             await self._refuse(scope, send, error, 429)
@@ -452,3 +462,102 @@ class TokenBuckets:
         if len(self._full_at) > MOST_KNOWN:
             self._full_at.popitem(last=False)
         return 0.0
+
+
+LOT_S: Final = 0.125
+"""The largest lot in seconds of the rate; the pause before an empty bucket is asked again."""
+PATIENCE_S: Final = 0.5
+"""The longest time that a request waits for a lot, seconds."""
+LOOKUPS: Final = 4
+"""Lookups at the same time for known sources, and as many for others."""
+
+
+class Lot:
+    """The tokens of one source that this process has taken from a shared bucket.
+
+    The next lot is twice as large if this one lasted less than ``LOT_S``, else half as large. So
+    frequent requests need few lookups, and rare requests to many servers take few tokens. Unused
+    tokens are kept: if they lapsed, a client below the rate would be refused.
+
+    Args:
+        largest: the largest lot.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self.lock = Lock()
+        self._largest = largest
+        self._size = 1
+        self._tokens = 0
+        self._filled_at = self._retry_at = -math.inf
+
+    def take(self, now: float) -> float | None:
+        """Take a token; return 0, the seconds to wait for one, or None: a lookup is due."""
+        if self._tokens:
+            self._tokens -= 1
+            return 0.0
+        return self._retry_at - now if now < self._retry_at else None
+
+    def next_size(self, now: float) -> int:
+        """Return how many tokens to take from the bucket; 0: no lookup is due."""
+        if self._tokens or now < self._retry_at:
+            return 0
+        is_quick = now - self._filled_at < LOT_S
+        self._size = min(2 * self._size, self._largest) if is_quick else max(self._size // 2, 1)
+        return self._size
+
+    def fill(self, tokens: int, wait_s: float, now: float) -> None:
+        """Add tokens from the bucket, which has another one after ``wait_s`` seconds."""
+        self._tokens, self._filled_at = tokens, now
+        if tokens < self._size:
+            self._retry_at = now + max(wait_s, LOT_S)
+
+
+class SharedBuckets:
+    """Counts requests together with the other servers of a database. For one event loop.
+
+    Args:
+        per_second: requests of one source.
+        monotonic: seconds.
+    """
+
+    def __init__(
+        self, shared: SharedRates, per_second: float, monotonic: Callable[[], float]
+    ) -> None:
+        self._shared = shared
+        self._limit = RateLimit("requests", per_second, BURST_S)
+        self._monotonic = monotonic
+        self._lots: OrderedDict[str, Lot] = OrderedDict()
+        # Strangers of many addresses are not to hold up known keys.
+        self._turns = {known: CapacityLimiter(LOOKUPS) for known in (True, False)}
+        self._threads = CapacityLimiter(math.inf)
+
+    async def take(self, source: RequestSender) -> float:
+        """Take one request; return the seconds to wait when there is none, else 0.
+
+        Returns 0 while the database is away: the bucket of this process has admitted the request.
+        """
+        lot = self._lots.get(source.name)
+        if lot is None:
+            lot = self._lots[source.name] = Lot(max(int(self._limit.per_second * LOT_S), 1))
+        self._lots.move_to_end(source.name)
+        if len(self._lots) > MOST_KNOWN:
+            self._lots.popitem(last=False)
+        while (wait_s := lot.take(self._monotonic())) is None:
+            if self._shared.is_away:
+                return 0.0
+            async with lot.lock, self._turns[source.known]:
+                await self._fill(lot, source.name)
+        return wait_s
+
+    async def _fill(self, lot: Lot, source: str) -> None:
+        # Others may have filled it, or found the database away, while this one waited.
+        tokens = 0 if self._shared.is_away else lot.next_size(self._monotonic())
+        if not tokens:
+            return
+        lookup = partial(self._shared.take, self._limit, source, tokens)
+        with move_on_after(PATIENCE_S) as patience:
+            grant = await run_sync(lookup, abandon_on_cancel=True, limiter=self._threads)
+            if grant is not None:
+                lot.fill(grant.tokens, grant.wait_s, self._monotonic())
+        if patience.cancelled_caught:
+            self._shared.fail(DatabaseUnreachable("the database did not answer in time"))

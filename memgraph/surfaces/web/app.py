@@ -200,7 +200,7 @@ class Console:
         self.settings = settings
         self.lengthy = lengthy
         self.sessions = ConsoleSessions(settings.idle_minutes * MS_PER_MINUTE)
-        self.sign_ins = SignIns(settings.sign_ins_per_minute)
+        self.sign_ins = SignIns(settings.sign_ins_per_minute, gate.rates)
         self.tokens = CsrfTokens()
         self.assets = Assets()
         self.seals: dict[str, Seal] = {}

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from memgraph.errors import RateLimited, Unauthenticated
 from memgraph.model.access import Narrowing
+from memgraph.service.access.rates import RateLimit, SharedRates
 
 if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
@@ -108,10 +109,13 @@ class SignIns:
 
     Args:
         per_minute: attempts of one address, whether they succeed or not.
+        shared: counts those of all servers, too; None: they are counted in memory only.
     """
 
-    def __init__(self, per_minute: int) -> None:
+    def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:
         self._per_minute = per_minute
+        self._shared = shared
+        self._limit = RateLimit.of_minute("sign-ins", per_minute)
         self._tries: OrderedDict[str, list[int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -127,7 +131,8 @@ class SignIns:
             self._tries.move_to_end(address)
             if len(self._tries) > MOST_ADDRESSES:
                 self._tries.popitem(last=False)
-            return 0.0
+        grant = self._shared and self._shared.take(self._limit, address)
+        return grant.wait_s if grant and not grant.tokens else 0.0
 
 
 def _digest(session_id: str) -> str:
