@@ -1,7 +1,7 @@
-"""``memgraph ingest``: files into the drop zone, and the drop zone into memories.
+"""The command ``memgraph ingest``: copy files into the drop zone, and turn them into memories.
 
-memgraph finds this function by its entry point and makes a command of it. Its requirements of the
-command line are protocols here, since this package knows no surface.
+memgraph finds the function by its entry point and adds it to the command line. What it needs from
+the command line is declared as protocols, since this package does not import any surface.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
 
 
-# Following the drop zone: a run at the start, and one after every change.
+# --watch: one run at the start, and one after every change.
 
 
-# Also without a change: files that were being written, or waited for a busy database, are retried.
+# Runs also happen without a change, to retry files that were incomplete or met a busy database.
 RETRY_SECONDS = 5.0
 
 
@@ -45,7 +45,7 @@ def watch(
     retry_seconds: float = RETRY_SECONDS,
     debounce_ms: int = 200,
 ) -> Iterator[IngestReport]:
-    """Yield reports of the runs that did something, until ``stop`` is set.
+    """Run the pipeline on every change until ``stop`` is set; yield reports of runs with results.
 
     Raises:
         StorageError, MemoryDisabled: as ``IngestPipeline.run``.
@@ -63,7 +63,7 @@ def watch(
         yield_on_timeout=True,
         raise_interrupt=False,
     )
-    # Files dropped before the watcher listens are found by the retry.
+    # The first retry finds files that were dropped before the watcher started.
     report = pipeline.run()
     if _something(report):
         yield report
@@ -81,7 +81,7 @@ def _something(report: IngestReport) -> bool:
     return any(result.outcome != "skipped" for result in report.results)
 
 
-# While a folder is followed, results of the past are kept up to this many.
+# The number of past results that --watch keeps.
 MAX_KEPT = 1_000
 MAX_SHOWN = 100
 MAX_ROWS = 40
@@ -93,7 +93,7 @@ COLUMNS = ("file", "outcome", *COUNTED, "reason")
 
 
 class Terminal(Protocol):
-    """The used part of a terminal."""
+    """The methods of a terminal that the command uses."""
 
     def line(self, text: str = "", *, style: str | None = None) -> None: ...
 
@@ -105,7 +105,7 @@ class Terminal(Protocol):
 
 
 class CommandLine(Protocol):
-    """The used part of the command line that runs this."""
+    """The members of memgraph's command line that the command uses."""
 
     as_json: bool
 
@@ -120,7 +120,7 @@ class CommandLine(Protocol):
 
 @dataclass(slots=True)
 class CommandAnswer:
-    """The answer: plain JSON, its output for a person, and the error for an exit code of 1."""
+    """The result of a command: JSON data, a function to show it, and the error for exit code 1."""
 
     data: dict[str, Any]
     show: Callable[[Terminal], None]
@@ -137,21 +137,21 @@ def command(
         typer.Argument(
             metavar="PATH",
             exists=True,
-            help="Files, and folders to look through for .txt, .md and .json; they are copied "
-            "into the drop zone first.",
+            help="Files, and folders to search for .txt, .md and .json; they are first copied "
+            "into the drop zone.",
             show_default=False,
         ),
     ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Follow the drop zone until interrupted.")
+        bool, typer.Option("--watch", help="Watch the drop zone until interrupted.")
     ] = False,
     retry: Annotated[
         bool,
-        typer.Option("--retry", help="Take up held files, too: begun ten times, and no further."),
+        typer.Option("--retry", help="Also retry held files, which failed ten times."),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show what would become of each file, and write nothing."),
+        typer.Option("--dry-run", help="Show what would happen to each file; write nothing."),
     ] = False,
 ) -> CommandAnswer:
     """Turn dropped files into memories.
@@ -162,7 +162,7 @@ def command(
     """
     line: CommandLine = context.find_root().obj
     if dry_run and watch:
-        raise typer.BadParameter("--dry-run looks once: leave --watch out")
+        raise typer.BadParameter("--dry-run cannot be combined with --watch")
     with line.orchestrator(orchestrator) as handle:
         if dry_run:
             return _previewed(handle, paths or [], retry=retry)
@@ -192,9 +192,9 @@ def command(
         memories, edges = (sum(_stored(result, name) for result in results) for name in COUNTED)
         if memories or edges:
             summary = f"{summary}: {memories:,} memories and {edges:,} edges stored"
-        screen.line(summary or f"the drop zone is empty: name files, or put them into {zone}")
+        screen.line(summary or f"the drop zone is empty: name files, or copy them to {zone}")
 
-    # One that was followed was told of its files as they came.
+    # With --watch, failures were already shown as they occurred.
     return CommandAnswer(data, show, None if watch else _refusal(results))
 
 
@@ -219,7 +219,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
         kinds = Counter(file.recognised for file in previews if file.recognised)
         if len(previews) > MAX_ROWS:
             screen.fields([(str(count), kind) for kind, count in kinds.most_common()])
-        screen.line(f"nothing was written; a run would give: {counts or 'nothing'}")
+        screen.line(f"dry run, nothing was written; expected: {counts or 'nothing'}")
 
     return CommandAnswer(data, show, _refusal(previews))
 
@@ -243,13 +243,13 @@ def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[F
 
 
 def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
-    """Show every run as it ends; return the last results when interrupted."""
+    """Show the results of each run; return the latest ones when interrupted."""
     results: deque[FileResult] = deque(maxlen=MAX_KEPT)
     stop = threading.Event()
     screen = None if line.as_json else line.screen()
     with _stopped_by_signals(stop), _pipeline(line, handle, retry=retry) as pipeline:
         if screen is not None:
-            screen.line(f"following {pipeline.zone}; end with Ctrl-C")
+            screen.line(f"watching {pipeline.zone}; stop with Ctrl-C")
         for report in watch(pipeline, stop):
             results.extend(report.results)
             line.after_writing(handle)
@@ -273,7 +273,7 @@ def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterat
 
 @contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM end the current run in an orderly way."""
+    """Set ``stop`` on Ctrl-C or SIGTERM, so that the current run finishes first."""
     names = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: stop.set()) for number in names]
     try:
@@ -295,7 +295,7 @@ def _row(file: FileResult) -> tuple[str, ...]:
 def _table(
     screen: Terminal, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
 ) -> None:
-    """Show every file; of many, those that need a look."""
+    """Show every file, or, if there are many, only those that need attention."""
     listed = files if len(files) <= MAX_ROWS else [file for file in files if file.reason]
     if listed:
         screen.table(columns, [row(file) for file in listed[:MAX_ROWS]])
@@ -309,12 +309,12 @@ def _why(file: FileResult | FilePreview) -> str:
 
 
 def _shortened(path: str) -> str:
-    """Return a path that leaves room for the other columns: its beginning and its end."""
+    """Shorten a path to its beginning and end, to leave room for the other columns."""
     return path if len(path) <= MAX_SHOWN else f"{path[: MAX_SHOWN // 2]}…{path[-MAX_SHOWN // 2 :]}"
 
 
 def _stored(file: FileResult, name: str) -> int:
-    """Return the number of new ones; memories are counted by outcome, edges as a whole."""
+    """Return the number of new memories or edges of a file."""
     value = file.counts.get(name, 0)
     if name == "edges":
         return int(value) + int(file.counts.get("links_made", 0))
@@ -329,4 +329,4 @@ def _refusal(results: Sequence[FileResult] | Sequence[FilePreview]) -> IngestRej
     ]
     if not refused:
         return None
-    return IngestRejected(f"{len(refused)} of {len(results)} files cannot be taken as they are")
+    return IngestRejected(f"{len(refused)} of {len(results)} files could not be ingested")

@@ -9,11 +9,10 @@ from memgraph.errors import IngestRejected
 
 
 class RejectionReason(StrEnum):
-    """The reasons why a whole file is rejected (``IngestRejected.details['reason']``) or left for
-    later.
+    """Why a whole file is rejected (``IngestRejected.details['reason']``) or left for later.
 
-    ``held`` waits for an operator: ``memgraph ingest --retry`` tries it again. The skipped ones are
-    no failures: the file stays where it is. ``partial``, at the end, is for an accepted file.
+    A ``held`` file waits for an operator: ``memgraph ingest --retry`` tries it again. The second
+    group are not failures: the file stays where it is. ``partial`` is for an accepted file.
     """
 
     LINK = "link"
@@ -53,9 +52,7 @@ class RejectionReason(StrEnum):
 
 
 class SkippedPart(StrEnum):
-    """The reasons why a part of an accepted file was left out or changed; the code of a
-    ``Finding``.
-    """
+    """Why a part of an accepted file was left out or changed; the code of a ``ParseFinding``."""
 
     IDENTITY_NOT_ALLOWED = "identity_not_allowed"
     FIELD_NOT_ALLOWED = "field_not_allowed"
@@ -110,7 +107,7 @@ ITEM_REFUSED = frozenset(
         SkippedPart.MESSAGE_INVALID,
     )
 )
-"""Reasons that reject a memory or an edge given as such: the file is accepted in part."""
+"""Reasons that reject a memory or an edge of a structured file, which is accepted in part."""
 
 
 def refuse(reason: RejectionReason, message: str, **details: Any) -> IngestRejected:

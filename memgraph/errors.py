@@ -66,20 +66,20 @@ DISTRIBUTION: Final = "memgraph-memory"
 
 
 def without_kind(problem: str) -> str:
-    """Return a validator's message without the class of error that pydantic and typer prepend."""
+    """Return a validator's message without the "Value error, " that pydantic prepends."""
     return problem.replace("Value error, ", "", 1)
 
 
 class MemgraphError(Exception):
-    """Root of the tree.
+    """Base class of all memgraph errors.
 
     Args:
         message: one sentence for a person: the problem and the remedy.
-        details: values a program may want (field names, ids, limits); JSON-serialisable.
+        details: JSON-serialisable values for a program (field names, ids, limits).
 
     Attributes:
-        journalled: True when this refusal is in the journal already, so that it is entered once.
-        asked: the name of what was refused, for its digest in the journal; no answer contains it.
+        journalled: True once the refusal has been journalled, so that it is not journalled twice.
+        asked: the requested name, whose digest is journalled; it is never returned to the caller.
     """
 
     code: ClassVar[str] = "memgraph.error"
@@ -92,7 +92,7 @@ class MemgraphError(Exception):
         self.asked: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the shape in which every surface renders an error."""
+        """Return the error as every surface renders it: code, message and details."""
         return {"code": self.code, "message": self.message, "details": self.details}
 
 
@@ -125,7 +125,7 @@ class AccessDenied(MemgraphError):
 
 
 class ConfirmationMissing(AccessDenied):
-    """A person's consent is required and cannot be requested."""
+    """A person must confirm the operation, and there is nobody to ask."""
 
     code = "access.confirmation_missing"
 
@@ -181,7 +181,7 @@ class DatabaseFull(StorageError):
 
 
 class DatabaseUnreachable(StorageError):
-    """The server of the database does not answer or refuses the login."""
+    """The database server does not answer, or it refuses the login."""
 
     code = "storage.unreachable"
 
@@ -199,22 +199,22 @@ class SqliteUnsuitable(StorageError):
 
 
 class ProviderError(MemgraphError):
-    """A model failed. Never carries the provider's own text: it may contain a key."""
+    """A model failed. Never contains the provider's own message, which may include a key."""
 
     code = "provider.error"
 
 
 class ProviderUnavailable(ProviderError):
-    """Worth trying again later: timeout, connection refused, 429, 5xx."""
+    """The provider is temporarily unavailable (timeout, connection refused, 429, 5xx); retry."""
 
     code = "provider.unavailable"
 
 
 class ExtraMissing(ProviderUnavailable):
-    """A package that only some parts need is not installed; the message names the extra.
+    """An optional package is not installed; the message names the extra.
 
-    Whoever goes on without a model that cannot be reached goes on without its package, too. Not
-    worth trying again in the same process. ``details["extra"]`` is the name of the extra.
+    It is a ProviderUnavailable, so code that works without a model also works without its package.
+    Do not retry in the same process. ``details["extra"]`` is the name of the extra.
     """
 
     code = "extra.missing"
@@ -226,25 +226,25 @@ class ExtraMissing(ProviderUnavailable):
 
 
 class ProviderRejected(ProviderError):
-    """Not worth trying again unchanged: 401, 403, 400, unknown model."""
+    """The provider rejected the request (400, 401, 403, unknown model); do not retry unchanged."""
 
     code = "provider.rejected"
 
 
 class ProviderAnswerInvalid(ProviderError):
-    """The answer is unusable: wrong dimension, NaN, wrong count, not the requested JSON."""
+    """The model's answer is unusable: wrong dimension or count, NaN, or not the requested JSON."""
 
     code = "provider.answer_invalid"
 
 
 class IngestRejected(MemgraphError):
-    """A dropped file that cannot be taken; ``details['reason']`` is its machine-readable reason."""
+    """A file cannot be ingested; ``details['reason']`` is the machine-readable reason."""
 
     code = "ingest.rejected"
 
 
 class ImportRejected(MemgraphError):
-    """An export that cannot be imported; ``details`` has ``reason`` and, mostly, ``line``."""
+    """An export cannot be imported; ``details`` has ``reason`` and usually ``line``."""
 
     code = "import.rejected"
 
@@ -254,7 +254,7 @@ class JournalBroken(MemgraphError):
 
 
 class WebhookFailed(MemgraphError):
-    """The receiver of a webhook did not take an event."""
+    """The receiver of a webhook did not accept an event."""
 
     code = "webhook.failed"
 
@@ -272,103 +272,104 @@ class ToolRefused(MemgraphError):
 
 
 class Unauthenticated(MemgraphError):
-    """The caller is unknown: no key, or none that is valid; both read the same."""
+    """The caller has no valid key; a missing key and an invalid one get the same message."""
 
     code = "access.unauthenticated"
 
 
 class RequestRefused(MemgraphError):
-    """A server did not accept a request, whatever its purpose."""
+    """The server refused a request before carrying it out."""
 
     code = "request.refused"
 
 
 class RequestTooLarge(RequestRefused):
-    """Its body is larger than ``details["limit"]`` bytes."""
+    """The request body is larger than ``details["limit"]`` bytes."""
 
     code = "request.too_large"
 
 
 class RequestTimeout(RequestRefused):
-    """The request did not arrive, or was not answered, in time. A write may have been done: it can
-    be sent again with the same Idempotency-Key.
+    """The request was not received or answered in time.
+
+    A write may have been done; it is safe to send it again with the same Idempotency-Key.
     """
 
     code = "request.timeout"
 
 
 class RateLimited(RequestRefused):
-    """Too many at a time; ``details["retry_after_s"]`` is the time to wait."""
+    """Too many requests at a time; ``details["retry_after_s"]`` is the time to wait."""
 
     code = "request.rate_limited"
 
 
 class ServerBusy(RequestRefused):
-    """Too many requests wait already; ``details["retry_after_s"]`` as above."""
+    """Too many requests are waiting; ``details["retry_after_s"]`` is the time to wait."""
 
     code = "request.server_busy"
 
 
 class ServerEnding(RequestRefused):
-    """The server is shutting down, and aborted its own wait; a write may be done."""
+    """The server is shutting down and did not wait for the result; a write may have been done."""
 
     code = "request.server_ending"
 
 
 class KeyReused(RequestRefused):
-    """The Idempotency-Key was used with another request before."""
+    """The Idempotency-Key was already used with a different request."""
 
     code = "request.key_reused"
 
 
 class AnswerLost(RequestRefused):
-    """The write with this Idempotency-Key was done, and its answer was lost in a crash.
+    """The write with this Idempotency-Key was done, but its response was lost in a crash.
 
-    ``details["memory_ids"]`` names what it wrote.
+    ``details["memory_ids"]`` lists the memories that it wrote.
     """
 
     code = "request.answer_lost"
 
 
 class RemoteError(MemgraphError):
-    """A client got no usable answer from a server."""
+    """The client got no usable response from the server."""
 
     code = "remote.error"
 
 
 class RemoteUnavailable(RemoteError):
-    """No connection, or it broke."""
+    """The client could not connect, or the connection broke."""
 
     code = "remote.unavailable"
 
 
 class RemoteAnswerInvalid(RemoteError):
-    """The answering server is not memgraph, or another version of it."""
+    """The server that answered is not memgraph, or is an incompatible version."""
 
     code = "remote.answer_invalid"
 
 
 class ErasureUnproven(MemgraphError):
-    """An erasure is not finished, or a report is no proof of one."""
+    """An erasure is not finished, or a report does not prove it."""
 
     code = "erasure.unproven"
 
 
 class AuditFailed(MemgraphError):
-    """A rate of the store is above its limit."""
+    """A health rate of the store is above its limit."""
 
     code = "audit.failed"
 
 
 class BenchFailed(MemgraphError):
-    """The measuring process ended without an answer."""
+    """The benchmark process ended without a result."""
 
     code = "bench.failed"
 
 
 @cache
 def kinds_by_code() -> Mapping[str, type[MemgraphError]]:
-    """Return every error of this tree by its code, without a surface's own errors."""
+    """Return every error class of this module by its code."""
     kinds: dict[str, type[MemgraphError]] = {}
     waiting: list[type[MemgraphError]] = [MemgraphError]
     while waiting:

@@ -1,4 +1,4 @@
-"""Markdown as a flat list of blocks with plain text, line numbers and links."""
+"""Read Markdown into a flat list of blocks with plain text, line numbers and links."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memgraph.text.dates import read_date
 
 BlockKind = Literal["heading", "paragraph", "item", "code", "row"]
 
-# The parser leaves out what is nested deeper; lists take two levels for each of theirs.
+# The parser drops deeper nesting; each level of a list counts as two.
 MAX_NESTING = 64
 _CONTAINERS = ("blockquote_open", "list_item_open")
-# Reading marks takes the square of their number: beyond these a block is read as plain text.
+# Parsing inline marks is quadratic: above these limits a block is read as plain text.
 _MAX_INLINE_CHARS = 20_000
 _MAX_BRACKETS = 500
 # Stands for a hard line end until soft ones have been joined.
 _BREAK = "\x0b"
 _TASK = re.compile(r"\[([ xX])\]\s+")
 _TAG = re.compile(r"<[^<>]{0,300}>")
-# Tags that only shape text. Any other <word> in a sentence is a placeholder and stays.
+# Formatting tags. Any other <word> in a sentence is a placeholder and is kept.
 _SHAPING = re.compile(
     r"</?(?:a|abbr|b|br|center|code|dd|del|details|div|dl|dt|em|font|h[1-6]|hr|i|img|ins|kbd|li|"
     r"mark|ol|p|pre|s|small|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul)\b[^>]*>",
@@ -46,7 +46,9 @@ class TextLink:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``level`` is 1..6 for a heading and the nesting, from 1, for a list item.
+    """A block of plain text.
+
+    ``level`` is 1..6 for a heading, and the nesting depth from 1 for a list item.
 
     ``checked`` is set for a task box. A table row's text is ``column: value; column: value``.
     ``raw`` keeps the line ends of a paragraph or item that ``text`` has joined.
@@ -96,7 +98,7 @@ def _markdown() -> MarkdownIt:
 
 @cache
 def _marks() -> MarkdownIt:
-    # Nested marks lose no text, and cost more the deeper they are followed: the usual limit, 20.
+    # The default nesting limit, 20: deeper marks cost more to parse, and no text is lost.
     return MarkdownIt("commonmark")
 
 
@@ -213,9 +215,7 @@ def _text_block(token: Token, items: Sequence[_Open]) -> Iterator[Block]:
 
 
 def _close(item: _Open) -> Iterator[Block]:
-    """Yield the item's own text; later paragraphs of an item with a nested list or code become
-    further items.
-    """
+    """Yield the text read so far as an item; text after a nested list or code is a new item."""
     text = "\n".join(joined(text) for text in item.texts).strip()
     if text:
         raw = "\n".join(item.texts).replace(_BREAK, "\n")
@@ -255,7 +255,7 @@ def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Bloc
 
 
 def _span(token: Token) -> tuple[int, int]:
-    """Return first and last line, from 1."""
+    """Return the first and the last line, counted from 1."""
     if token.map is None:
         return 1, 1
     return token.map[0] + 1, max(token.map[1], token.map[0] + 1)
@@ -286,7 +286,7 @@ def _one_spaced(text: str, keep: str) -> str:
 
 
 def joined(raw: str) -> str:
-    """Return a paragraph's lines as one, but for hard line breaks."""
+    """Join the lines of a paragraph, except at hard line breaks."""
     return "\n".join(" ".join(part.split()) for part in raw.split(_BREAK)).strip()
 
 
@@ -311,13 +311,13 @@ def _strip_html(content: str) -> str:
 
 _MAX_CHARS = 16_000
 _MAX_DEPTH = 20
-# Escapes can make what the file itself may not hold: NUL, controls, lone surrogates.
+# YAML escapes can produce characters that are rejected elsewhere: NUL, controls, surrogates.
 _UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """``values`` maps lower-cased names (``-`` for ``_`` and space) to the strings given."""
+    """Front matter. ``values`` maps names (lower case, ``-`` for ``_`` and space) to strings."""
 
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     findings: tuple[ParseFinding, ...] = ()
@@ -330,7 +330,7 @@ class FrontMatter:
         return None
 
     def with_tags(self, tags: tuple[str, ...]) -> FrontMatter:
-        """Return the same with further tags from the text."""
+        """Return a copy with further tags, found in the text."""
         if not tags:
             return self
         return replace(self, values={**self.values, "tags": (*self.values.get("tags", ()), *tags)})
@@ -346,14 +346,14 @@ class FrontMatter:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Return other names of the document, by which notes link to it."""
+        """Return the alternative names by which other notes link to the document."""
         strings = (*self.values.get("aliases", ()), *self.values.get("alias", ()))
         names = (part.strip()[:MAX_NAME_CHARS] for string in strings for part in string.split(","))
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_TAGS]
 
     @property
     def event_time(self) -> int | None:
-        """Return the date in milliseconds; None without a readable one."""
+        """Return the document's date in milliseconds, or None if it has no readable one."""
         date = self.first("date", "created", "last-modified")
         return None if date is None else read_date(date)
 
@@ -365,7 +365,7 @@ def read_front_matter(text: str) -> FrontMatter:
     if len(text) > _MAX_CHARS or _too_deep(text):
         return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
     try:
-        # BaseLoader makes strings only: no dates, numbers or objects from a dropped file.
+        # BaseLoader creates only strings: an ingested file must not create other objects.
         loaded = yaml.load(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, OverflowError):
         # ValueError: an escape beyond Unicode, which the YAML reader does not check.
@@ -387,9 +387,7 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _too_deep(text: str) -> bool:
-    """Return True when brackets, indentation or dashes nest deeper than the YAML reader's stack
-    allows.
-    """
+    """Return True when the nesting might exhaust the stack of the YAML parser."""
     flow = sum(text.count(mark) for mark in "[{")
     indents = {len(line) - len(line.lstrip(" ")) for line in text.split("\n")}
     inline = max((line.count("- ") + line.count("? ") for line in text.split("\n")), default=0)

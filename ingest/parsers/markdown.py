@@ -1,4 +1,4 @@
-"""Markdown by its structure; decision records and conversations go to their own parsers."""
+"""Parse Markdown by its structure; decision records and transcripts have their own parsers."""
 
 from __future__ import annotations
 
@@ -47,10 +47,9 @@ class _Draft:
 def parse_markdown(
     text: str, path: str, findings: tuple[ParseFinding, ...] = (), order: DateOrder | None = None
 ) -> ParsedDocument:
-    """Return task boxes as Todos, the rest as untyped statements; links to other documents as
-    edges.
+    """Return task boxes as Todos, other text as untyped statements, and links as edges.
 
-    The first statement represents the document when others link to it.
+    The first statement represents the document when other documents link to it.
     """
     note = is_note(text)
     origin: Origin | None = "Obsidian" if note and has_wiki_links(text) else None
@@ -101,7 +100,7 @@ def _parse_document(
 
 def _add_section(draft: _Draft, part: HeadedSection, title: str | None) -> None:
     above = (*part.path, part.title) if part.title else part.path
-    # The document's own title says nothing about a part of it.
+    # The document's title does not describe a single section.
     section = above[1:] if len(above) > 1 else above
     draft.links.extend(part.links)
     for block in part.blocks:
@@ -126,7 +125,7 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
     linked = set(document_keys(draft.path)[:1])
     for link in draft.links:
         targets = link_keys(link.href, draft.path)
-        # A page of the web is no file that could be dropped here.
+        # A web page is not a file that could be ingested.
         if len(targets) < 2 or targets[0] in linked:
             continue
         linked.add(targets[0])
@@ -157,14 +156,12 @@ _TAG = re.compile(r"(?<!\S)#((?=[\w/-]*[^\W\d_])[\w/-]{1,64})")
 
 
 def is_note(text: str) -> bool:
-    """Return True when a Markdown text may be a note of a vault: it has properties or wiki
-    links.
-    """
+    """Return True when a text may be a note of a vault: it has properties or wiki links."""
     return text.startswith("---") or "[[" in text
 
 
 def has_wiki_links(text: str) -> bool:
-    """Return True when a text links to other notes as Obsidian does."""
+    """Return True when a text contains wiki links, as in Obsidian."""
     return _WIKI.search(text) is not None
 
 
@@ -186,7 +183,7 @@ def tags_in(text: str) -> tuple[str, ...]:
 
 
 def with_properties(parsed: ParsedDocument, front: FrontMatter, path: str) -> ParsedDocument:
-    """Return a note with its aliases as names, joined with the notes that its properties name."""
+    """Add a note's aliases as document keys, and the links in its properties."""
     aliases = [f"name:{alias.casefold()}.md" for alias in front.aliases]
     links = tuple(_property_links(parsed, front, path))
     targets = {link.target for link in parsed.links}
@@ -256,9 +253,9 @@ def _as_link(match: re.Match[str]) -> str:
 
 
 def _target(inner: str) -> tuple[str | None, str]:
-    """Return the file of a link, None: no note; and its text."""
+    """Return the file of a link, or None if it is not a note, and the link's text."""
     place, _, label = inner.partition("|")
-    # In a table the mark between them is escaped.
+    # Inside a table the separator is escaped.
     name, _, heading = place.rstrip("\\").partition("#")
     name, label = name.strip(), label.strip()
     label = label or posixpath.basename(name) or heading.strip("#^ ")

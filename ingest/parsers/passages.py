@@ -1,4 +1,4 @@
-"""Blocks as passages: statements with their own lines, list items with the line above them."""
+"""Split blocks into passages: statements with line numbers, list items with their lead line."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Passage:
     """One statement.
 
     Attributes:
-        said: its own words; ``lead`` is the line that introduces its list.
-        hangs: it begins in a way that needs the text before it, and could not be joined to it.
-        opens: it is the first of its paragraph or item.
+        said: the text without ``lead``, which is the line that introduces its list.
+        hangs: it depends on the text before it (begins with "it", "so"), and could not be joined.
+        opens: it is the first statement of its paragraph or item.
         listed: it was a list item or a table row.
-        linked: it is a link, or a link with its title, and no statement.
+        linked: it is only a link, or a link with its title, not a statement.
         checked: set for a task box.
     """
 
@@ -66,7 +66,7 @@ def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
         end = at + 1
         if block.kind == "paragraph":
             passages = [] if _is_link(block.text, block.links) else list(_sentences(block))
-            # A gap is a picture that was left out.
+            # A gap of one line is an image that was left out.
             if lead is not None and passages and block.first <= blocks[at - 1].last + 2:
                 passages[0] = replace(passages[0], lead=lead.said, hangs=lead.hangs)
             follows = blocks[end].kind if end < len(blocks) else "paragraph"
@@ -145,7 +145,7 @@ def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
 
 
 def _items(blocks: Sequence[Block]) -> Iterator[Passage]:
-    """Yield items with nested ones; a task box is separate."""
+    """Yield list items joined with their nested items; task boxes are yielded separately."""
     at = 0
     while at < len(blocks):
         head = blocks[at]
@@ -184,7 +184,7 @@ def _item(block: Block) -> Passage:
 
 
 def _is_link(text: str, links: Sequence[TextLink]) -> bool:
-    """Return True for an entry of a list of links: a label and its title."""
+    """Return True for an entry in a list of links: a label with at most a short title."""
     if not links:
         return False
     head = re.sub(r"^\W+", "", text)

@@ -31,22 +31,22 @@ class JournalHead:
 
 
 def read_key(chosen: str, root: Path) -> bytes | None:
-    """Return the key that seals the journals; None: there is none.
+    """Return the key that seals the journals, or None if none is configured.
 
     Args:
         chosen: the path of ``memory.audit.key_file``; empty: no key.
-        root: the runtime root, outside of which the file has to lie.
+        root: the runtime root; the file must lie outside it.
 
     Raises:
-        InvalidConfig: it cannot be read, is shorter than 32 bytes, lies in the root, or others may
-            read it.
+        InvalidConfig: the file cannot be read, has less than 32 bytes, lies inside the root, or is
+            readable by other users.
     """
     if not chosen:
         return None
     path = Path(chosen).expanduser()
     if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise InvalidConfig(
-            f"{path} must not lie in the root whose journals it seals", path=str(path)
+            f"{path} must lie outside the root whose journals it seals", path=str(path)
         )
     try:
         key = own_bytes(path).strip()
@@ -92,11 +92,10 @@ SEALED_FIELDS = (
 
 
 def memory_seal(row: Mapping[str, Any]) -> str:
-    """Return the SHA-256 (64 hexadecimal digits) of the sealed fields as a JSON array without
-    spaces.
+    """Return the hex SHA-256 of the sealed fields as a compact JSON array.
 
     Args:
-        row: the columns of ``memories``; others than ``SEALED_FIELDS`` are ignored.
+        row: the columns of ``memories``; only ``SEALED_FIELDS`` are used.
     """
     sealed = compact_array([row[name] for name in SEALED_FIELDS])
     return hashlib.sha256(sealed.encode("utf-8", "surrogatepass")).hexdigest()
@@ -108,15 +107,15 @@ UNKNOWN: Final = None
 ERASED_REASON: Final = "erased"
 """The reason of every period of an erased memory."""
 _REPLACED_ITEM: Final = "replaced by a newer item of its id"
-# Written to six places after the point; the text of a number may be read with one bit less.
+# Numbers are stored with six decimals; parsing their text may lose one bit.
 _PRECISION: Final = 1e-9
 
 
 def reasons(action: str, subject: str | None, details: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the possible reasons of a status that an entry records; None: any.
+    """Return the status reasons that a journal entry allows; None means any.
 
     Args:
-        action, subject, details: of the entry; ``details`` are its details.
+        action, subject, details: the fields of the entry.
     """
     if action == "erase":
         return frozenset({ERASED_REASON})
@@ -130,7 +129,7 @@ def reasons(action: str, subject: str | None, details: Mapping[str, Any]) -> fro
     if action == "resolve":
         return frozenset({lost_to(str(subject), reason)})
     if action == "reopen":
-        # What housekeeping had retracted before it lost is retracted so again.
+        # Housekeeping may have retracted the loser earlier; then it is retracted again.
         return QUIET | {f"contradiction reopened: {reason}"}
     if "source" in details:
         # The second of each is how older versions wrote it.
@@ -149,7 +148,7 @@ def _replaced(details: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def confidence_after(action: str, details: Mapping[str, Any]) -> Any:
-    """Return the confidence of a memory after an entry; None: it is not recorded."""
+    """Return the confidence of a memory after an entry, or None if it is not recorded."""
     if action == "confirm":
         return 1.0
     if action in ("resolve", "reopen"):

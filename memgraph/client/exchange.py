@@ -1,7 +1,7 @@
-"""The carrying out of one call: send, wait, repeat where that is safe. No IO.
+"""The protocol of one call: send, wait, and retry where that is safe. No IO.
 
-``exchange`` is a generator. It yields steps (``SendStep``, ``PauseStep``, ``LocalWork``) and is
-sent their results, so that a blocking and an asynchronous sender share every rule.
+``exchange`` is a generator. It yields steps (``SendStep``, ``PauseStep``, ``LocalWork``) and
+receives their results, so that the sync and the async sender share all rules.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ T = TypeVar("T")
 
 PROBLEM: Final = "application/problem+json"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
-# Proxies answer so for a server that is not there.
+# A proxy's answer when the server is down.
 _AWAY: Final = frozenset({502, 503, 504})
-# Sent before any work is done.
+# With these the server has not begun any work.
 _UNTOUCHED_STATUS: Final = frozenset({408, 425, 429})
 _UNTOUCHED: Final = (errors.RateLimited, errors.ServerBusy)
-# May be over in a moment; a damaged store is not.
+# Temporary errors; a damaged store is permanent.
 _PASSING: Final = (
     errors.DatabaseBusy,
     errors.RequestTimeout,
@@ -54,9 +54,9 @@ class RetryRules:
     """The retry rules of a client.
 
     Attributes:
-        retries: how often a call is sent again, at most; 0 or more.
-        first_pause_s: before the first of them; each further one is twice as long, with random
-            jitter of up to half of it.
+        retries: the maximum number of retries of a call; 0 or more.
+        first_pause_s: the pause before the first retry; each further one is twice as long. Up to
+            half of each pause is random.
         longest_pause_s: the longest pause; a server that asks for more (Retry-After) is not
             retried.
     """
@@ -72,7 +72,7 @@ class RetryRules:
 
 @dataclass(frozen=True, slots=True)
 class SendStep:
-    """A call to send; its result is an ``Response`` or a ``NoResponse``."""
+    """A call to send; its result is a ``Response`` or a ``NoResponse``."""
 
     call: Call[Any]
     headers: Mapping[str, str]
@@ -94,7 +94,7 @@ class LocalWork:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response. ``body`` is empty when a sink took it, or when its type is not read."""
+    """A response. ``body`` is empty if it went to a sink or its media type is not read."""
 
     status: int
     content_type: str
@@ -107,7 +107,7 @@ class NoResponse:
     """No response, or a partial one.
 
     Attributes:
-        why: the kind of failure, by name; never the text of a request.
+        why: the name of the failure; never text of the request.
         sent: True when the server may have received the request.
         text: the address and the reason, for a person.
     """
@@ -127,13 +127,13 @@ def exchange(call: Call[T], rules: RetryRules) -> Steps[T]:
     Raises:
         MemgraphError: the server's error, by its code.
         RemoteUnavailable: there is no connection, or it broke.
-        RemoteAnswerInvalid: the response is not one of memgraph.
+        RemoteAnswerInvalid: the response does not come from memgraph.
     """
     headers = {"Accept": f"{call.accepts or JSON}, {PROBLEM}"}
     if call.body is not None:
         headers["Content-Type"] = call.content_type
     if call.repeat is RetryRule.KEYED:
-        # One for all attempts: the server does the first that arrives and repeats its answer.
+        # The same for all attempts: the server does the write once and repeats its response.
         headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
     for attempt in range(rules.retries + 1):
         came: Response | NoResponse = yield SendStep(call, headers)
@@ -148,28 +148,28 @@ def exchange(call: Call[T], rules: RetryRules) -> Steps[T]:
 
 
 def _good(call: Call[Any], answer: Response) -> bytes:
-    """Return the body of a successful answer of the expected type."""
+    """Return the body of a successful response, after checking its type."""
     if call.accepts is not None and media_type(answer.content_type) != call.accepts:
         raise _not_memgraph(answer)
     return answer.body
 
 
 def _refusal(came: Response | NoResponse) -> MemgraphError:
-    """Return the error in an unsuccessful answer."""
+    """Return the error for an unsuccessful response."""
     if isinstance(came, NoResponse):
         return RemoteUnavailable(came.text, cause=came.why)
     if media_type(came.content_type) == PROBLEM:
         return _error_of_answer(came)
     if came.status in _AWAY:
         return RemoteUnavailable(
-            f"what stands before the server says {came.status}: it is not there",
+            f"a proxy answered {came.status}: the server is not reachable",
             status=came.status,
         )
     return _not_memgraph(came)
 
 
 def _error_of_answer(answer: Response) -> MemgraphError:
-    """Return the library's own error for a problem."""
+    """Return the library's error for a problem response."""
     try:
         problem = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -184,7 +184,7 @@ def _error_of_answer(answer: Response) -> MemgraphError:
         )
     if kind is None:
         return RemoteAnswerInvalid(
-            f"the server refuses for a reason that this client does not know ({code[:80]}):"
+            f"the server reports an error that this client does not know ({code[:80]}):"
             f" {_text(problem.get('detail'))}",
             status=answer.status,
             code=code[:80],
@@ -198,10 +198,10 @@ def _error_of_answer(answer: Response) -> MemgraphError:
 
 
 def error_of(health: Health) -> MemgraphError:
-    """Return the library's own error for which an orchestrator is disabled."""
+    """Return the error because of which an orchestrator is disabled."""
     kind = errors.kinds_by_code().get(health.code or "")
     if kind is None:
-        return RemoteAnswerInvalid("the server does not say what is wrong with the memory")
+        return RemoteAnswerInvalid("the server does not report why the orchestrator is disabled")
     error = kind(_text(health.message))
     error.details = dict(health.details)
     return error
@@ -214,7 +214,7 @@ def _pause(
     attempt: int,
     rules: RetryRules,
 ) -> float | None:
-    """Return how long to wait before the call is sent again; None: it is not."""
+    """Return the seconds to wait before a retry; None if the call must not be retried."""
     if not _may_repeat(call, came, error):
         return None
     retry_after_s = _seconds(came.retry_after) if isinstance(came, Response) else None
@@ -237,7 +237,7 @@ def _may_repeat(call: Call[Any], came: Response | NoResponse, error: MemgraphErr
 def _not_memgraph(answer: Response) -> RemoteAnswerInvalid:
     hint = "redirects are not followed" if 300 <= answer.status < 400 else "is this its address?"
     return RemoteAnswerInvalid(
-        f"what answered ({answer.status}) is not a memgraph server: {hint}", status=answer.status
+        f"not a response of a memgraph server ({answer.status}): {hint}", status=answer.status
     )
 
 
@@ -258,10 +258,9 @@ def _text(detail: Any) -> str:
 
 @contextmanager
 def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
-    """Open a draft beside ``target`` that replaces it when the block succeeds.
+    """Open a temporary file next to ``target``, and replace the target when the block succeeds.
 
-    Call ``durable`` on it in the block: a large file takes time, which the block may spend in a
-    thread.
+    Call ``durable`` on it inside the block; flushing a large file may be done in a thread.
 
     Args:
         force: replace an existing file.
@@ -289,7 +288,7 @@ def whole(target: Path, *, force: bool) -> Iterator[BufferedRandom]:
 
 
 def durable(file: BufferedRandom) -> BufferedRandom:
-    """Wait until all that was written is on the disk; return the file."""
+    """Flush a file to disk, and return it."""
     file.flush()
     os.fsync(file.fileno())
     return file
@@ -313,7 +312,7 @@ class ExportFile:
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """A finished backup; the server checked it before it sent it."""
+    """A finished backup, which the server checked before sending."""
 
     orchestrator: str
     path: Path
@@ -328,7 +327,7 @@ def exported(file: BufferedRandom, name: str, path: Path) -> ExportFile:
     """Check an export and return its report.
 
     Raises:
-        RemoteAnswerInvalid: it is none, or it was truncated.
+        RemoteAnswerInvalid: it is not an export, or it is truncated.
     """
     counts: dict[str, int] = {}
     digest, records = hashlib.sha256(), hashlib.sha256()
@@ -348,7 +347,7 @@ def exported(file: BufferedRandom, name: str, path: Path) -> ExportFile:
 
 
 def backed_up(file: BufferedRandom, name: str, path: Path) -> BackupFile:
-    """Check a backup. Raises RemoteAnswerInvalid: it is no database."""
+    """Check a backup and return its report. Raises RemoteAnswerInvalid if it is not a database."""
     file.seek(0)
     if file.read(len(_SQLITE)) != _SQLITE:
         raise RemoteAnswerInvalid("the response is not a database", orchestrator=name)

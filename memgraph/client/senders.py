@@ -1,4 +1,4 @@
-"""The two senders, blocking and asynchronous, and why a request failed. The rules are elsewhere."""
+"""Send requests over httpx, blocking or asynchronously. The retry rules are in ``exchange``."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class ServerConnection:
     def options(self, key: str | None) -> dict[str, Any]:
         """Return the arguments for both kinds of ``httpx`` clients.
 
-        Nothing is taken from the environment: memories and a key must not go to a proxy that is set
-        for browsing, and no ``.netrc`` has a better key.
+        The environment is ignored: memories and keys must not be sent to a proxy that is meant for
+        browsing, and a ``.netrc`` must not replace the key.
         """
         headers = {"User-Agent": "memgraph-client"}
         if key is not None:
@@ -56,7 +56,7 @@ class ServerConnection:
             "base_url": self.url,
             "headers": headers,
             "timeout": httpx.Timeout(self.timeout_s, connect=min(CONNECT_S, self.timeout_s)),
-            # Reading the authorities takes 50 ms, and nothing that is not https asks for them.
+            # Loading the CA certificates takes 50 ms, and only https needs them.
             "verify": self.verify if self.url.scheme == "https" else False,
             "follow_redirects": False,
             "trust_env": False,
@@ -66,7 +66,7 @@ class ServerConnection:
 def server_of(
     url: str, key: str | None, *, timeout_s: float, verify: ssl.SSLContext | bool, plain_http: bool
 ) -> ServerConnection:
-    """Return the server of an address.
+    """Validate an address and return its connection settings.
 
     Raises:
         InvalidInput: it is no address of a server, or the key would leave the machine unencrypted.
@@ -85,7 +85,7 @@ def server_of(
     elsewhere = parsed.scheme == "http" and parsed.host not in LOOPBACK
     if key is not None and elsewhere and not plain_http:
         raise InvalidInput(
-            "a key must not be sent to another machine unencrypted: use https, or plain_http",
+            "a key must not be sent to another machine unencrypted: use https, or set plain_http",
             field="url",
             option="plain_http",
         )
@@ -100,11 +100,11 @@ def _is_word(key: str) -> bool:
     return isinstance(key, str) and key != "" and all("!" <= item <= "~" for item in key)
 
 
-_ADDRESS = "the address of a server reads https://host or http://127.0.0.1:8420, without a password"
+_ADDRESS = "a server address looks like https://host or http://127.0.0.1:8420, without a password"
 
 
 class BlockingSender:
-    """Runs request sequences and blocks until they end. Thread-safe."""
+    """Runs request sequences, blocking until they end. Thread-safe."""
 
     def __init__(
         self,
@@ -217,15 +217,13 @@ def _request(http: httpx.Client | httpx.AsyncClient, step: SendStep) -> httpx.Re
 
 
 def _sink(step: SendStep, response: httpx.Response) -> Any:
-    """Return the function for the body of a successful answer; an error is read as a whole."""
+    """Return the sink for the body of a successful response; error bodies are read into memory."""
     good = response.status_code == 200 and _kind(response) == step.call.accepts
     return step.call.sink if good else None
 
 
 def _is_read(step: SendStep, response: httpx.Response) -> bool:
-    """Return True when a body is read as a whole. One of an unexpected type is not: it may be
-    endless.
-    """
+    """Return True when the body is read into memory; one of an unexpected type may be endless."""
     kinds = (PROBLEM,) if step.call.sink is not None else (PROBLEM, step.call.accepts)
     return _kind(response) in kinds
 
@@ -243,20 +241,20 @@ def _answer(response: httpx.Response, body: bytes) -> Response:
     )
 
 
-# They end before anything is sent.
+# Errors that occur before anything is sent.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-# What OpenSSL says of an answer that does not begin as TLS does; the name is its version's.
+# OpenSSL's reasons for an answer that is not TLS; they differ between its versions.
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL"})
 
 
 def no_answer(error: httpx.HTTPError, url: httpx.URL) -> NoResponse:
-    """Return the description of a failure of the transport.
+    """Describe a transport failure.
 
     Args:
-        url: the server's.
+        url: the address of the server.
     """
     sent = not isinstance(error, _NOT_SENT)
-    failed = "gave no whole answer" if sent else "cannot be reached"
+    failed = "did not send a complete response" if sent else "cannot be reached"
     place = f"{url.scheme}://{url.netloc.decode('ascii')}"
     return NoResponse(
         why=type(error).__name__, sent=sent, text=f"{place} {failed}: {_reason(error)}"
@@ -268,15 +266,15 @@ def _reason(error: httpx.HTTPError) -> str:
         if isinstance(cause, ConnectionRefusedError):
             return "connection refused; is the server running?"
         if isinstance(cause, socket.gaierror):
-            return "no such host is known"
+            return "unknown host"
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not believed ({cause.verify_message})"
+            return f"its certificate is not trusted ({cause.verify_message})"
         if isinstance(cause, ssl.SSLError):
             if cause.reason in _NO_TLS:
-                return "no TLS is spoken there; does the server speak plain http?"
+                return "the server does not use TLS; does it use plain http?"
             return f"TLS failed ({cause.reason})"
     if isinstance(error, httpx.TimeoutException):
-        return f"no answer in time ({type(error).__name__})"
+        return f"timed out ({type(error).__name__})"
     return type(error).__name__
 
 

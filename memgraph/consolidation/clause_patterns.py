@@ -1,4 +1,4 @@
-"""The patterns by which the rules read a clause: what a fact may not hold, and its shapes."""
+"""Regular expressions for clauses: what disqualifies a fact, and the shapes of facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_SAID: Final = re.compile(
     r"\)\s*:\s*$|</|\w\(\w*\)|[\w)] = [\w(\"']|\\[(\[]|^\s*(?:def|class|import|from|return|"
     r"function|const|let|var|SELECT|INSERT)\b.*[({;=]"
 )
-# Somebody's words, and the day that stands behind those of a fact.
+# Quotations, and what may precede a sentence, such as a date.
 _SPOKEN: Final = re.compile(r"“[^”]{12,}”")
 _LEADING: Final = re.compile(r"[ ,.!…\-–—:;*]*(?:\(\d{4}-\d\d-\d\d\)\s*)?")
 _SMALL_END: Final = re.compile(r"(?<=[\w'’)]{2}\.)\s+(?=[^\W\d_])")
@@ -97,11 +97,11 @@ FINITE: Final = re.compile(
 
 
 class TurnSentence(NamedTuple):
-    """A sentence of a turn: ``line[start:end]``, without what only opens or closes it.
+    """A sentence of a turn: ``line[start:end]``, without openers and closers.
 
     Attributes:
-        line: what is said in one breath, its blanks single.
-        begins: where the whole of the sentence begins.
+        line: the line that contains it, with single spaces.
+        begins: the start of the sentence including its opener.
     """
 
     line: str
@@ -128,7 +128,7 @@ def sentences_of(content: str, speakers: Collection[str]) -> Iterator[TurnSenten
 def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[TurnSentence]:
     at = 0
     for part in split_sentences(line):
-        # Whoever writes without capitals ends a sentence by a full stop all the same.
+        # In text without capitals a full stop also ends a sentence.
         small = part[:1].islower()
         for sentence in _SMALL_END.split(part) if small else (part,):
             begins = line.index(sentence, at)
@@ -139,7 +139,7 @@ def _sentences_in(line: str, speakers: Collection[str]) -> Iterator[TurnSentence
 
 
 def _trimmed(sentence: str, speakers: Collection[str]) -> tuple[int, int]:
-    """Return where a sentence begins and ends without its opener and whom it addresses."""
+    """Return the start and end of a sentence without its opener and forms of address."""
     start = _LEADING.match(sentence).end()  # type: ignore[union-attr]
     for _ in range(4):
         opener = _OPENER.match(sentence, start)
@@ -156,9 +156,9 @@ def _trimmed(sentence: str, speakers: Collection[str]) -> tuple[int, int]:
 
 
 def clauses_of(sentence: str) -> list[tuple[int, int]]:
-    """Return where the clauses of a sentence begin and end.
+    """Return the start and end of each clause of a sentence.
 
-    What has no verb belongs to the clause before it, or to the next where it is the first.
+    A part without a verb belongs to the clause before it, or to the next one if it is the first.
     """
     matches = (match.span() for match in _BREAK.finditer(sentence))
     breaks = [(0, 0), *(span for span in matches if not _OF_A_PAIR.fullmatch(sentence, 0, span[0]))]
@@ -185,7 +185,7 @@ _MONTH: Final = alternatives(
     r"""jan(?:uary)? | feb(?:ruary)? | march | april | june | july | aug(?:ust)? | sept?(?:ember)? |
     oct(?:ober)? | nov(?:ember)? | dec(?:ember)?"""
 )
-# A day that stays the same whenever it is read; months and seasons that the day of a turn fixes.
+# Absolute dates; below, also months and seasons relative to the date of the turn.
 DATE: Final = (
     rf"\b(?:{_MONTH}|(?:in|by|since|until|of|\d+) may|may \d+|\d+(?:st|nd|rd|th)|(?:19|20)\d\d|"
     r"christmas|easter)\b"
@@ -197,10 +197,10 @@ OFTEN: Final = (
     r"usually|no longer|at (?:least|most|weekends)|in the (?:morning|evening)s?)\b"
 )
 
-# --- What a fact may not hold -------------------------------------------------------------------
+# --- What disqualifies a fact -------------------------------------------------------------------
 
-# The listener; what is said of the moment, of the talk, of what may be; the memory itself, as in
-# orders to whoever keeps it.
+# Words about the listener, the moment, the conversation or possibilities, and about the memory
+# itself, as in instructions to it.
 PASSING: Final = re.compile(
     r"[?…]|\.\.\.|\b(?:you(?:'\w+)?|yours?|yourself|ya|y'all|u|ur|everything|something|anything|"
     r"maybe|perhaps|might|would(?! (?:like|love) to)|could|(?:i|we)'d(?! (?:like|love) to)|"
@@ -223,7 +223,7 @@ FELT: Final = alternatives(
     magical | funny | weird | terrible | awful | scar(?:y|ed) | nervous | exhaust\w+ | busy | sad |
     angry | stupid | insane | sweet | interesting | blast"""
 )
-# Words that leave open what they mean.
+# Vague words.
 _VAGUE: Final = alternatives(
     r"""things? | stuff | times? | lots? | bit | ways? | ideas? | questions? | minute | second |
     news | story | adventures? | experiences? | start | progress | changes? | chance | point |
@@ -254,7 +254,7 @@ UNTOLD: Final = re.compile(
     rf"(?:\b\d+(?:st|nd|rd|th)? (?:of )?)?\b(?:{_MONTH}|may)\b(?: \d+)?|\b\d+(?:st|nd|rd|th)\b|"
     r"\b(?:19|20)\d\d\b|\d+:\d\d"
 )
-# Words that alone make something worth keeping.
+# Words about a person's life, which always make a statement worth storing.
 LIFE: Final = re.compile(
     r"\b(?:moved|graduated|years old|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|"
     r"mother|dad|father|parents|sister|brother|son|daughter|kids?|child|children|baby|dog|cat|"
@@ -263,7 +263,7 @@ LIFE: Final = re.compile(
     r"allerg\w+|(?:broke|hurt) my|surgery|degree|job|asthma|married|divorced|engaged|car|bike|"
     r"business|shop|store|company|school|university|college|studio|passport|visa)\b"
 )
-# "The team": which one was said before, unless there is only one.
+# "The team" refers to an earlier sentence, unless there is only one.
 BARE: Final = re.compile(
     r"(?<![a-z] of )(?<!at )(?<!in )(?<!near )(?<!by )(?<!from )\bthe (?!world|internet|weekends?|"
     r"mornings?|evenings?|nights?|day|week|month|year|end|kids|family|piano|violin|guitar|cello|"
@@ -280,7 +280,7 @@ PRONOUN: Final = re.compile(
     r"in|at|to|with|by|do|doing|made|took|on|off|up|about|\w+ed) that(?! (?:i|we|my|our|the|"
     r"a)\b)|(?:do|did|am|are|was|have|will) too)\b"
 )
-# "This week", "there are two", "one of my friends", "both … and": they mean nothing said before.
+# Uses that do not refer to an earlier sentence: "this week", "there are two", "both … and".
 FILLED: Final = re.compile(
     r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
     rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b|\b(?:after|before|"
@@ -296,13 +296,13 @@ FILLED: Final = re.compile(
 DETERMINER: Final = re.compile(r"\b(?:the|an?|every|each|no)(?: [\w-]+){0,2} $", re.IGNORECASE)
 PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")
 ANIMATE: Final = re.compile(r"\b(?:my|our) (?!\w+ing\b)[\w-]{3,}")
-# What a pronoun may stand for, where it stands before it in the same quotation.
+# Possible antecedents of a pronoun, earlier in the same quotation.
 ANTECEDENT: Final = re.compile(
     rf"\b(?:an?|my|our|every|each|no|the|{_COUNT}) (?!(?:[\w-]+ )?(?:{_VAGUE}|"
     rf"{FELT})\b)[\w-]{{3,}}"
 )
 
-# --- The shapes that are kept -------------------------------------------------------------------
+# --- The shapes of facts ------------------------------------------------------------------------
 
 _ADV: Final = (
     r"(?:(?:(?!(?:f|app|re|rep|supp|comp|rall)ly\b)\w+ly|also|just|still|always|even|all|never|"
@@ -318,7 +318,7 @@ _I: Final = (
     rf"(?-i:[A-Z][a-z]+))|"
     r"im(?= )|ive(?= ))"
 )
-# What somebody does inwardly or in the talk itself; it says nothing lasting.
+# Mental and conversational verbs, which state nothing lasting.
 _INNER: Final = alternatives(
     r"""think | know | hope | guess | mean | see | feel | want | need | love | like | wonder |
     suppose | believe | understand | agree | get | appreciate | hear | look | sound | seem | thank |
@@ -341,7 +341,7 @@ _LATELY: Final = (
 _LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
 _AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
-# The beginnings, ends, gains and losses that change what holds afterwards.
+# Events that change a lasting state: beginnings, ends, gains and losses.
 _TURN: Final = alternatives(
     r"""moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
     |hired|fired|accepted|into |my (?!\w+ (?:together|done))|an? \w+ (?:job|dog|cat|puppy|kitten
@@ -463,7 +463,7 @@ PERFECT: Final = re.compile(
     rf"(?:{PAST}|\w+en)\b",
     re.IGNORECASE,
 )
-# Shapes that say something only where the rest of the clause is exact or says much.
+# Weak shapes, which count only if the rest of the clause is precise or informative.
 WEAK: Final = re.compile(
     rf"{_I} {_ADV}(?!(?:{_INNER}|{PAST})\b)(?:don't )?(?!(?:{_INNER}|{PAST})\b)\w+ \w"
     rf"|{PERFECT.pattern}|{_AM}planning (?:to|on) \w"
@@ -477,7 +477,7 @@ _NAME: Final = (
     r"(?:(?:Mrs?|Ms|Dr|St)\.? )?"
     r"(?-i:[A-Z])[\w'’.-]*\w(?: (?:(?-i:[A-Z])[\w'’.-]*\w|&|of|de|van|von)){0,3}"
 )
-# For whom or what something holds.
+# The subject of a statement.
 WHOM: Final = re.compile(
     r"(?P<mine>(?:(?:one|two|some|most|all) of )?(?:my|our)(?: [\w&/-]+){1,6})|"
     r"(?P<the>the(?: [\w&/-]+){1,7})|"
@@ -518,7 +518,7 @@ HOLDS: Final = re.compile(
 )
 VALUED: Final = re.compile(rf"(?:now |only )?(?:[£$€]\d|{_COUNT} [a-z]|broke\b|failed\b)")
 MODAL: Final = re.compile(r" (?:must|has to|have to|needs? to|may|should|cannot|can't) ")
-# Orders that hold from now on, not for the task at hand.
+# Standing instructions, not orders for the current task.
 STANDING: Final = re.compile(
     r"(?:(?:and|also|but|please),? )*(?:always|never|from (?:now|next|here)[\w ]{0,20},?) "
     r"(?!been|had|give up)[a-z]+(?<!ing)(?<!ed) \w|"
@@ -538,7 +538,7 @@ ORDER: Final = re.compile(
     r"(?:i(?:'d| would)? (?:want|need|like) you to |when(?:ever)? (?:i|you) [^,]{2,60}, )?"
 )
 TO_ME: Final = re.compile(r"[a-z]+ (?:to )?me\b")
-# To whom an order is given is no riddle.
+# In an instruction these words are not ambiguous: they address the listener.
 ADDRESS: Final = re.compile(
     r"\bi(?:'d| would) like\b|\byou(?:r|'re|'ll)?\b|\beverything\b|\banything\b|\btry\b"
 )

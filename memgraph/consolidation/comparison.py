@@ -1,7 +1,7 @@
 """Compare new facts with what is stored about the same subject.
 
-Every way in uses `find_matches`: remember, ingest, the outbox and consolidation. What a match
-becomes (a duplicate, an edge, nothing) is decided by the caller.
+`remember`, ingestion, the outbox and consolidation all use `find_matches`. The caller decides
+what a match becomes: a duplicate, an edge or nothing.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from memgraph.text.stem import fold, stem, words
 
 MAX_CANDIDATES: Final = 24
 IN_LINE_CANDIDATES: Final = 8
-"""So many stored facts are compared with a new one while its writer waits."""
+"""The number of stored facts that are compared with a new one while its writer waits."""
 MAX_MATCHING_ROWS: Final = 100
-"""Words are searched for by themselves, those of the subject first, while so few memories hold
-them."""
+"""Words are searched for individually while at most this many memories contain them."""
 MAX_COMMON_ROWS: Final = 3_000
 MAX_PAIRS: Final = 6
-"""More frequent words are searched for in pairs, of which one stands in so few memories."""
+"""The number of pairs of more frequent words; one word of each is within MAX_COMMON_ROWS."""
 MUCH: Final = 0.5
-"""A stored fact with this share of the weight of a statement's words may well be about the same."""
+"""A fact that shares this part of a statement's word weights probably has the same subject."""
 
 
 class StatementAuthor(NamedTuple):
-    """The author of a statement: two statements have one author where all of it is equal.
+    """The author of a statement. Two statements have the same author when all fields are equal.
 
     Attributes:
-        speaker: of a quotation, or of the one person whose turns a fact was drawn from.
-        path: of a file, or else the digest of its content; None for what was said or typed.
-        known: False: several may have said it, so that it is the same author as none.
+        speaker: of a quotation, or of the turns if one person said all that a fact comes from.
+        path: of the file, or the digest of its content; None if it was said or typed.
+        known: False if there may be several authors; then it equals no other author.
     """
 
     captured_by: str
@@ -66,14 +65,14 @@ class StatementAuthor(NamedTuple):
         """Return the author of a memory.
 
         Args:
-            roles: who said the turns that it was drawn from.
+            roles: the speakers of the turns that it was extracted from.
         """
         from_conversation = source_type == SourceType.CHANNEL_TRANSCRIPT.value
         path = _path_of(source_type, source_path, content_sha256)
         speaker = Statement.of(content).speaker
         if speaker is None and len(set(roles)) == 1:
             [speaker] = set(roles)
-        # Whoever drew a fact from a conversation did not state it.
+        # An extractor is not the author of a fact that it found in a conversation.
         is_known = (
             not from_conversation
             or captured_by != CapturedBy.EXTRACTOR.value
@@ -83,12 +82,12 @@ class StatementAuthor(NamedTuple):
         return cls(str(captured_by), agent_id, folded, path, is_known)
 
     def is_same(self, other: StatementAuthor) -> bool:
-        """Return True if both are known to be one author."""
+        """Return True if both are known and equal."""
         return self.known and self == other
 
     @property
     def is_file(self) -> bool:
-        """Return True for what a file says."""
+        """Return True if the statement comes from a file."""
         return self.path is not None
 
 
@@ -96,12 +95,12 @@ class NewStatement(NamedTuple):
     """A fact to compare.
 
     Attributes:
-        time: when it was said, in milliseconds: its event time, else the time of storing.
-        document: digest of the file that holds it; it is not compared with what that says, too.
-        memory_id: of one that is stored; it is not compared with itself.
-        entity_pks: of the entities that are named in it.
-        near: keys of memories whose vectors are near its own, the nearest first.
-        before: it is compared with facts of lower keys alone; None: with all.
+        time: its event time, or else the time of storing, in milliseconds.
+        document: digest of its file; it is not compared with other statements of that file.
+        memory_id: its id if it is stored, so that it is not compared with itself.
+        entity_pks: keys of the entities that it names.
+        near: keys of the memories with the nearest vectors, nearest first.
+        before: only facts with lower keys are compared; None: all.
     """
 
     content: str
@@ -123,9 +122,9 @@ class FactMatch(NamedTuple):
     """A stored fact that a new statement repeats, updates or contradicts.
 
     Attributes:
-        new_is_later: False: the stored one was said after the new one, and ``finding`` reads so.
-        same_author: both are known to be the statements of one author.
-        by_model: a language model found it, not the rules.
+        new_is_later: False if the stored fact was said later; then ``finding`` has it as the later.
+        same_author: both are known to have the same author.
+        by_model: a language model found the relation, not the rules.
     """
 
     fact: ComparedFact
@@ -148,10 +147,10 @@ class FactMatch(NamedTuple):
 
     @property
     def replaces(self) -> bool:
-        """Return True if the later of the two takes the place of the earlier.
+        """Return True if the later of the two replaces the earlier without a person's decision.
 
-        What a program stored and a person confirmed waits for a person; and so does what a person
-        said where only a model finds that it changed.
+        A person decides about a program's fact that was confirmed, and about a person's own
+        statement if only a model found that it changed.
         """
         by_user = self.fact.captured_by == CapturedBy.USER.value
         protected = self.by_model if by_user else self.fact.confidence >= 1.0
@@ -163,7 +162,7 @@ class FactMatches(NamedTuple):
     """The matches of one statement by the rules, the best candidate first.
 
     Attributes:
-        more: further facts hold many of its words, and were not compared.
+        more: True if other facts that share many words were not compared.
     """
 
     found: list[FactMatch]
@@ -178,12 +177,12 @@ def find_matches(
     view: View | None = None,
     limit: int = MAX_CANDIDATES,
 ) -> list[FactMatches]:
-    """Return for each statement the stored facts that it relates to.
+    """Return, for each statement, the stored facts that it repeats, updates or contradicts.
 
     Args:
-        at: now, in milliseconds; what is valid no more is not compared.
-        view: what the author may see: of each match ``fact.seen`` is 1 where it does.
-        limit: at most so many stored facts are compared with one statement.
+        at: now, in milliseconds; facts that are no longer valid are not compared.
+        view: what the author may see; ``fact.seen`` is 1 for each match in it.
+        limit: the maximum number of stored facts to compare with one statement.
     """
     candidates = find_candidates(snapshot, statements, at=at, view=view, limit=limit)
     return [
@@ -193,10 +192,10 @@ def find_matches(
 
 
 class ComparisonCandidates(NamedTuple):
-    """Stored facts that may speak of a statement's subject, the most alike first.
+    """Stored facts that may be about a statement's subject, the most similar first.
 
     Attributes:
-        more: others that hold many of its words were left out.
+        more: True if other facts that share many words were left out.
     """
 
     facts: list[ComparedFact]
@@ -211,10 +210,11 @@ def find_candidates(
     view: View | None = None,
     limit: int = MAX_CANDIDATES,
 ) -> list[ComparisonCandidates]:
-    """Return for each statement the stored facts that may speak of the same subject.
+    """Return, for each statement, the stored facts that may be about the same subject.
 
-    They share words with it, then an entity, then they are near by vector. What is no single claim
-    has none, and of a file's statement the file's others are none.
+    First come facts that share words with it, then those that share an entity, then those with
+    near vectors. A text that is not a single claim has no candidates, and a statement of a file
+    has none in the same file.
     """
     questions = [_search_words(new.statement) for new in statements]
     stems = {word for question in questions for word in question}
@@ -226,7 +226,7 @@ def find_candidates(
         more = False
         match = _match_expression(question, frequencies)
         if match is not None:
-            # What shares an entity or is near has its share of the places.
+            # Some places are reserved for facts that share an entity or have a near vector.
             text_limit = limit - limit // 4 if new.entity_pks or new.near else limit
             matches = comparisons.facts_by_text(snapshot, match, location, 2 * limit)
             matches = [fact for fact in matches if _may_meet(new, fact)]
@@ -241,7 +241,7 @@ def find_candidates(
 
 
 def _search_words(statement: Statement) -> Mapping[str, str]:
-    """Return the words to search for by stem, those of the subject first; none: it is no claim."""
+    """Return the search words by stem, the subject's first; empty unless it is a single claim."""
     if not statement.is_one_claim:
         return {}
     text = " ".join(search_words(statement)) or statement.text
@@ -252,14 +252,14 @@ def _search_words(statement: Statement) -> Mapping[str, str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text as the full-text index knows them."""
+    """Return the words of a text as the full-text index splits them."""
     return [*cjk_bigrams(fold(text)), *words(text)]
 
 
 def _match_expression(words: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
-    """Return an FTS5 expression: words that few memories hold, and pairs of the others.
+    """Return an FTS5 expression of the rare words and of pairs of the others.
 
-    Where there is neither, it is the rarest word.
+    If there are neither, it is the rarest word.
     """
     counts = {word: frequencies[word] for word in words if word in frequencies}
     if not counts:
@@ -285,9 +285,9 @@ def _most_alike(
     facts: Sequence[ComparedFact],
     limit: int,
 ) -> tuple[list[ComparedFact], bool]:
-    """Return the facts that share most with a question, and whether others share much, too.
+    """Return the facts most similar to a question, and whether a dropped one is also similar.
 
-    A shared word counts the more the rarer it is, and the less the more words a fact has.
+    A shared word weighs more if it is rare; the score falls with the number of words in a fact.
     """
     weights = {
         term: 1 / math.log(2 + frequencies[term]) for term in question if term in frequencies
@@ -304,10 +304,10 @@ def _most_alike(
 
 
 def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
-    """Return False for the statement itself, and for what stands in the same document."""
+    """Return False for the statement itself and for facts of the same document."""
     if side.memory_id == new.memory_id:
         return False
-    # What is said in one conversation may well change.
+    # Statements of one conversation are compared: a speaker may change their mind.
     written = new.author.is_file and new.document is not None
     return not (written and new.document == side.content_sha256)
 
@@ -315,7 +315,7 @@ def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
 def matches_among(
     snapshot: Snapshot, new: NewStatement, facts: Sequence[ComparedFact]
 ) -> list[FactMatch]:
-    """Return those of some stored facts that a statement repeats, updates or contradicts."""
+    """Return the matches of a statement among some stored facts."""
     statement = new.statement
     findings: list[tuple[ComparedFact, RelationFinding]] = []
     for fact in facts:
@@ -328,7 +328,7 @@ def matches_among(
 
 def is_later(new: NewStatement, fact: ComparedFact) -> bool:
     """Return True unless the stored fact was said after the new statement."""
-    # Of one moment the stored one is the earlier: it was there first.
+    # At equal times the stored fact counts as the earlier one.
     return fact.time <= new.time
 
 
@@ -339,7 +339,7 @@ def matches_of(
     *,
     by_model: bool = False,
 ) -> list[FactMatch]:
-    """Return what was found about a statement, with whether both sides have one author."""
+    """Turn findings into matches, adding whether both sides have the same author."""
     if not findings:
         return []
     ids = [fact.memory_id for fact, _ in findings]
@@ -355,7 +355,7 @@ def matches_of(
             content_sha256=fact.content_sha256,
             roles=[role for role, _ in roles.get(fact.memory_id, ()) if role],
         )
-        # Documents that agree, or follow one another, are silent.
+        # Two different documents match only if they contradict each other.
         documents = author.is_file and new.author.is_file and author.path != new.author.path
         if not documents or finding.relation is Relation.CONTRADICTS:
             same_author = new.author.is_same(author)
@@ -364,7 +364,7 @@ def matches_of(
 
 
 def _path_of(source_type: str, source_path: str | None, content_sha256: str | None) -> str | None:
-    """Return the file that states something; None for what was said or typed."""
+    """Return the path or the digest of a statement's file; None if it was said or typed."""
     if source_type == SourceType.CHANNEL_TRANSCRIPT.value:
         return None
     return source_path or content_sha256
@@ -376,5 +376,5 @@ def _of(fact: ComparedFact) -> Statement:
 
 
 def _statement(content: str, time: int, path: str | None) -> Statement:
-    # "We" of a file are its authors.
+    # In a file "we" means its authors.
     return Statement.of(content, time, speaker=path)

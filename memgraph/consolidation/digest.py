@@ -1,7 +1,7 @@
-"""The week in lines, without a model: what stood in the middle, what fell out, what is left to do.
+"""Write the weekly digest without a model: central facts, changes, and finished and stale tasks.
 
-Pure and deterministic. Every line quotes memories and cites their ids; it is flattened, cut and
-escaped as a bulletin's line is, because it may come to stand in a prompt.
+Pure and deterministic. Every line quotes memories and cites their ids. Like a bulletin's line it is
+flattened, cut and escaped, because it may become part of a prompt.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from memgraph.text.dates import MONTHS
 
 MAX_CHARS = 4_000
 MAX_SUMMARY_CHARS = 300
-# Of one memory in a line; a line may tell of two.
+# The maximum length of one quotation; a line may contain two.
 QUOTE_CHARS = 110
 QUOTED_ALONE_CHARS = 240
 MAX_LINE_CHARS = 400
-# Two that share more of their words than that say one thing twice.
+# Facts with a higher word overlap (Jaccard) than this count as repetitions.
 ALIKE = 0.5
-# A turn lends weight to what came of it; it is not quoted.
+# Turns are not quoted, but they add weight to the facts derived from them.
 TURN_SHARE = 0.1
 
 
 class DigestPart(StrEnum):
-    """In the order in which they are written. SAID: a model's sentences, in place of CENTRAL."""
+    """The sections of a digest, in order. SAID holds a model's sentences and replaces CENTRAL."""
 
     SAID = "In short"
     CENTRAL = "What it was about"
@@ -60,15 +60,15 @@ MOST_LINES: Mapping[DigestPart, int] = {
 
 @dataclass(frozen=True, slots=True)
 class WeekMaterial:
-    """The material of a reflection; all of it may be shown to whoever sees the reflection.
+    """The material of a reflection. Everybody who sees the reflection may see all of it.
 
     Attributes:
-        memories: of the period, facts and turns.
-        ties: what joins them, and the entities between them.
-        contradictions: open ones that were found in the period, each with both sides.
-        replaced: what took the place of another in the period, each with what it replaced.
-        tasks: active goals and todos, of any time.
-        total: how many facts the period brought, should they be more than ``memories`` holds.
+        memories: the facts and turns of the period.
+        ties: weighted edges between the memories and their entities.
+        contradictions: pairs of memories whose open contradiction was found in the period.
+        replaced: pairs (new, old) of memories that were replaced in the period.
+        tasks: all active goals and todos.
+        total: the number of facts of the period, if ``memories`` holds only a part of them.
     """
 
     during: ReflectionPeriod
@@ -87,10 +87,10 @@ class WeekMaterial:
 
 @dataclass(frozen=True, slots=True)
 class WeekDigest:
-    """The lines of a reflection by part, and what stands above them.
+    """The lines of a reflection by part, with a title and a headline.
 
     Attributes:
-        headline: one line about the week as a whole; cites nothing.
+        headline: one line about the whole week, without citations.
     """
 
     title: str
@@ -99,7 +99,7 @@ class WeekDigest:
 
     @property
     def cited(self) -> tuple[str, ...]:
-        """Every id, once, in the order of the text."""
+        """Return the cited ids without duplicates, in the order of the text."""
         every = (
             memory_id
             for part in DigestPart
@@ -110,7 +110,7 @@ class WeekDigest:
 
     @property
     def text(self) -> str:
-        """Markdown, at most ``MAX_CHARS`` characters."""
+        """Return the digest as Markdown of at most ``MAX_CHARS`` characters."""
         parts = [f"# {self.title}\n\n{self.headline}\n"]
         for part in DigestPart:
             if self.lines.get(part):
@@ -120,12 +120,12 @@ class WeekDigest:
 
     @property
     def summary(self) -> str:
-        """One line: when, how much, and what stood first."""
+        """Return one line with the title, the headline and the first entry."""
         first = next((line.text for part in DigestPart for line in self.lines.get(part, ())), "")
         return _cut(f"{self.title}: {self.headline} {first}", MAX_SUMMARY_CHARS)
 
     def without(self, memory_ids: Collection[str]) -> WeekDigest:
-        """Return the same without the lines that cite one of ``memory_ids``."""
+        """Return a copy without the lines that cite one of ``memory_ids``."""
         remaining = {
             part: tuple(line for line in lines if not set(line.memory_ids) & set(memory_ids))
             for part, lines in self.lines.items()
@@ -134,7 +134,7 @@ class WeekDigest:
 
 
 def digest(week: WeekMaterial, observations: Sequence[LayoutEntry] = ()) -> WeekDigest:
-    """Return the lines of a week, the most telling of each part, as many as fit.
+    """Return the digest of a week: the most important lines of each part, as many as fit.
 
     Args:
         observations: a model's lines about the week; they replace the most central memories.
@@ -160,7 +160,7 @@ def digest(week: WeekMaterial, observations: Sequence[LayoutEntry] = ()) -> Week
 
 
 def title(during: ReflectionPeriod) -> str:
-    """``16 to 22 November 2026``: the days of a period, UTC."""
+    """Return the days of a period in UTC, as in ``16 to 22 November 2026``."""
     first, last = (
         datetime.fromtimestamp(ms / 1000, UTC) for ms in (during.since, during.until - 1)
     )
@@ -173,7 +173,7 @@ def title(during: ReflectionPeriod) -> str:
 
 
 def headline(week: WeekMaterial) -> str:
-    """Return how many memories of which type came, and from how many conversations."""
+    """Describe the number of new memories, by type, and of their conversations."""
     facts = week.facts
     types = Counter(memory.type.value for memory in facts)
     listed = ", ".join(
@@ -184,15 +184,15 @@ def headline(week: WeekMaterial) -> str:
     number = max(week.total, len(facts))
     begun = _counted("new memory", number)
     if number > len(facts):
-        begun += f", the last {len(facts)} looked at"
+        begun += f", of which the last {len(facts)} were examined"
     where = f" from {_counted('conversation', len(sessions))}" if sessions else ""
     return f"{begun}{where}{f': {listed}' if listed else ''}."
 
 
 def by_centrality(week: WeekMaterial) -> list[Memory]:
-    """Return the facts of the week, the most central first, then its turns, the latest first."""
+    """Return the facts of the week, most central first, then its turns, latest first."""
     ranks = central({memory.memory_id: preference(memory) for memory in week.memories}, week.ties)
-    # Rounded: two that the graph does not tell apart are ordered by their ids.
+    # Rounded, so that facts of equal centrality are ordered by their ids.
     facts = sorted(
         week.facts, key=lambda memory: (-round(ranks[memory.memory_id], 12), memory.memory_id)
     )
@@ -200,9 +200,7 @@ def by_centrality(week: WeekMaterial) -> list[Memory]:
 
 
 def preference(memory: Memory) -> float:
-    """Return how much a memory counts by itself: importance (at least 1) by confidence, turns a
-    tenth.
-    """
+    """Return a memory's own weight: importance (at least 1) times confidence; a tenth for turns."""
     share = 1.0 if memory.kind is MemoryKind.FACT else TURN_SHARE
     return share * max(memory.importance, 1) * max(memory.confidence, 0.01)
 
@@ -263,7 +261,7 @@ def _pair(memory: Memory, word: str, other: Memory) -> LayoutEntry:
 
 
 def _marked(memory: Memory) -> str:
-    """Return a memory in quotation marks; a quotation has its own."""
+    """Return the text of a memory in quotation marks, unless it is already a quotation."""
     text = _quote(memory, QUOTE_CHARS)
     return text if Statement.of(memory.content).speaker else f"“{text}”"
 
@@ -282,14 +280,14 @@ def _touched(memory: Memory) -> int:
 
 
 def _counted(name: str, number: int) -> str:
-    """``1 fact``, ``2 memories``."""
+    """Return a number with its noun, as in ``1 fact`` and ``2 memories``."""
     singular = name.lower()
     many = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
     return f"{number} {singular if number == 1 else many}"
 
 
 def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntry]]) -> WeekDigest:
-    """One line of each part in turn, until one would not fit."""
+    """Fill the digest with one line of each part in turn, until the next would not fit."""
     chosen: dict[DigestPart, list[LayoutEntry]] = {part: [] for part in DigestPart}
     remaining = MAX_CHARS - len(frame.text) - sum(len(f"\n## {part}\n\n") for part in DigestPart)
     for row in zip_longest(*(offered.get(part, ()) for part in DigestPart)):
@@ -304,7 +302,7 @@ def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntr
     return WeekDigest(frame.title, frame.headline, lines)
 
 
-# A contradiction or a replacement says the most about a week, mere kinship the least.
+# Contradictions and replacements matter most in a digest, related memories least.
 EDGE_WEIGHTS: Mapping[EdgeType, float] = {
     EdgeType.CONTRADICTS: 1.0,
     EdgeType.UPDATES: 1.0,
@@ -318,7 +316,7 @@ ROUNDS = 50
 
 
 class WeightedEdge(NamedTuple):
-    """Two nodes and how strongly they are joined; it has no direction."""
+    """An undirected, weighted edge between two nodes."""
 
     one: str
     other: str
@@ -326,7 +324,7 @@ class WeightedEdge(NamedTuple):
 
 
 def edge_ties(edges: Iterable[tuple[str, str, EdgeType, float]]) -> list[WeightedEdge]:
-    """Edges (from, to, type, weight 0..1) as ties."""
+    """Convert edges (from, to, type, weight 0..1) to weighted edges."""
     return [
         WeightedEdge(first, second, EDGE_WEIGHTS[kind] * weight)
         for first, second, kind, weight in edges
@@ -338,10 +336,10 @@ def derivation_ties(pairs: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
 
 
 def entity_ties(links: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
-    """Links (entity, memory) as ties; the more memories name an entity, the less each tie tells.
+    """Convert links (entity, memory) to weighted edges.
 
-    Weight: 1 / log2(1 + n), where n >= 2 memories name it; one that a single memory names joins
-    nothing.
+    The weight is 1 / log2(1 + n) for an entity that n >= 2 memories name: frequent entities say
+    less. An entity that only one memory names is ignored.
     """
     by_entity: dict[str, list[str]] = {}
     for entity, memory_id in links:
@@ -357,15 +355,15 @@ def entity_ties(links: Iterable[tuple[str, str]]) -> list[WeightedEdge]:
 def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> dict[str, float]:
     """Return the centrality of each node; the values of all nodes and entities add up to 1.
 
-    Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1998; personalised: the
-    walk begins anew at a memory with the chance of its preference.
+    Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", 1998, personalised: the
+    walk restarts at a memory with a probability proportional to its preference.
 
     Args:
-        preference: the memories, each with a value >= 0; not all 0.
-        ties: between memories and entities; those with an unknown end that is no entity do nothing.
+        preference: a value >= 0 for each memory; if all are 0, so are the results.
+        ties: edges between memories and entities; edges to unknown memories are ignored.
 
     Returns:
-        The memories of ``preference`` alone.
+        The centrality of the memories in ``preference``, without the entities.
     """
     total = sum(preference[memory_id] for memory_id in sorted(preference))
     if total <= 0.0:
@@ -387,7 +385,7 @@ def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> di
     begin = [preference.get(node, 0.0) / total for node in nodes]
     rank = begin
     for _ in range(ROUNDS):
-        # What has no ties gives its share back to the beginning.
+        # Nodes without edges return their rank to the restart distribution.
         lost = sum(rank[index] for index, memory_id in enumerate(strength) if memory_id == 0.0)
         following = [(1.0 - DAMPING + DAMPING * lost) * memory_id for memory_id in begin]
         for first, second, weight in joined:

@@ -1,4 +1,4 @@
-"""A contradiction as a case: both sides with their evidence, and possible decisions."""
+"""List contradictions, and read one as a case: both sides, their evidence and a suggestion."""
 
 from __future__ import annotations
 
@@ -62,25 +62,25 @@ def list_contradictions(
     dismissed: bool | None = None,
     oldest_first: bool = False,
 ) -> ContradictionPage:
-    """Return one page, newest first: open ones by when they were found, resolved ones by when they
-    were resolved.
+    """Return a page of contradictions, newest first.
+
+    Open ones are ordered by the time they were found, resolved ones by their resolution.
 
     Args:
-        now_ms: milliseconds; for ages alone.
+        now_ms: milliseconds; used only for ages.
         limit: 1 to 500.
         after: ``next_after`` of the previous page, which stays valid when its last edge changes;
             or the id of an edge of this state.
-        as_of: milliseconds; the contradictions that were open or resolved then, with the statuses
-            of that time.
+        as_of: milliseconds; return the state as of this time.
         text: only contradictions with all of these words on one side, up to 200 characters.
         memory_id: only contradictions of this memory; none when it does not exist.
         dismissed: True or False: only resolved contradictions that were dismissed, or were not.
         oldest_first: reverse the order; ``after`` continues in the same order.
 
     Raises:
-        InvalidInput: ``limit`` or ``state`` is invalid; ``text`` or
-            ``memory_id`` is over 200 characters or no text, ``dismissed`` with open ones.
-        NotFound: ``after`` is an id of no contradiction of this state that the viewer sees.
+        InvalidInput: ``limit`` or ``state`` is invalid, ``text`` or ``memory_id`` has more than 200
+            characters or cannot be stored, or ``dismissed`` is given for open ones.
+        NotFound: ``after`` is the id of no visible contradiction in this state.
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_PAGE:
@@ -89,7 +89,7 @@ def list_contradictions(
         raise InvalidInput("state must be open or resolved", field="state")
     if dismissed is not None and state == "open":
         raise InvalidInput(
-            "an open contradiction is not dismissed: leave dismissed out, or ask for resolved ones",
+            "open contradictions are never dismissed: omit dismissed, or list resolved ones",
             field="dismissed",
         )
     sought = _sought(text, memory_id, dismissed, oldest_first)
@@ -115,7 +115,7 @@ def list_contradictions(
 
 
 def place_after(item: Contradiction, state: State) -> str:
-    """Return the ``after`` that continues behind an item of a page; pure."""
+    """Return the ``after`` cursor that continues after an item."""
     time = item.edge.resolved_at if state == "resolved" else item.edge.created_at
     return f"{time}.{item.edge.edge_id}"
 
@@ -123,7 +123,7 @@ def place_after(item: Contradiction, state: State) -> str:
 def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
     """Return the time and edge id after which a page begins.
 
-    One with a time is not looked up, so that it does not disclose whether there is such an edge.
+    A cursor with a time is not looked up, so it does not disclose whether the edge exists.
     """
     if match := _PLACE.fullmatch(after):
         return int(match[1]), match[2]
@@ -137,7 +137,7 @@ def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[in
 def _sought(
     text: str | None, memory_id: str | None, dismissed: bool | None, oldest_first: bool
 ) -> ContradictionFilter:
-    """Return the search text. Raises InvalidInput: it is too long, or cannot be stored."""
+    """Build the filter. Raises InvalidInput if a text is too long or cannot be stored."""
     for field, value in (("text", text), ("memory_id", memory_id)):
         if value is None:
             continue
@@ -164,7 +164,7 @@ def _described(
 def describe(
     edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
-    """Return a Contradicts edge and its two memories as one value; pure."""
+    """Combine a Contradicts edge and its two memories into one value."""
     first, second = sorted((left, right), key=lambda memory: (memory.created_at, memory.memory_id))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
     statuses = {first.status, second.status}
@@ -187,9 +187,9 @@ def _days(ms: int) -> float:
 
 
 MAX_RECEIPTS: Final = 200
-"""Receipts of one side that are read."""
+"""The maximum number of receipts that are read for each side."""
 MAX_LISTED: Final = 20
-"""Receipts, runs and conversations of one side that are listed, of each."""
+"""The maximum number of receipts, of runs and of conversations listed for each side."""
 MAX_JOURNAL: Final = 200
 
 
@@ -204,17 +204,17 @@ def read_case(
     as_of: int | None = None,
     names: bool = True,
 ) -> Case:
-    """Return the case of a Contradicts edge, in whatever state.
+    """Return the case of a Contradicts edge in any state.
 
     Args:
-        now_ms: milliseconds; for decay.
-        exponent: of the decay.
-        trust: the settings' tiers; operators' assignments are added.
-        as_of: milliseconds; the case as it was then. None: now.
-        names: of the receipts, runs and conversations that a side reached; False: only counts.
+        now_ms: milliseconds; used for decay.
+        exponent: the decay exponent.
+        trust: the tiers of the settings; operators' assignments are added.
+        as_of: milliseconds; return the case as of this time. None: now.
+        names: list the receipts, runs and conversations that a side reached; False: only counts.
 
     Raises:
-        NotFound: there is no such contradiction, or the reader may not see one of its sides.
+        NotFound: there is no such contradiction, or one of its sides is not visible.
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
@@ -223,7 +223,7 @@ def read_case(
 
 
 class _Reading:
-    """Builds one case, on one snapshot."""
+    """Builds one case on a snapshot."""
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class _Reading:
         return {memory_id: (tier, True) for memory_id, tier in protections.items()}
 
     def _edge(self, edge_id: str) -> Edge:
-        """Return the edge as the view sees it: it is missing when one of its ends is."""
+        """Return the edge as of the view's time. Raises NotFound unless both ends are visible."""
         snapshot, view = self._snapshot, self._view
         known = edges.get(snapshot, edge_id)
         ends = {known.from_id, known.to_id}

@@ -11,13 +11,13 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.values import Millis, Name, Value
 
 ANY: Final = "*"
-"""In place of a name: every one, those that come later too."""
+"""A wildcard for every name, including future ones."""
 
 
 class Permission(StrEnum):
-    """A permission of a principal in an orchestrator; none of them contains another.
+    """A permission of a principal in an orchestrator; no permission implies another.
 
-    ``read``: read what its view shows. ``write``: store memories, and change what its view shows.
+    ``read``: read memories in its view. ``write``: store memories, and change those in its view.
     ``audit``: verify the whole database and read the receipts. ``admin``: jobs, copies, merging of
     entities, and creating orchestrators.
     """
@@ -33,14 +33,14 @@ Grants = Annotated[tuple[Name, ...], Field(max_length=1_000)]
 
 
 class Principal(Value):
-    """A caller with the granted rights; never taken from a request.
+    """An authenticated caller and its rights; never constructed from request data.
 
     Attributes:
         key_id: the id of the presented key; None: no key is required, or the call is local.
         name: a label for people.
         orchestrators, project_ids, session_ids: names, or ``*``. With ``*`` for projects or
-            sessions a request has to name them, else it sees none.
-        agent_id: narrows to memories of this agent and of no agent; None: of every agent.
+            sessions, a request must name the ones it wants to see.
+        agent_id: only memories of this agent, and of none; None: of every agent.
         expires_at: the time from which the key is invalid.
     """
 
@@ -61,7 +61,7 @@ class Principal(Value):
 
 
 class Narrowing(Value):
-    """The narrowing of a request's view, within what was granted. None: not narrowed."""
+    """Restricts the view of a request within what was granted. None: not restricted."""
 
     project_ids: Grants | None = None
     session_ids: Grants | None = None
@@ -90,7 +90,7 @@ class ApiKey(Principal):
 
 
 class NewKey(Value):
-    """A key that was just made. ``secret`` is shown this once; nothing keeps it."""
+    """A key that was just created. ``secret`` is shown only once and is not stored."""
 
     key: ApiKey
     secret: str
@@ -114,7 +114,7 @@ class HealthMetric(StrEnum):
 
 
 class HealthExample(Value):
-    """A memory that counts, and the other one where it takes two.
+    """An example of a measure: a memory, or a pair of them.
 
     Attributes:
         text: the beginning of the first text, on one line.
@@ -128,8 +128,8 @@ class HealthMeasure(Value):
     """One rate.
 
     Attributes:
-        count, of: the number of matching memories, of the number examined.
-        sampled: only a part was examined, chosen by key and so the same every time.
+        count, of: the number of matching memories, and the number examined.
+        sampled: only a sample was examined; it is chosen by key, so it is the same every time.
         limit: the highest rate that passes; None: no limit.
         failed: the rate is above the limit.
     """
@@ -145,10 +145,10 @@ class HealthMeasure(Value):
 
 
 class StoreHealth(Value):
-    """All rates of the memories that one reader sees.
+    """The health rates of the memories that a reader may see.
 
     Attributes:
-        memories: active ones that are no raw turns; most rates are shares of them.
+        memories: the number of active memories except turns; most rates are shares of it.
         ok: no rate is above its limit.
     """
 

@@ -11,13 +11,13 @@ from memgraph.model.events import AgentResponse, Event, UserMessage
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
 
 SILENT_ROLE: Final = "tool"
-"""The role of a transcript's entries in which nobody speaks: calls of tools and their outputs."""
+"""The role of transcript entries without a speaker: tool calls and their outputs."""
 ENTRY_PREFIX: Final = "entry_"
-"""How the item's id of such an entry begins."""
+"""The prefix of the item id of such an entry."""
 
 
 class UserTurn(EpisodeInput):
-    """A person's message, whatever the person is called."""
+    """A message of a person; ``source_role`` may be any name."""
 
     told_as: ClassVar[DeclaredRole] = "person"
 
@@ -33,9 +33,9 @@ class AgentTurn(EpisodeInput):
 
 
 class SessionPlace(Value):
-    """The position of a conversation in the list, the last active one first.
+    """The position of a conversation in the list, most recently active first.
 
-    It stays this place when the conversation goes on: pages after it repeat nothing.
+    It does not change when the conversation continues, so later pages repeat nothing.
     """
 
     session_id: str
@@ -50,7 +50,7 @@ class SessionPlace(Value):
     def at(cls, cursor: str) -> SessionPlace:
         """Return the place of a ``cursor``. Raises InvalidInput: it is not a cursor."""
         time, _, session_id = cursor.partition(".")
-        # So many digits are beyond any time, and within what a database takes.
+        # 16 digits exceed any valid time and still fit a database integer.
         if not (time.isascii() and time.isdigit() and len(time) <= 16 and session_id):
             raise InvalidInput(
                 "not a cursor; use the next_cursor of the page before", field="cursor"
@@ -63,12 +63,12 @@ class SessionInfo(SessionPlace):
 
     Attributes:
         first_seen_at, last_seen_at: of the turns that the reader may see.
-        turns: how many of its active turns the reader may see.
-        pending: how many of those came after the last one that was consolidated.
-        completed_at: when it was told to be over; None: it is open, its last turn is one that the
-            reader may not see, or the reader is not told what others did (``Viewer.sees_use``).
-        consolidated_at: when its last turn had become knowledge, or, for such a reader, when the
-            last turn that it sees was stored; None: it waits for that.
+        turns: the number of active turns that the reader may see.
+        pending: the number of these that are not consolidated yet.
+        completed_at: when it was marked as completed; None if it is open, or if the reader may not
+            see its last turn or other readers' activity (``Viewer.sees_use``).
+        consolidated_at: when its last turn was consolidated, or, for such a reader, when the last
+            visible turn was stored; None while it is pending.
     """
 
     first_seen_at: Millis
@@ -81,8 +81,8 @@ class SessionInfo(SessionPlace):
 def turn_event(turn: EpisodeInput, memory_id: str) -> Event:
     """Return the event of a stored turn.
 
-    A ``UserTurn`` or ``AgentTurn`` says itself what it is. Of any other turn the role decides:
-    ``user`` and ``human`` are persons, every other role is the name of an agent.
+    The class decides for a ``UserTurn`` and an ``AgentTurn``. For any other turn the role decides:
+    ``user`` and ``human`` are persons, every other role is an agent's name.
     """
     role = turn.source_role
     told_as = turn.told_as if isinstance(turn, UserTurn | AgentTurn) else None
@@ -95,10 +95,10 @@ class ConversationEntry:
     """One entry of a conversation.
 
     Attributes:
-        record: any JSON value; comes back equal, with keys in their order.
-        text: what was said in it, comes back exactly; "": nothing was said.
-        speaker: who said it; needed with a text, and not told when it comes back.
-        label: a line for people where nothing was said.
+        record: any JSON value; returned equal, with its keys in the same order.
+        text: the spoken text, returned unchanged; "" if nothing was said.
+        speaker: who said it; required with a text, and not returned when read back.
+        label: a description for people when nothing was said.
     """
 
     record: Any
@@ -108,23 +108,23 @@ class ConversationEntry:
 
 
 DeclaredRole = Literal["person", "agent"]
-"""What a ``UserTurn`` or ``AgentTurn`` says of its speaker."""
+"""The kind of speaker that a ``UserTurn`` or ``AgentTurn`` declares."""
 
 TOLD_AS: Final = "told_as"
-"""The attribute of an episode that keeps it, where the role alone says something else."""
+"""The attribute of an episode that stores it if the role alone would imply another kind."""
 
 PERSONS: Final = frozenset(("user", "human"))
 AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "chatbot", "model"))
-# Instructions and outputs: nobody's word about the world.
+# Instructions and tool outputs are not statements about the world.
 SILENT: Final = frozenset(("system", "tool", "function", "developer"))
 
 
 class SpeakerRole(StrEnum):
     """The role of a speaker, which decides what may be derived from its turns.
 
-    PERSON: the own words are facts, and said again they strengthen. NAMED: a name alone; the own
-    words are facts, but it may be an agent's that says what it was told, so it strengthens nothing.
-    AGENT: little is believed. SILENT: no word about the world.
+    PERSON: statements become facts, and repeating one strengthens it. NAMED: only a name is known;
+    statements become facts, but a repetition strengthens nothing, as an agent may only repeat what
+    it was told. AGENT: few statements become facts. SILENT: no statements about the world.
     """
 
     PERSON = "person"
@@ -134,15 +134,15 @@ class SpeakerRole(StrEnum):
 
     @property
     def weight(self) -> int:
-        """Return 2 for a person, 1 for a name, else 0; the lower never wins against the higher."""
+        """Return 2 for a person, 1 for a name, else 0; a lower weight never overrides a higher."""
         return {SpeakerRole.PERSON: 2, SpeakerRole.NAMED: 1}.get(self, 0)
 
 
 def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     """Return the speaker role for the role of a turn; a declared role takes precedence.
 
-    ``told_as``: ``person`` or ``agent``; anything else says nothing. A tool stays silent when it
-    is told to be an agent.
+    ``told_as`` is ``person`` or ``agent``; other values are ignored. A tool stays silent even if it
+    is declared to be an agent.
     """
     lower = " ".join((role or "").split()).casefold()
     if told_as == "person":

@@ -13,24 +13,24 @@ from memgraph.model.recall import Bundle
 from memgraph.model.values import Memory, Millis, Value
 
 MAX_REJECTED_KEPT = 200
-"""Rejected items told one by one; ``counts["rejected"]`` counts all."""
+"""The maximum number of listed rejected items; ``counts["rejected"]`` counts all."""
 
 Trigger = Literal["schedule", "event", "manual"]
-"""What began a run: its time had come, a session ended, or someone asked for it."""
+"""What started a run: its schedule, the end of a session, or a request."""
 
 STOPPED = "job.stopped"
-"""Error code of a run that was asked to stop before its end: it is caught up later."""
+"""The error code of a run that was stopped early; a later run continues."""
 LEASE_LOST = "job.lease_lost"
-"""Error code of a run whose process was silent for too long, or ended without a word."""
+"""The error code of a run whose process stopped renewing its lease, or died."""
 CRASHED = "job.crashed"
-"""Error code of a run that met an error which is none of memgraph's own."""
+"""The error code of a run that failed with an unexpected exception."""
 
 
 class RejectedItem(Value):
-    """Something that was proposed and not taken.
+    """A proposed item that was rejected.
 
-    ``code``: the error's. ``where``: what it was, by ids and positions (a session, a page, the
-    number of an item), never the text that somebody wrote. ``count``: how many items it tells of.
+    ``code``: the error code. ``where``: ids and positions (a session, a page, the number of an
+    item), never its text. ``count``: the number of items that this entry stands for.
     """
 
     code: str
@@ -39,14 +39,14 @@ class RejectedItem(Value):
 
 
 def rejected_count(rejected: Iterable[RejectedItem]) -> int:
-    """Return the number of rejected items, also those that one entry counts together."""
+    """Return the total number of rejected items; an entry may stand for several."""
     return sum(item.count for item in rejected)
 
 
 class JobReport(Value):
     """The report of a job.
 
-    ``counts``: what, how often. ``error_code`` and ``reason``: of one that was skipped or failed.
+    ``counts``: the numbers by name. ``error_code`` and ``reason``: why it was skipped or failed.
     """
 
     state: JobState
@@ -57,9 +57,7 @@ class JobReport(Value):
 
     @classmethod
     def done(cls, counts: dict[str, int], rejected: Sequence[RejectedItem] = ()) -> JobReport:
-        """Return the report of a finished job; the first rejected items are listed, all are
-        counted.
-        """
+        """Return the report of a finished job; it lists the first rejected items and counts all."""
         return cls(
             state=JobState.DONE,
             counts={**counts, "rejected": max(counts.get("rejected", 0), rejected_count(rejected))},
@@ -68,7 +66,7 @@ class JobReport(Value):
 
     @classmethod
     def skipped(cls, reason: str, *, error_code: str | None = None) -> JobReport:
-        """Return the report of a job that had nothing to do, or that lacks something."""
+        """Return the report of a job that had nothing to do, or misses a requirement."""
         return cls(state=JobState.SKIPPED, reason=reason, error_code=error_code)
 
     @classmethod
@@ -89,10 +87,10 @@ class JobReport(Value):
 
 
 class JobRun(Value):
-    """One run of a job, as it is recorded.
+    """A recorded run of a job.
 
-    ``due_at``: the moment of the schedule that it stands for, else None. ``holder``: which process
-    ran it. ``reason``: why it was skipped or failed, or which session it was about.
+    ``due_at``: its scheduled time, or None. ``holder``: the process that ran it. ``reason``: why it
+    was skipped or failed, or which session it was for.
     """
 
     run_id: str
@@ -110,14 +108,14 @@ class JobRun(Value):
 
     @property
     def failed(self) -> bool:
-        """Return whether the run did not finish."""
+        """Return True if the run did not finish."""
         return self.state in (JobState.FAILED, JobState.ABANDONED)
 
 
 class JobPlan(Value):
-    """The plan of a job: when it is due, and whether it missed a moment.
+    """The schedule of a job: when it is due next, and since when it is overdue.
 
-    ``overdue_since``: that moment. Both are None for a job without a schedule.
+    Both times are None for a job without a schedule.
     """
 
     job: JobName
@@ -131,7 +129,7 @@ StandingStatus = Literal["ready", "degraded", "disabled", "unknown"]
 
 
 class LastJob(Value):
-    """The run that began last. ``error_code``: of one that was skipped or failed."""
+    """The run that started last. ``error_code``: why it was skipped or failed."""
 
     job: JobName
     state: JobState
@@ -144,12 +142,12 @@ class OrchestratorState(Value):
 
     Attributes:
         status: ``disabled``: its database cannot be used, or its memory is switched off.
-            ``unknown``: it was not looked at yet.
-        codes: why it is disabled, or which work is not done.
-        advice: the remedy, in words.
-        pending: memories that wait to be embedded.
-        oldest_pending_s: the waiting time of the oldest, seconds.
-        looked_at: the time of this state; its files have not changed since, or it is queued.
+            ``unknown``: it was not checked yet.
+        codes: why it is disabled, or its current problems.
+        advice: the remedy, as a sentence.
+        pending: the number of memories that wait to be embedded.
+        oldest_pending_s: how long the oldest of these has waited, in seconds.
+        looked_at: the time of the check; a change of its files queues another one.
     """
 
     orchestrator: str
@@ -166,8 +164,8 @@ class ServiceReadiness(Value):
     """The readiness of the service.
 
     Attributes:
-        status: ``unusable``: the root is gone or cannot be written, and nothing works.
-        disk_free_bytes: where the databases lie.
+        status: ``unusable``: the root is missing or cannot be written to, so nothing works.
+        disk_free_bytes: the free space on the disk of the databases.
         orchestrators: sorted by name; only for callers who may see all of them.
     """
 
@@ -177,10 +175,10 @@ class ServiceReadiness(Value):
 
 
 class FactNote(Value):
-    """One fact of a session.
+    """A fact found in a session.
 
-    ``memory_id``: of the memory with this fact; None: it would be a new one, or strengthen a new
-    one. ``evidence``: ids of its turns.
+    ``memory_id``: the id of its memory; None on a dry run if the memory would be new.
+    ``evidence``: the ids of its turns.
     """
 
     outcome: Literal["stored", "strengthened"]
@@ -191,7 +189,7 @@ class FactNote(Value):
 
 
 class EdgeNote(Value):
-    """An edge that was written; an end that would be a new memory is shown by its content."""
+    """A written edge. On a dry run, an end that would be a new memory is given by its content."""
 
     from_id: str
     to_id: str
@@ -203,14 +201,14 @@ class SessionReport(Value):
     """The outcome of consolidating a session.
 
     Attributes:
-        state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
-            ``pending``: some remain for a later run, see ``reason``.
-        extractor: the proposer of the facts.
-        echoes: sentences that were left out because the memory had delivered them.
-        resolved: edges of contradictions that were decided.
-        compared: pairs of statements that were compared.
-        calls, tokens: of a language model.
-        error_code: of the error for which it is pending.
+        state: ``consolidated``: all turns were read. ``unchanged``: there were no new turns.
+            ``pending``: some turns remain for a later run, see ``reason``.
+        extractor: the name of the extractor that proposed the facts.
+        echoes: the number of sentences that only repeated delivered memories and were left out.
+        resolved: the edges of the contradictions that were resolved.
+        compared: the number of pairs of statements that were compared.
+        calls, tokens: the use of the language model.
+        error_code: the error because of which it is pending.
     """
 
     session_id: str
@@ -231,12 +229,12 @@ class SessionReport(Value):
     error_code: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON."""
+        """Return the report as a JSON-serialisable dict."""
         return self.model_dump(mode="json")
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return the counts that a job adds up over its sessions."""
+        """Return the counts that a job sums over its sessions."""
         outcomes = [fact.outcome for fact in self.facts]
         kinds = [edge.edge_type for edge in self.edges]
         return {
@@ -256,15 +254,15 @@ class SessionReport(Value):
 
 
 class ExpiringMemory(Value):
-    """A memory that will be retired unless someone uses it.
+    """A memory that will expire unless it is used.
 
     Attributes:
-        confidence_now, confidence_then: effective, 0..1, at the moment of the report and at its
-            end.
-        expires_at: from when on it is under the threshold; it lies in the past when the nightly job
+        confidence_now, confidence_then: the effective confidence, 0..1, at the time of the report
+            and at the end of its period.
+        expires_at: when its confidence falls below the threshold; in the past if the nightly job
             has not run since.
-        course: the effective confidence at equal steps from now to the end of the report, both
-            included.
+        course: the effective confidence at equal steps from now to the end of the period,
+            inclusive.
     """
 
     memory: Memory
@@ -275,12 +273,12 @@ class ExpiringMemory(Value):
 
 
 class ExpiringReport(Value):
-    """The memories that expire until a moment unless they are used, the soonest first.
+    """The memories that expire within a period unless they are used, soonest first.
 
     Attributes:
-        at, until: the time of the report and its end.
-        threshold: under which a memory is retired.
-        total: how many there are; ``items`` holds the first of them.
+        at, until: the time of the report and the end of its period.
+        threshold: a memory expires when its confidence falls below this.
+        total: the number of such memories; ``items`` holds the first of them.
     """
 
     at: Millis
@@ -294,9 +292,8 @@ class RelevantMemories(Value):
     """The memories relevant to a message.
 
     Attributes:
-        bundle: the facts that fit it, best first, none of them from the conversation itself.
-        reflection: the latest of the week's reflections that the reader may see; None: there is
-            none.
+        bundle: the relevant facts, best first, without those from the conversation itself.
+        reflection: the latest weekly reflection that the reader may see, or None.
     """
 
     bundle: Bundle

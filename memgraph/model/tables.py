@@ -1,8 +1,8 @@
-"""The schema of one orchestrator's database, as SQLModel classes. Migrations are made from it.
+"""The database schema of an orchestrator as SQLModel classes, from which migrations are made.
 
-Times are milliseconds since 1970, UTC. ``pk`` is an integer that stays inside the database and
-keys the indexes; ``memory_id`` is what the world sees. Rows are written through Core statements:
-these classes do not validate (``MemoryInput`` does), the CHECK constraints have the last word.
+Times are milliseconds since 1970, UTC. ``pk`` is an internal integer key that never leaves the
+database; ``memory_id`` is the public id. Rows are written through Core statements: these classes
+do not validate (``MemoryInput`` and the CHECK constraints do).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from memgraph.model.record_tables import (
 
 _STATUS_CHECK = f"status IN ({', '.join(repr(status.value) for status in STORED_STATUSES)})"
 
-# The tables of entities that memories name.
+# Tables of entities.
 
 
 class EntityRow(SQLModel, table=True):
@@ -84,16 +84,16 @@ class EntityRow(SQLModel, table=True):
     mention_count: int = column(sa.Integer, nullable=False, server_default="0")
     protected: bool = column(sa.Boolean, nullable=False, server_default="0")
     created_at: int = column(sa.Integer, nullable=False)
-    # The id of the entity that is meant by this name; then nothing is linked to this one.
+    # The id of the entity into which this one was merged; then no memory is linked to this one.
     merged_into: str | None = column(sa.Text)
-    # Who said of what type it is, and how sure that is, 0..1; None: from before schema 0007.
+    # The provider of the type and its confidence, 0..1; None before schema 0007.
     type_provider: str | None = column(sa.Text)
     type_confidence: float | None = column(sa.Float)
 
     aliases: list[EntityAliasRow] = related_rows(
         lambda: EntityAliasRow, order_by="entity_aliases.c.alias_key"
     )
-    # Other names that mean this entity; nothing is linked to them.
+    # Entities that were merged into this one; no memory is linked to them.
     merged: list[EntityRow] = related_rows(
         lambda: EntityRow,
         primaryjoin="entities.c.entity_id == foreign(remote(entities.c.merged_into))",
@@ -123,7 +123,7 @@ class MemoryEntityRow(SQLModel, table=True):
     memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
 
 
-# The tables of what was: values that memories and edges had, and how far a source is trusted.
+# Tables of former values of memories and edges, and of the trust in sources.
 
 
 class RevisionRow(SQLModel, table=True):
@@ -185,14 +185,14 @@ class SourceTrustRow(SQLModel, table=True):
     reason: str = column(sa.Text, nullable=False)
 
 
-# The table of requests that are done once.
+# The table of idempotent requests.
 
 
 class IdempotencyKeyRow(SQLModel, table=True):
-    """A write that a client may send again: written in the transaction of the write itself.
+    """A write that a client may repeat; stored in the transaction of the write itself.
 
-    ``key_sha256``: of who asked and the key that they gave; ``request_sha256``: of what they asked.
-    ``status`` and ``answer`` follow when it is known what was answered.
+    ``key_sha256`` is the digest of the caller and the Idempotency-Key, ``request_sha256`` that of
+    the request. ``status`` and ``answer`` are filled in once the request was answered.
     """
 
     __tablename__ = "idempotency_keys"
@@ -245,7 +245,7 @@ __all__ = [
 ]
 
 
-# Columns at the end of an index, so that hidden rows are passed over in it.
+# Appended to an index, so that hidden rows are skipped without reading the table.
 _VISIBILITY = ("sensitivity", "scope", "scope_id", "agent_id")
 
 
@@ -261,12 +261,12 @@ class MemoryRow(SQLModel, table=True):
         sa.CheckConstraint("(scope = 'global') = (scope_id IS NULL)", name="scope_id"),
         sa.CheckConstraint(_STATUS_CHECK, name="status"),
         sa.CheckConstraint("json_valid(tags) AND json_valid(attributes)", name="json"),
-        # Turns repeat one another and are never looked up by what they say.
+        # Turns repeat each other and are never looked up by content.
         sa.Index(
             "ix_memories_content_hash", "content_hash", sqlite_where=sa.text("kind <> 'episode'")
         ),
         sa.Index("ix_memories_session_id_sequence", "session_id", "sequence"),
-        # A turn that is handed over twice is one turn.
+        # A turn that is submitted twice is stored once.
         sa.Index(
             "ix_memories_turn_id",
             "session_id",
@@ -278,7 +278,7 @@ class MemoryRow(SQLModel, table=True):
             *("type", "status", "importance", "created_at", "pk", *_VISIBILITY),
         ),
         sa.Index("ix_memories_source_id", "source_id"),
-        # What a project or a task holds, the least important and oldest first.
+        # The memories of a project or a task, least important and oldest first.
         sa.Index(
             "ix_memories_scope",
             *("scope", "scope_id", "status", "importance", "created_at", "pk"),
@@ -293,9 +293,9 @@ class MemoryRow(SQLModel, table=True):
             "pk",
             sqlite_where=sa.text("agent_id IS NOT NULL"),
         ),
-        # The four below are for the bulletin, whose queries repeat these conditions word for word.
-        # pk breaks ties without a sort; they end in what visibility asks for, so that hidden rows
-        # are passed over in the index.
+        # The four indexes below serve the bulletin, whose queries repeat these conditions verbatim.
+        # pk breaks ties without a sort. They end with the columns of the visibility check, so
+        # that hidden rows are skipped in the index.
         sa.Index(
             "ix_memories_knowledge",
             *("importance", "created_at", "pk", *_VISIBILITY),
@@ -341,7 +341,7 @@ class MemoryRow(SQLModel, table=True):
     session_id: str | None = column(sa.Text)
     sequence: int | None = column(sa.Integer)
     turn_id: str | None = column(sa.Text)
-    # What whoever stored it calls it; see ``MemoryInput.item_id``.
+    # The caller's own name for it; see ``MemoryInput.item_id``.
     item_id: str | None = column(sa.Text)
     source_role: str | None = column(sa.Text)
     event_time: int | None = column(sa.Integer)
@@ -362,7 +362,7 @@ class MemoryRow(SQLModel, table=True):
     search_terms: str | None = column(sa.Text)
 
     source: SourceRow = related_row(lambda: SourceRow)
-    # Further sources that say the same; see ``SupportRow``.
+    # Further sources that state the same; see ``SupportRow``.
     supports: list[SupportRow] = related_rows(
         SupportRow, order_by="memory_supports.c.added_at, memory_supports.c.source_id"
     )
@@ -377,7 +377,7 @@ class MemoryRow(SQLModel, table=True):
         foreign_keys="memory_edges.c.to_memory_id",
         order_by="memory_edges.c.edge_id",
     )
-    # What the memory was derived from, and what was derived from it.
+    # The memories from which this one was derived, and those derived from it.
     grounds: list[MemoryRow] = related_rows(
         lambda: MemoryRow,
         secondary="memory_derivations",
@@ -400,7 +400,7 @@ class MemoryRow(SQLModel, table=True):
 class EdgeRow(SQLModel, table=True):
     __tablename__ = "memory_edges"
     __table_args__ = (
-        # The type first: is there any edge of a type, or any of that type at a node, is one look.
+        # The type comes first, so that one lookup finds any edge of a type, overall or at a node.
         sa.UniqueConstraint("edge_type", "from_memory_id", "to_memory_id"),
         sa.CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
         sa.CheckConstraint("from_memory_id <> to_memory_id", name="no_self_edge"),
@@ -420,7 +420,7 @@ class EdgeRow(SQLModel, table=True):
             "edge_id",
             sqlite_where=sa.text("edge_type = 'Contradicts'"),
         ),
-        # What a memory stands on: every recall goes down it, some steps from each candidate.
+        # The evidence of a memory; every recall follows it a few steps from each candidate.
         sa.Index(
             "ix_memory_edges_grounds",
             *("from_memory_id", "to_memory_id", "edge_type", "edge_id", "created_at"),
@@ -445,7 +445,7 @@ class EdgeRow(SQLModel, table=True):
 
 
 class SourceRow(SQLModel, table=True):
-    """``source_id`` is made from the other columns, so equal sources are one row."""
+    """A source. ``source_id`` is derived from the other columns, so equal sources share a row."""
 
     __tablename__ = "memory_sources"
     __table_args__ = (
@@ -489,7 +489,7 @@ class DerivationRow(SQLModel, table=True):
 
     memory_id: str = memory_ref(primary_key=True)
     derived_from_id: str = memory_ref(primary_key=True)
-    # None: with the memory itself.
+    # None: added together with the memory.
     added_at: int | None = column(sa.Integer)
 
 
@@ -499,9 +499,9 @@ class StatusRow(SQLModel, table=True):
         sa.CheckConstraint("until IS NULL OR until >= since", name="until"),
         sa.CheckConstraint(_STATUS_CHECK, name="status"),
         sa.Index("ix_memory_status_memory_id", "memory_id", "since"),
-        # What came and what ended between two times.
+        # For changes between two times.
         sa.Index("ix_memory_status_since", "since", "status", "memory_id"),
-        # Which of some memories came to an end: few did.
+        # For the few memories that are no longer active.
         sa.Index(
             "ix_memory_status_not_active",
             "memory_id",
@@ -509,7 +509,7 @@ class StatusRow(SQLModel, table=True):
             "until",
             sqlite_where=sa.text("status <> 'active'"),
         ),
-        # The newest endings that were no housekeeping, however much began or decayed since.
+        # For the newest endings that were not housekeeping.
         sa.Index(
             "ix_memory_status_ended",
             "since",
@@ -533,7 +533,7 @@ class StatusRow(SQLModel, table=True):
 
 
 class ComparisonRow(SQLModel, table=True):
-    """A fact that waits to be compared with the stored ones: by the rules, or by a model."""
+    """A fact that waits to be compared with stored facts, by the rules or by a model."""
 
     __tablename__ = "memory_comparisons"
     __table_args__ = (sa.CheckConstraint("attempts >= 0", name="attempts"),)
@@ -546,9 +546,10 @@ class ComparisonRow(SQLModel, table=True):
 
 
 class EmbeddingRow(SQLModel, table=True):
-    """The vector of a memory as integers of -127..127, one byte each; only its direction counts.
+    """The vector of a memory as int8 values (-127..127); only its direction matters.
 
-    NULL until ``state`` is ready. ``visibility``: see ``storage.vectors``; -1: nobody's.
+    NULL until ``state`` is ready. ``visibility`` is the key of its visibility class, see
+    ``store.embeddings``; -1: visible to nobody.
     """
 
     __tablename__ = "memory_embeddings"
@@ -575,7 +576,7 @@ class EmbeddingRow(SQLModel, table=True):
 
 
 class VectorChangeRow(SQLModel, table=True):
-    """Keys between which vectors or their visibility changed; the oldest rows are removed."""
+    """A range of keys whose vectors or visibility changed; the oldest rows are removed."""
 
     __tablename__ = "memory_vector_changes"
 

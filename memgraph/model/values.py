@@ -1,6 +1,6 @@
 """Inputs and results. Inputs are validated here, once, for every surface.
 
-Times are milliseconds since 1970 (UTC) inside and ISO 8601 in JSON; inputs take either.
+Times are milliseconds since 1970 (UTC) in Python and ISO 8601 in JSON; inputs accept either.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _storable_json(value: dict[str, Any]) -> dict[str, Any]:
     if len(text) > MAX_ATTRIBUTES_CHARS:
         raise ValueError(f"is over {MAX_ATTRIBUTES_CHARS} characters as JSON")
     _storable(text)
-    # As it will come back: keys are text, tuples are lists.
+    # Normalised to what a read returns: keys are strings, tuples are lists.
     plain: dict[str, Any] = json.loads(text)
     return plain
 
@@ -111,9 +111,9 @@ Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
 
 
 class Value(BaseModel):
-    """Base of all values: immutable, without unknown fields."""
+    """Base of all values: immutable; unknown fields are rejected."""
 
-    # Built at first use: a process needs a few of the values, and building all takes 0.1 s.
+    # Built on first use: a process needs only a few of the models, and building all takes 0.1 s.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
@@ -137,10 +137,9 @@ class MemoryInput(Value):
     """A memory to be stored.
 
     ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
-    to it as ``#key``. ``item_id`` is the name that whoever stores it has for it: with one, only a
-    memory of the same text and ``item_id`` in the same place is the same. ``importance`` is
-    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see
-    ``policy.decay.rate_of``).
+    to it as ``#key``. ``item_id`` is the caller's own name for it: a memory with an ``item_id`` is
+    a duplicate only of one with the same text and ``item_id`` in the same scope. ``importance`` is
+    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``).
     """
 
     key: Name | None = None
@@ -178,7 +177,7 @@ class MemoryInput(Value):
     @model_validator(mode="after")
     def _consistent(self) -> MemoryInput:
         if not self.content.strip():
-            raise ValueError("content: is only white space")
+            raise ValueError("content: contains only white space")
         if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
             raise ValueError("scope_id: a session or project scope needs one, global has none")
         if "supersedes" in self.attributes:
@@ -193,7 +192,7 @@ Moment = str | int | datetime
 
 
 class EpisodeFields(TypedDict, total=False):
-    """The fields of an ``EpisodeInput`` that ``save_episode`` does not name itself."""
+    """The optional fields of an ``EpisodeInput``, as keyword arguments of ``save_episode``."""
 
     key: str | None
     summary: str | None
@@ -232,7 +231,7 @@ class Correction(MemoryInput):
 
     @model_validator(mode="after")
     def _consistent(self) -> Correction:
-        # The memory that results from it is validated.
+        # Only the memory that results from the correction is validated.
         return self
 
 
@@ -270,7 +269,7 @@ class EdgeInput(Value):
 
 
 class Memory(Value):
-    """A stored memory as it is handed out. ``confidence`` is the stored base, before decay."""
+    """A stored memory. ``confidence`` is the stored base value, before decay."""
 
     memory_id: str
     orchestrator_id: str
@@ -305,15 +304,15 @@ class Memory(Value):
 
     @property
     def shown_status(self) -> MemoryStatus:
-        """The status to show: ERASED where the text is gone, which only an erasure does."""
+        """The status to show: ERASED when the text is gone; only an erasure removes it."""
         return self.status if self.content else MemoryStatus.ERASED
 
 
 class Edge(Value):
     """A stored edge.
 
-    ``partial``: an Updates edge that leaves the older memory active. ``resolution``: of a
-    contradiction that was resolved, who won and who lost, the reason and the actor.
+    ``partial``: an Updates edge that leaves the older memory active. ``resolution``: for a resolved
+    contradiction, the winner, the loser, the reason and the actor.
     """
 
     edge_id: str
@@ -333,7 +332,7 @@ class StoredSource(Source):
 
 
 class StatusPeriod(Value):
-    """A period of a memory's status; ``until`` None: it lasts."""
+    """A period during which a memory had a status; ``until`` is None for the current one."""
 
     status: StoredStatus
     since: Millis
@@ -345,23 +344,22 @@ class StatusPeriod(Value):
 class Outcome(Value):
     """The outcome of one item of a write, in the order of the items.
 
-    A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
-    error for which the item was rejected. An edge that is stored, or was there, has the code
-    ``source.less_trusted`` or ``source.other_author`` if it stands as a contradiction in the place
-    of an Updates edge.
+    A ``duplicate`` has the id of the existing memory. ``code`` and ``message`` are those of the
+    error for which the item was rejected. An edge has the code ``source.less_trusted`` or
+    ``source.other_author`` if it was stored as a contradiction instead of an Updates edge.
 
     Attributes:
-        duplicate_of: the memory that says the same; a ``duplicate`` was not stored beside it.
-        updates: memories that it replaces, or amends.
-        updated_by: later memories that replace it: it was said before them, and comes after.
-        contradicts: memories with which it is in an open contradiction.
-        reasons: by id of each of these the evidence, in words.
-        comparison: ``done``, or ``pending`` where the comparison, or the rest of it, follows from
-            the outbox: ``settle()`` waits for it, and what it finds is written as edges. None for
-            a key from which something is hidden.
+        duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.
+        updates: memories that it replaces or amends.
+        updated_by: memories that replace it: they were said later, but stored earlier.
+        contradicts: memories with which it has an open contradiction.
+        reasons: the evidence for each of these relations, in words, by memory id.
+        comparison: ``done``, or ``pending`` while all or a part of the comparison still runs in
+            the background. ``settle()`` waits for it; the results are written as edges. None for
+            a key that may not see every memory.
 
-    The last five are None where nothing is compared, and the four before while all of it is
-    pending.
+    The last five are None when nothing is compared. While all of the comparison is pending, the
+    four before ``comparison`` are None.
     """
 
     outcome: Literal["stored", "duplicate", "rejected"]
@@ -388,7 +386,7 @@ def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
     """Build a value from untrusted fields.
 
     Raises:
-        InvalidInput: naming each field that is wrong; the offending text itself is not repeated.
+        InvalidInput: names each invalid field; it never repeats the invalid value.
     """
     try:
         return kind.model_validate(values)

@@ -1,4 +1,4 @@
-"""Contradictions: list them, and decide one."""
+"""Operations on contradictions: list, inspect, resolve, dismiss and reopen."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class Contradictions(Handle[F], group="contradictions"):
     def list(
         self,
         *,
-        resolved: Annotated[bool, Field(description="Those that were resolved.")] = False,
+        resolved: Annotated[bool, Field(description="Return resolved ones.")] = False,
         limit: Limit = 50,
         after: After = None,
         as_of: AsOf = None,
         text: Annotated[
             Name | None,
-            Field(description="One side contains each of these words; 200 characters."),
+            Field(description="Only if one side has all these words; 200 characters."),
         ] = None,
-        memory_id: Annotated[Name | None, Field(description="One side is this memory.")] = None,
+        memory_id: Annotated[Name | None, Field(description="Only of this memory.")] = None,
         dismissed: Annotated[
-            bool | None, Field(description="Of the resolved: those that were dismissed, or not.")
+            bool | None, Field(description="With resolved: only dismissed ones, or only others.")
         ] = None,
-        oldest_first: Annotated[bool, Field(description="The other way round.")] = False,
+        oldest_first: Annotated[bool, Field(description="Oldest first.")] = False,
     ) -> ContradictionPage:
         """Return open or resolved contradictions, newest first, with both sides.
 
-        Only those of which both sides are visible.
+        Only contradictions with both sides visible are returned.
 
         Args:
             limit: 1..500.
             after: ``next_after`` of the page before.
-            text: only those with each of its words on one side.
-            memory_id: only those with this memory on one side.
-            dismissed: of the resolved ones, only those that were dismissed, or were not.
+            text: only contradictions with all of its words on one side.
+            memory_id: only contradictions of this memory.
+            dismissed: with ``resolved``, only dismissed ones, or only others.
         """
         from memgraph.graph.cases import list_contradictions
 
@@ -82,16 +82,16 @@ class Contradictions(Handle[F], group="contradictions"):
         edge_id: EdgeId,
         *,
         as_of: AsOf = None,
-        names: Annotated[bool, Field(description="Name what each side reached.")] = True,
+        names: Annotated[bool, Field(description="List what each side reached.")] = True,
     ) -> Case:
         """Return a contradiction with both sides, the evidence for each, and possible decisions.
 
-        Which receipts, runs and conversations a side reached is named to a key that may audit;
-        others get their number.
+        The receipts, runs and conversations that a side reached are listed for keys with the audit
+        permission; others get only their numbers.
 
         Args:
-            as_of: the case as it was then; None: now.
-            names: False: only their number.
+            as_of: return the case as of this time; None: now.
+            names: list the receipts, runs and conversations; False: only count them.
 
         Raises:
             NotFound: no such contradiction, or one of its sides is not visible.
@@ -121,11 +121,11 @@ class Contradictions(Handle[F], group="contradictions"):
         body="Resolution",
     )
     def resolve(self, edge_id: EdgeId, *, winner: Name, reason: Reason) -> None:
-        """Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
+        """Resolve an open contradiction: the loser is superseded, and its confidence becomes 0.3.
 
         Raises:
             NotFound: no such contradiction, or one of its sides is not visible.
-            Conflict: it is resolved, or the winner is no side of it.
+            Conflict: it is already resolved, or the winner is not one of its sides.
         """
         from memgraph.operations.write import changes
 
@@ -167,9 +167,7 @@ class Contradictions(Handle[F], group="contradictions"):
         self._decide(edge_id, reason, changes.reopen)
 
     def _decide(self, edge_id: str, reason: str, decide: Callable[..., Sequence[NewEntry]]) -> None:
-        """Apply ``decide``, a function of ``changes`` that takes the edge, a reason, a time and an
-        actor.
-        """
+        """Apply ``decide``, one of the functions in ``changes``, to a contradiction."""
         from memgraph.operations.write import changes
 
         because = self._because(reason)

@@ -1,4 +1,4 @@
-"""Entities through a handle, found only through memories that its viewer may see."""
+"""Operations on entities; an entity is visible only through visible memories that name it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Entities(Handle[F], group="entities"):
         self,
         *,
         prefix: Annotated[
-            str, Field(max_length=MAX_NAME_CHARS, description="How a name begins.")
+            str, Field(max_length=MAX_NAME_CHARS, description="Beginning of a name.")
         ] = "",
         limit: Limit = 50,
     ) -> Sequence[EntityInfo]:
@@ -63,11 +63,11 @@ class Entities(Handle[F], group="entities"):
         An ambiguous name returns the most mentioned entity; ``candidates`` lists the others.
 
         Args:
-            limit: memories at most, 0..100.
+            limit: the maximum number of memories, 0..100.
 
         Raises:
-            NotFound: no memory that this handle may see names it.
-            InvalidInput: not a name, or a limit out of range.
+            NotFound: no visible memory names it.
+            InvalidInput: the name or the limit is invalid.
         """
         from memgraph.operations.life.profiles import profile
 
@@ -89,8 +89,8 @@ class Entities(Handle[F], group="entities"):
             into, other: ids or names.
 
         Raises:
-            NotFound: no memory that this handle may see names one of them.
-            Conflict: a name may mean several (``details["candidates"]``), or they are one already.
+            NotFound: no visible memory names one of them.
+            Conflict: a name is ambiguous (``details["candidates"]``), or they are already merged.
         """
         from memgraph.operations.life.entity_merge import merge
 
@@ -110,14 +110,15 @@ class Entities(Handle[F], group="entities"):
         ],
         reason: Reason,
     ) -> EntityInfo:
-        """Move some names of an entity to another entity; return that one. Journalled.
+        """Split names off an entity, and return the new entity. Journalled.
 
-        The first name becomes its own; memories move by the names in their texts.
+        The first name becomes its canonical name. Memories are reassigned by the names in their
+        texts.
 
         Raises:
-            NotFound: this handle sees no such entity, or no such name of it.
-            Conflict: a name is the entity's own, or comes from the settings.
-            InvalidInput: no name, or more than 50.
+            NotFound: no visible entity has this id or name, or it does not have these names.
+            Conflict: a name is the entity's canonical name, or comes from the settings.
+            InvalidInput: there are no names, or more than 50.
         """
         from memgraph.operations.life.entity_merge import split
 
@@ -140,8 +141,8 @@ class Entities(Handle[F], group="entities"):
             protected: False removes the protection.
 
         Raises:
-            NotFound: no memory that this handle may see names it.
-            Conflict: the name may mean several (``details["candidates"]``).
+            NotFound: no visible memory names it.
+            Conflict: the name is ambiguous (``details["candidates"]``).
         """
         from memgraph.operations.life.entity_merge import protect
 
@@ -165,7 +166,7 @@ class Entities(Handle[F], group="entities"):
         id="entity_proposals",
     )
     def proposals(self) -> Sequence[EntityProposal]:
-        """Return the model's nightly proposals: names that may mean a known entity."""
+        """Return the model's open proposals to merge a name into a known entity."""
         from memgraph.operations.life.entity_merge import listing
 
         with self._service.opened(self.name) as opened:
@@ -180,10 +181,10 @@ class Entities(Handle[F], group="entities"):
         id="decide_entity_proposal",
     )
     def decide(self, proposal_id: Name, *, accept: bool, reason: Reason) -> EntityInfo:
-        """Merge the entities of a proposal, or reject it for good; return the remaining one.
+        """Merge the entities of a proposal, or reject it permanently; return the remaining one.
 
         Raises:
-            NotFound: no such proposal is open for this handle.
+            NotFound: there is no such open proposal, or it is not visible.
         """
         from memgraph.operations.life.entity_merge import decide
 

@@ -1,4 +1,4 @@
-"""The completion port: a language model that answers with JSON. An option, off by default."""
+"""The completion port: an optional language model that answers with JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
 
 @runtime_checkable
 class CompletionProvider(Protocol):
-    """A language model asked for JSON. Threads may share an instance."""
+    """A language model that answers with JSON. Threads may share an instance."""
 
     @property
     def name(self) -> str:
@@ -30,15 +30,15 @@ class CompletionProvider(Protocol):
         ...
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
-        """Ask once and return the parsed answer.
+        """Send one request and return the parsed answer.
 
         The schema is a request to the model, not a guarantee: the caller validates the answer's
         shape like any other input.
 
         Raises:
-            ProviderUnavailable: worth trying again later (timeout, connection, 429, 5xx).
-            ProviderRejected: not worth trying again unchanged (key, model, request).
-            ProviderAnswerInvalid: the answer is cut off or is no JSON.
+            ProviderUnavailable: temporary failure (timeout, connection, 429, 5xx); retry later.
+            ProviderRejected: invalid key, model or request; do not retry unchanged.
+            ProviderAnswerInvalid: the answer is truncated or not JSON.
         """
         ...
 
@@ -49,7 +49,7 @@ def completion_provider(
     max_tokens: int = DEFAULT_MAX_TOKENS,
     **options: Unpack[ModelOptions],
 ) -> CompletionProvider:
-    """Return the provider with this configured name, ``litellm/<model>``. Opens no connection.
+    """Return the provider for a configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
@@ -61,7 +61,7 @@ def completion_provider(
 
 
 def parsed_answer(text: object) -> Any:
-    """Return the JSON value in a model's answer, which may stand in one Markdown code fence.
+    """Parse the JSON value in a model's answer, which may be in a Markdown code fence.
 
     Raises:
         ProviderAnswerInvalid: no text, too long, or not strict JSON (NaN, doubled keys, too deep).
@@ -78,7 +78,7 @@ def parsed_answer(text: object) -> Any:
         )
     except (ValueError, RecursionError):
         invalid = ProviderAnswerInvalid("The model's answer is not JSON.", reason="not_json")
-    # Raised here, so that the parser's error, which holds the answer, is not chained to it.
+    # Raised outside the handler, so that the parser's error, which has the answer, is not chained.
     raise invalid
 
 
@@ -94,10 +94,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def fenced(text: str, mark: str) -> str:
-    """Return the text as one JSON string on a line of its own, between marks that it cannot know.
+    """Wrap a text, as a JSON string, in markers that it cannot contain.
 
     Args:
-        mark: a random word, made for this prompt alone.
+        mark: a random word, generated for this prompt.
     """
     escaped = json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"<data-{mark}>\n{escaped}\n</data-{mark}>"

@@ -1,11 +1,10 @@
-"""Trust in sources: a lower one replaces nothing of a higher one.
+"""Trust in sources: a less trusted source cannot replace memories of a more trusted one.
 
-Trust only sinks on its way from a source to what is concluded from it: a memory is trusted no
-further than the least trusted of what it stands on. That is the low-water mark of K. J. Biba,
-"Integrity Considerations for Secure Computer Systems", MITRE MTR-3153, 1977. A model that repeats
-a poisoned file in words of its own thereby gains it nothing.
+A memory is trusted no more than the least trusted memory that it is derived from. This is the
+low-water mark policy of K. J. Biba, "Integrity Considerations for Secure Computer Systems", MITRE
+MTR-3153, 1977. A poisoned file therefore gains no trust when a model paraphrases it.
 
-What protects a memory is the best of its sources, so that nobody lowers it by saying it again.
+The most trusted of its sources protects a memory, so nobody can lower it by repeating it.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ KEPT_APART: Final[Mapping[str, str]] = {
     LESS_TRUSTED: "a less trusted source replaces nothing that a more trusted one said",
     OTHER_AUTHOR: "an actor replaces what it stored itself, unless its source is of high trust",
 }
-"""Why, by code."""
+"""The explanation of each code."""
 
 
 _NO_QUOTA: Final = -1
 
 
 class NamedSource(NamedTuple):
-    """A source by one of its names. A path names a file, or a folder with all below it."""
+    """A source by one of its names. A path names a file, or a folder with everything below it."""
 
     kind: SourceName
     name: str
 
 
 class AssignedTrust(NamedTuple):
-    """The trust that an operator assigned; ``max_memories`` None: the quota of its tier."""
+    """The trust that an operator assigned. ``max_memories`` None means the tier's quota."""
 
     tier: TrustTier
     max_memories: int | None = None
 
 
 class CaptureFacts(NamedTuple):
-    """The facts of a source, and of a memory from it, that its trust depends on."""
+    """The properties of a source, and of a memory from it, on which its trust depends."""
 
     source_type: SourceType
     captured_by: CapturedBy
@@ -59,7 +58,7 @@ class CaptureFacts(NamedTuple):
 
     @property
     def names(self) -> frozenset[NamedSource]:
-        """All its names; a conversation and the session of a turn are one thing."""
+        """Return all names of the source; a session counts as a conversation."""
         values = (
             (SourceName.PATH, self.source_path),
             (SourceName.CONVERSATION, self.conversation_id),
@@ -71,12 +70,12 @@ class CaptureFacts(NamedTuple):
 
     @staticmethod
     def of_session(session_id: str) -> frozenset[NamedSource]:
-        """Return the name that a memory has from its session."""
+        """Return the source name that a session gives to its memories."""
         return frozenset((NamedSource(SourceName.CONVERSATION, session_id),) if session_id else ())
 
 
 class Quota(NamedTuple):
-    """So many memories may bear this name, those retracted not counted."""
+    """The maximum number of memories from a named source, not counting retracted ones."""
 
     named: NamedSource
     most: int
@@ -87,7 +86,7 @@ class TrustRules:
     """The trust of the sources of one orchestrator.
 
     Attributes:
-        told: what operators said.
+        told: the trust that operators assigned.
     """
 
     captured_by: Mapping[CapturedBy, TrustTier]
@@ -99,7 +98,7 @@ class TrustRules:
     def of(
         cls, settings: TrustSettings, assigned: Mapping[NamedSource, AssignedTrust] | None = None
     ) -> TrustRules:
-        """Return the trust by the settings and the operators."""
+        """Build the rules from the settings and the operators' assignments."""
         captors, types = settings.captured_by, settings.source_type
         quotas = settings.max_memories
         return cls(
@@ -111,26 +110,26 @@ class TrustRules:
 
     @property
     def tiers(self) -> frozenset[TrustTier]:
-        """The tiers that a source may have."""
+        """Return every tier that a source can have."""
         assigned = (trust.tier for trust in self.told.values())
         return frozenset((*self.captured_by.values(), *self.source_type.values(), *assigned))
 
     @property
     def uniform(self) -> bool:
-        """Return True when everything is trusted alike, so that nothing need be looked up."""
+        """Return True when all sources have the same tier, so that nothing need be looked up."""
         return len(self.tiers) == 1
 
     @property
     def unlimited(self) -> bool:
-        """Return True when nothing is counted: no source of a tier that is in use has a quota."""
+        """Return True when no source can have a quota, so that nothing need be counted."""
         has_quota = any(entry.max_memories is not None for entry in self.told.values())
         return not has_quota and not any(self.max_memories[tier] for tier in self.tiers)
 
     def tier(self, source: CaptureFacts) -> TrustTier:
-        """Return how far a source is trusted.
+        """Return the tier of a source.
 
-        Of a path the longest that was told counts: the file before its folder. Of several names
-        that were told the lowest tier does; where none was, the lower of the settings' two.
+        An assignment to a file takes precedence over one to its folder. Among assignments to
+        several names the lowest tier counts; without one, the lower tier of the two settings.
         """
         tiers = [trust.tier for _, trust in self._assigned_to(source)]
         if tiers:
@@ -155,13 +154,11 @@ class TrustRules:
         )
 
     def is_told(self, source: CaptureFacts) -> bool:
-        """Return True when an operator said something of it, or of a folder in which it lies."""
+        """Return True when an operator assigned trust to the source or to a folder above it."""
         return any(True for _ in self._assigned_to(source))
 
     def words(self, source: CaptureFacts) -> frozenset[tuple[NamedSource, AssignedTrust]]:
-        """Return what operators said that decides how far a source is trusted; empty: the settings
-        do.
-        """
+        """Return the assignments that decide a source's trust; if empty, the settings decide."""
         return frozenset(self._assigned_to(source))
 
     def _assigned_to(self, source: CaptureFacts) -> Iterator[tuple[NamedSource, AssignedTrust]]:
@@ -191,17 +188,17 @@ class TrustFacts:
 
     @property
     def saying(self) -> tuple[CaptureFacts, ...]:
-        """The sources that say it, where any is left; else where it came from."""
+        """Return the sources that still state it; if none does, its own source."""
         return self.supports if self.own_gone and self.supports else (self.own, *self.supports)
 
 
 def lowest(tiers: Iterable[TrustTier]) -> TrustTier:
-    """Return the least trusted of several. Raises ValueError: of none."""
+    """Return the lowest of several tiers. Raises ValueError if there are none."""
     return min(tiers, key=lambda tier: tier.level)
 
 
 def ceiling(facts: TrustFacts, trust: TrustRules) -> TrustTier:
-    """Return the tier of the best source that says a memory: what protects it."""
+    """Return the tier of the most trusted source that states a memory; it protects it."""
     tiers = [trust.tier(tier) for tier in facts.saying]
     return max(tiers, key=lambda tier: tier.level)
 
@@ -209,11 +206,10 @@ def ceiling(facts: TrustFacts, trust: TrustRules) -> TrustTier:
 def floors(
     memory_ids: Iterable[str], standings: Mapping[str, TrustFacts], trust: TrustRules
 ) -> dict[str, TrustTier]:
-    """Return the tier of the least that each of some memories stands on: with which it may replace.
+    """Return, for each memory, the lowest tier among itself and the memories it is derived from.
 
-    A ground that is no part of ``standings`` could not be judged and counts as the lowest. Further
-    sources count for nothing here: they neither lower what was said before, nor lift what stands
-    on a low ground. Nor does a memory count that is among its own grounds.
+    It decides what the memory may replace. Evidence missing in ``standings`` counts as the lowest
+    tier. Further sources neither lower nor raise it. Cycles are ignored.
     """
     own = {memory_id: trust.tier(facts.own) for memory_id, facts in standings.items()}
     return {memory_id: _floor(memory_id, standings, own) for memory_id in memory_ids}
@@ -236,7 +232,7 @@ def _floor(
 
 
 def _with_folders(source: NamedSource) -> Iterator[NamedSource]:
-    """Yield a name, and for a path every folder above it, the nearest first."""
+    """Yield a source name and, for a path, every folder above it, nearest first."""
     yield source
     if source.kind is SourceName.PATH:
         path = source.name
@@ -245,29 +241,29 @@ def _with_folders(source: NamedSource) -> Iterator[NamedSource]:
             yield NamedSource(source.kind, path or "/")
 
 
-# A share of an answer's places for each source, so that no single one fills an answer. Pure.
+# Limit the share of each source in a result, so that no single source fills it.
 
 
 COMPARABLE: Final = 0.5
-"""What is at least so relevant, beside a memory whose source has its share, goes before it."""
+"""A memory of another source with this part of the relevance precedes one over its share."""
 RIVALS: Final = 2
-"""Other sources as relevant as a talk that make the share hold for its turns, too."""
+"""The number of other relevant sources from which on the share also limits a conversation."""
 FLOOD: Final = 2 / 3
-"""Share of what the words and the vectors of a question find that no talk holds by itself. On 179
-questions about chats of three to five sessions one held .61 at most; floods hold .69 to 1."""
+"""The share of a search's results above which one conversation counts as flooding it. On 179
+questions about chats of three to five sessions the maximum was .61; floods reach .69 to 1."""
 LOW_TRUST: Final = 0.9
-"""Factor of the score of a memory whose source is of low trust."""
+"""The factor for the score of a memory whose source has low trust."""
 
 
 class PlaceClaim(NamedTuple):
-    """A memory that could have a place.
+    """A memory that competes for a place in the result.
 
     Attributes:
-        names: of its source; none: no other memory shares it.
-        relevance: 0..1, how much it has to do with the question.
-        bounded: whether the share holds for it. For a turn of a talk it does where its source is of
-            low trust, or floods the search and is `contested`: one talk is what many questions are
-            about.
+        names: the names of its source; empty if no other memory shares it.
+        relevance: to the question, 0..1.
+        bounded: True if the share limits it. A turn is limited only if its source has low trust,
+            or floods the search and is `contested`, since many questions are about one
+            conversation.
     """
 
     names: frozenset[NamedSource]
@@ -276,7 +272,7 @@ class PlaceClaim(NamedTuple):
 
 
 def most_of(share: float, places: int) -> int:
-    """Return how many of an answer's places one source may hold, at least 1."""
+    """Return the maximum number of places in a result for one source, at least 1."""
     return max(math.ceil(share * places), 1)
 
 
@@ -289,17 +285,17 @@ def crowding(claims: Iterable[PlaceClaim], limit: int) -> frozenset[NamedSource]
 def flooding(
     names_of_results: Collection[frozenset[NamedSource]], crowd: Collection[NamedSource]
 ) -> bool:
-    """Return whether one of a crowd holds more than `FLOOD` of what a search found.
+    """Return True if one source of a crowd has more than `FLOOD` of the results of a search.
 
     Args:
-        names_of_results: the names of the source of each memory.
+        names_of_results: the source names of each result.
     """
     places = Counter(name for names in names_of_results for name in names if name in crowd)
     return max(places.values(), default=0) > FLOOD * len(names_of_results)
 
 
 def contested(claims: Iterable[PlaceClaim], crowd: Collection[NamedSource]) -> bool:
-    """Return whether `RIVALS` other sources are comparably relevant to the best of a crowd."""
+    """Return True if at least `RIVALS` other sources are nearly as relevant as the crowd's best."""
     claims = list(claims)
     best = max(
         (claim.relevance for claim in claims if not claim.names.isdisjoint(crowd)), default=0.0
@@ -317,15 +313,15 @@ def contested(claims: Iterable[PlaceClaim], crowd: Collection[NamedSource]) -> b
 
 
 def shared(claims: Sequence[PlaceClaim], places: int, limit: int) -> list[int]:
-    """Return the order of claims, as indices, in which no source holds more than its share.
+    """Reorder claims so that no source has more than its share; return their indices.
 
-    A claim beyond its source's share gives way to the next one of another source that is
-    comparably relevant. Where there is none it keeps its place: an answer is not left empty.
+    A claim beyond its source's share is moved behind the next comparably relevant claim of
+    another source. If there is none it keeps its place, so that no place stays empty.
 
     Args:
         claims: best first.
-        places: of the answer; what comes behind them keeps its order.
-        limit: places of one source.
+        places: the size of the result; claims behind it keep their order.
+        limit: the maximum number of places for one source.
     """
     remaining = list(range(len(claims)))
     places_of: Counter[NamedSource] = Counter()

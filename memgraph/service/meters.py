@@ -1,7 +1,7 @@
-"""Metrics of the work: durations and counts.
+"""The interface for metrics: durations and counts.
 
-Only the interface: a program that exports figures or traces implements it and passes it to
-``MemoryService``. Labels are names from this code and names of orchestrators, never content.
+A program that exports metrics or traces implements it and passes it to ``MemoryService``. Labels
+are names from this code and names of orchestrators, never content.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memgraph.model.jobs import ServiceReadiness
 
 Work = Literal["recall", "write", "job"]
 TOTAL: Final = "total"
-"""The part that stands for a whole operation."""
+"""The name of the part that measures a whole operation."""
 
 
 class Meters(Protocol):
@@ -24,13 +24,13 @@ class Meters(Protocol):
         """Measure the block as one part of an operation.
 
         Args:
-            part: ``total``; of a recall a leg, or ``prepare``, which embeds the question; of a
-                write ``wait``, for the one writer at a time; of a job its name.
+            part: ``total``; for a recall, a leg or ``prepare`` (embedding the question); for a
+                write, ``wait`` (for the write lock); for a job, its name.
         """
         ...
 
     def degraded(self, code: str) -> None:
-        """Count a recall that lacked something; ``code`` as in ``Degraded``."""
+        """Count a degraded recall; ``code`` as in ``Degraded``."""
         ...
 
     def denied(self, field: str) -> None:
@@ -44,10 +44,10 @@ class Meters(Protocol):
 
 @runtime_checkable
 class ReadableMeters(Protocol):
-    """Meters whose figures can be read."""
+    """Meters whose values can be read."""
 
     def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
-        """Return all figures and the orchestrators' states as a text, with its media type."""
+        """Return all values and the orchestrators' states as text, with its media type."""
         ...
 
 

@@ -63,17 +63,17 @@ ANSWERING: Final = {
     "bulletin",
     "entities",
 }
-"""The groups of settings that an answer depends on."""
+"""The groups of settings that influence answers."""
 HELD: Final = "held"
-"""The reason of a dropped file that waits for an operator."""
+"""The rejection reason of an ingested file that waits for an operator."""
 HANDLER_PATIENCE_S = 3.0
-"""Seconds that closing waits for subscribers that handle an event."""
+"""The seconds that ``close`` waits for subscribers that are handling an event."""
 JUDGED_AT_ONCE: Final = 8
-"""Facts that a model is asked about before other background work has its turn."""
+"""The number of facts that a model judges before other background work runs."""
 
 
 class OpenOrchestrator:
-    """The parts of one orchestrator, made once when it is opened."""
+    """The database, workers and caches of one orchestrator, created when it is opened."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class OpenOrchestrator:
         self.rerank_failed = False
         self.naming = NameFinders(settings, find_names, lambda: self.llm)
         self.find_names = self.naming.find
-        # Both of all orchestrators of the process: a recall is the processor's work from end to
-        # end, and Python runs one thread at a time.
+        # Both are shared by all orchestrators of the process: a recall is CPU-bound, and Python
+        # runs one thread at a time.
         self.turns = nullcontext() if turns is None else turns
         self.recalls = InFlightCalls() if recalls is None else recalls
         self._hold_vectors = hold_vectors
@@ -117,14 +117,14 @@ class OpenOrchestrator:
         # Both are the pool's, under its lock.
         self.users = 0
         self.retired = False
-        # The last damage that a call met: opening a file does not read all of it.
+        # Damage found by a later call: opening a file does not read all of it.
         self.damage: DatabaseCorrupt | None = None
         self.worker = EmbeddingWorker(database, embedding, clock)
         self.log = log_of(paths, settings, clock)
-        # Of the service: they outlive an orchestrator that is closed for being idle.
+        # The service owns them, so they survive when an idle orchestrator is closed.
         self.subscribers = Subscribers() if subscribers is None else subscribers
         self.events = EventBus(database, clock, self.log, self.subscribers)
-        # Own threads: a slow subscriber delays nothing else.
+        # It has its own threads, so that a slow subscriber delays nothing else.
         self.courier = EventDispatcher(self.events, self.log)
         self.upkeep = Housekeeping(
             database, clock, self.log, self.subscribers, settings.memory.receipts
@@ -154,7 +154,7 @@ class OpenOrchestrator:
         self.receipts.erased_through = self.answers.erased_through = through
 
     def _background(self) -> BackgroundWork:
-        """Return the work done beside requests, in this order."""
+        """Return the background work, in the order of its steps."""
         return BackgroundWork(
             (
                 lambda _: self.answers.flush(),
@@ -171,21 +171,21 @@ class OpenOrchestrator:
         )
 
     def _judge_some(self, stop: Callable[[], bool]) -> None:
-        # A model is slow: other work has its turn in between.
+        # A model is slow, so other background work runs in between.
         if self.comparer.judge(limit=JUDGED_AT_ONCE, stop=stop).judged >= JUDGED_AT_ONCE:
             self.background.wake()
 
     @cached_property
     def comparer(self) -> ComparisonWorker:
-        """The worker for the outbox of facts to compare."""
-        # A process that only reads does without.
+        """The worker that compares the facts in the outbox."""
+        # Imported late: a process that only reads does not need it.
         from memgraph.operations.write.comparisons import ComparisonWorker
 
         return ComparisonWorker(self)
 
     @property
     def held_vectors(self) -> HeldVectors:
-        """The vectors that recall keeps in memory; loaded at the first recall."""
+        """The vectors kept in memory for recall; loaded on first use."""
         with self._held_lock:
             if self._held_vectors is None:
                 self._held_vectors = self._hold_vectors()
@@ -206,18 +206,18 @@ class OpenOrchestrator:
 
     @cached_property
     def llm(self) -> LanguageModel | None:
-        """The language model of ``memory.llm``; None: rules and the local model do its work."""
+        """The language model of ``memory.llm``; without one, rules and the local model are used."""
         return self._find_llm()
 
     @cached_property
     def settings_sha256(self) -> str:
-        """The digest of the settings that an answer depends on."""
+        """The digest of the settings in ``ANSWERING``."""
         chosen = self.settings.memory.model_dump_json(include=ANSWERING)
         return hashlib.sha256(chosen.encode()).hexdigest()
 
     @cached_property
     def writer(self) -> Writer:
-        # A process that only reads does without.
+        # Imported late: a process that only reads does not need them.
         from memgraph.operations.write.entity_links import EntityLinker
         from memgraph.operations.write.writer import Writer
 
@@ -238,13 +238,13 @@ class OpenOrchestrator:
         """Open a write transaction, journalled with its entries, and anchored once it is durable.
 
         Args:
-            claimed: it is part of a request with an Idempotency-Key; False for memgraph's own
-                records.
-            accepting: accept the journal and the tables as they are.
+            claimed: record the Idempotency-Key of the current request; False for memgraph's own
+                bookkeeping.
+            accepting: accept the current state of the journal and the tables as correct.
 
         Raises:
             JournalBroken: the journal lacks the entry in its anchor.
-            ClaimTaken: another request with the key did it already; this one did nothing.
+            ClaimTaken: another request with the same key already did it; nothing was written.
         """
         claim = current_claim() if claimed else None
         heads: list[JournalHead] = []
@@ -259,7 +259,7 @@ class OpenOrchestrator:
             try:
                 anchor.write(path, heads[-1])
             except OSError as error:
-                # The change is durable; an anchor that lags is no damage.
+                # The change is durable; a stale anchor is not damage.
                 self.log.failure("journal.anchor", error)
 
         with self.timed("write"), self._writing(after_commit) as transaction:
@@ -286,7 +286,7 @@ class OpenOrchestrator:
                 if anchor_state is AnchorState.AGREES:
                     heads.append(head)
                 elif not accepting:
-                    # Advancing it would hide the manipulation of the journal.
+                    # Advancing the anchor would hide that the journal was manipulated.
                     self.log.failure(
                         "journal.anchor", JournalBroken(f"the anchor is {anchor_state}")
                     )
@@ -315,14 +315,17 @@ class OpenOrchestrator:
         restore_used(self, used)
 
     def require_sound(self) -> None:
-        """Raise StorageError when its file is gone or replaced, or a call met damage in it.
+        """Check that the database file is the one that was opened and that no damage is known.
 
-        JournalBroken, too: acknowledged entries are gone. An open orchestrator goes on reading a
-        file that was removed, and writes nothing into it.
+        An open orchestrator continues to read a removed file, but does not write to it.
+
+        Raises:
+            StorageError: the file is missing or was replaced, or a call found damage in it.
+            JournalBroken: acknowledged journal entries are missing.
         """
         self.database.require_same_store()
         if self.damage is not None:
-            # The traceback of each raise would keep their frames alive.
+            # Keeping the traceback would keep the frames of every raise alive.
             raise self.damage.with_traceback(None)
         anchored = anchor.read_state(self.anchor_file)
         with self.database.read() as snapshot:
@@ -330,7 +333,7 @@ class OpenOrchestrator:
             self._require_key(snapshot)
 
     def shortcomings(self) -> list[str]:
-        """Return codes of work that is not getting done. Raises StorageError."""
+        """Return the codes of current problems, such as failing jobs. Raises StorageError."""
         from memgraph.service.job_runs import shortcomings
 
         codes = []
@@ -374,24 +377,24 @@ class OpenOrchestrator:
 
     @property
     def busy(self) -> bool:
-        """True while it has background work or subscribers between calls."""
+        """True while there is background work, or subscribers are waiting for events."""
         return self.background.busy or self.events.wanted
 
     def write_down(self) -> None:
-        """Write what is buffered in memory; failures are logged and the data kept."""
+        """Flush all buffers to the database; on failure, log it and keep the data."""
         chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
         for chore in chores:
             self._try(chore)
 
     def forget_texts(self) -> None:
-        """Drop cached texts beside the database, after some were erased.
+        """Drop cached texts after an erasure.
 
         Raises:
             OSError: a bulletin's snapshot cannot be removed.
         """
         self.board.forget()
         self.reflections.forget()
-        # A process that recalls nothing keeps none.
+        # Loaded only in processes that recall.
         if texts := sys.modules.get("memgraph.retrieval.texts"):
             texts.forget()
 
@@ -402,12 +405,12 @@ class OpenOrchestrator:
             self.log.failure("close", error)
 
     def close(self) -> None:
-        """Write what is buffered and close the database, even when the former fails."""
+        """Flush all buffers and close the database, even if a flush fails."""
         try:
             self.courier.stop(HANDLER_PATIENCE_S)
             self.background.stop()
             self.write_down()
-            # A reader leaves everything as it is.
+            # A process that only read must not change anything.
             if self.database.commits:
                 self._try(self.upkeep.run)
         finally:
@@ -417,7 +420,7 @@ class OpenOrchestrator:
 
 
 def log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:
-    """Return the log of an orchestrator, whether it is open or cannot be opened."""
+    """Return the log of an orchestrator; it works even if the orchestrator cannot be opened."""
     chosen = settings.memory.log
     return open_log(
         paths.log_file,

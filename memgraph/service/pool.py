@@ -1,4 +1,4 @@
-"""The open orchestrators of a service: opened at first use, closed when there are too many."""
+"""The open orchestrators of a service, opened on first use and closed when there are too many."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class OrchestratorPool:
     """Shares open orchestrators between threads. One in use is never closed.
 
     Args:
-        open_one: opens the orchestrator of a name.
-        troubles: records damage, and files that cannot be opened.
-        is_elsewhere: whether the settings of one name another store by now.
+        open_one: opens an orchestrator by name.
+        troubles: records damaged files and files that cannot be opened.
+        is_elsewhere: returns True if the settings have since named another store.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class OrchestratorPool:
         self._troubles = troubles
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
         self._lock = threading.Lock()
-        # One thread at a time opens an orchestrator; who waits at its gate finds it open.
+        # One thread at a time opens an orchestrator; others wait and then find it open.
         self._gates = tuple(threading.Lock() for _ in range(GATES))
         self._closed = False
         self._pid = os.getpid()
 
     @contextmanager
     def use(self, name: str) -> Iterator[OpenOrchestrator]:
-        """Yield the open orchestrator for the time of the block.
+        """Yield the open orchestrator for the duration of the block.
 
         Raises:
-            MemoryDisabled: the pool was closed, or made before a fork.
-            MemgraphError: it cannot be opened.
+            MemoryDisabled: the pool was closed, or created before a fork.
+            MemgraphError: the orchestrator cannot be opened.
         """
         opened = self._acquire(name)
         try:
@@ -80,7 +80,7 @@ class OrchestratorPool:
 
     @contextmanager
     def if_open(self, name: str) -> Iterator[OpenOrchestrator | None]:
-        """Yield the orchestrator if it is open already, else None; does not count as a use."""
+        """Yield the orchestrator if it is already open, else None; does not make it recent."""
         with self._lock:
             opened = self._opened.get(name)
             if opened is not None:
@@ -92,14 +92,14 @@ class OrchestratorPool:
                 self._release(opened)
 
     def forget(self, name: str) -> None:
-        """Take one out of service: it is closed when unused, and opened again on demand."""
+        """Remove an orchestrator: it is closed once unused, and opened again on demand."""
         with self._lock:
             idle = self._retire([name] if name in self._opened else [])
         for opened in idle:
             opened.close()
 
     def write_down(self) -> None:
-        """Write what the open ones have buffered in memory."""
+        """Flush the buffers of all open orchestrators to disk."""
         with self._lock:
             names = list(self._opened)
         for name in names:
@@ -108,7 +108,7 @@ class OrchestratorPool:
                     opened.write_down()
 
     def close(self) -> None:
-        """Open nothing more, and close what is unused; the last user closes the rest."""
+        """Close all unused orchestrators and refuse further use; the last users close the rest."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -144,7 +144,7 @@ class OrchestratorPool:
         try:
             opened = self._open_one(name)
         except (DatabaseBusy, DatabaseReplaced):
-            # Another process holds it; that says nothing about the file.
+            # Another process has it locked; the file itself may be fine.
             raise
         except StorageError as error:
             self._troubles.met(name, error)
@@ -153,19 +153,17 @@ class OrchestratorPool:
         return opened
 
     def _in_service(self, name: str) -> OpenOrchestrator | None:
-        """Return the open orchestrator, held for its user; None: it is to be opened, maybe
-        again.
-        """
+        """Return the open orchestrator with one more user; None if it must be (re)opened."""
         opened = self._held(name)
         if opened is None or not self._was_replaced(opened):
             return opened
-        # After a restore by another process: damaged as it may have been, this one is over.
+        # Another process restored the file, so this one is stale even if it was damaged.
         self._replace(name, opened)
         self._release(opened)
         return None
 
     def _replace(self, name: str, opened: OpenOrchestrator) -> None:
-        """Let the next use of a name open its current file; users of this one continue with it."""
+        """Retire an orchestrator so that the next use opens the current file."""
         with self._lock:
             if self._opened.get(name) is opened:
                 self._retire([name])
@@ -195,8 +193,9 @@ class OrchestratorPool:
         return [opened for opened in removed if opened.users == 0]
 
     def _excess(self, allowed: int) -> list[str]:
-        """Return which to close so that ``allowed`` remain: longest idle first, those still
-        embedding last.
+        """Return the idle names to close so that ``allowed`` remain, least recently used first.
+
+        Orchestrators that are still embedding come last.
         """
         excess = len(self._opened) - allowed
         if excess <= 0:
@@ -206,7 +205,7 @@ class OrchestratorPool:
             islice((idle_name for idle_name in idle if not self._opened[idle_name].busy), excess)
         )
         if len(chosen) < excess:
-            # A worker may have ended meanwhile: no name twice.
+            # A worker may have finished meanwhile, so a name could appear twice.
             chosen += [idle_name for idle_name in idle if idle_name not in chosen][
                 : excess - len(chosen)
             ]
@@ -218,16 +217,16 @@ class OrchestratorPool:
         except DatabaseReplaced:
             return True
         except (DatabaseMissing, OSError):
-            # An open file remains readable; a write raises. After a move it is not the one in use.
+            # The file was removed: it remains readable, and a write raises, unless the store moved.
             return self._is_elsewhere(opened)
         return False
 
 
 class OpenFailures:
-    """Errors by the orchestrator's name, from the first one until its file is opened again.
+    """The current error of each orchestrator, kept until its file is opened without one.
 
     Args:
-        log_of: the log of an orchestrator, which records each trouble once.
+        log_of: returns the log of an orchestrator; each error is logged once.
     """
 
     def __init__(self, log_of: Callable[[str], EventLog]) -> None:
@@ -235,19 +234,19 @@ class OpenFailures:
         self._codes: dict[str, str] = {}
         self._lock = threading.Lock()
         self.changes = 0
-        """How often one of them changed."""
+        """The number of changes so far."""
 
     def code(self, name: str) -> str | None:
-        """Return the code of the current error; None: there is none."""
+        """Return the code of the current error, or None."""
         return self._codes.get(name)
 
     def met(self, name: str, error: StorageError) -> None:
-        """Record an error; the same one again changes nothing."""
+        """Record and log an error, unless it is already the current one."""
         if self._note(name, error.code):
             self._log_of(name).failure("database.unusable", error)
 
     def over(self, name: str) -> None:
-        """Clear the error: the file was opened without one."""
+        """Clear the error, after the file was opened."""
         self._note(name, None)
 
     def _note(self, name: str, code: str | None) -> bool:
@@ -263,13 +262,13 @@ class OpenFailures:
 
 
 POLL_S: Final = 0.25
-"""Seconds after which a write by another process is noticed, at most."""
+"""The maximum delay, in seconds, before a write by another process is noticed."""
 
 Listener = Callable[[Collection[str]], None]
 
 
 class StoreWatch:
-    """Asks the servers it was given for what changed, in a thread of its own. Thread-safe."""
+    """Polls database servers for changes, in its own thread. Thread-safe."""
 
     def __init__(self) -> None:
         self._servers: dict[str, Server] = {}
@@ -279,10 +278,10 @@ class StoreWatch:
         self._thread: threading.Thread | None = None
 
     def add(self, url: str) -> None:
-        """Watch a server, too; an empty URL is no server.
+        """Start watching a server; an empty URL is ignored.
 
         Raises:
-            StorageError: it cannot be asked.
+            StorageError: the server cannot be queried.
         """
         if not url or url in self._servers:
             return
@@ -306,18 +305,18 @@ class StoreWatch:
                 self._thread.start()
 
     def listen(self, listener: Listener) -> None:
-        """Call a function with the names of orchestrators that were written; it returns at once."""
+        """Register a function that is called with the names of changed orchestrators."""
         self._listeners.append(listener)
 
     def ignore(self, listener: Listener) -> None:
-        """Call a function no more."""
+        """Remove a registered function."""
         self._listeners.remove(listener)
 
     def names(self, url: str) -> list[str]:
-        """Return the orchestrators of a server that its user may read.
+        """Return the orchestrators of a server that the database user may read.
 
         Raises:
-            StorageError: it cannot be asked.
+            StorageError: the server cannot be queried.
         """
         from memgraph.store.engine import server_of
 
@@ -331,7 +330,7 @@ class StoreWatch:
             server.close()
 
     def close(self) -> None:
-        """End the thread and give the servers back."""
+        """Stop the thread and close the connections."""
         with self._lock:
             self._closing.set()
             thread = self._thread
@@ -346,7 +345,7 @@ class StoreWatch:
                 try:
                     changed = server.look()
                 except StorageError:
-                    # Whoever uses it meets the error; what changed is noticed when it is back.
+                    # Its users get the error; changes are noticed once it is back.
                     continue
                 for listener in list(self._listeners) if changed else ():
                     listener(changed)

@@ -35,7 +35,7 @@ NAMED_TYPES: Final = (
     EntityType.LOCATION,
     EntityType.OTHER,
 )
-"""What has a name of its own; addresses and dates are found by their form."""
+"""Types with proper names; addresses and dates are recognised by their form."""
 
 _insert = InsertRows(
     "entities",
@@ -47,7 +47,7 @@ _insert = InsertRows(
 
 
 def _is_meant(e: sa.FromClause) -> tuple[sa.FromClause, Column, Column]:
-    """Return the merge target, the condition that joins it, and the key of the meant entity."""
+    """Return the merge target, the condition that joins it, and the key of the resulting entity."""
     m = tables.entities.alias("m")
     return m, m.c.entity_id == e.c.merged_into, sa.func.coalesce(m.c.pk, e.c.pk)
 
@@ -63,9 +63,9 @@ def _by_name() -> sa.Select[Any]:
 
 @prepared
 def _by_alias() -> sa.Select[Any]:
-    """Of two entities with one alias the older is meant.
+    """Return the entity of each alias; the oldest comes last and so takes precedence.
 
-    Another spelling of an entity's own name says nothing of an entity of another type.
+    Other spellings of an entity's own name are left out: they identify it only with its type.
     """
     a, e = tables.aliases.alias("a"), tables.entities.alias("e")
     m, is_merged, meant = _is_meant(e)
@@ -76,7 +76,7 @@ def _by_alias() -> sa.Select[Any]:
 
 
 def _is_full_name(e: sa.FromClause, first: Column) -> Column:
-    """Return whether the name of an entity begins with a word and has more words."""
+    """Return the condition that an entity's name begins with a word and has further words."""
     return (e.c.name_key > first.concat(" ")) & (e.c.name_key < first.concat("!"))
 
 
@@ -116,10 +116,10 @@ add_links = InsertRows("memory_entities", ("entity_pk", "memory_pk"), or_ignore=
 
 
 PROVIDERS: Final = ("regex", "spacy", "llm", "told")
-"""Who says of what type an entity is; a later one replaces what an earlier one said."""
+"""Who determined an entity's type, from the least to the most trusted."""
 TOLD: Final = PROVIDERS[-1]
 LISTED: Final = 0.9
-"""From this confidence on a type is as good as that of any provider."""
+"""A type of at least this confidence is not replaced by another provider's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ class EntityName:
     """A name found in a text: ``key`` is its canonical form for look-ups.
 
     Attributes:
-        confidence: 0..1, of the type.
-        provider: who said of what type it is: ``regex``, ``spacy``, ``llm`` or ``told``.
+        confidence: of the type, 0..1.
+        provider: who determined the type: ``regex``, ``spacy``, ``llm`` or ``told``.
     """
 
     key: str
@@ -139,12 +139,12 @@ class EntityName:
 
 
 class NameSnapshot(NamedTuple):
-    """Names that are known.
+    """The names of a text that belong to stored entities.
 
     Attributes:
-        keys: of the entity that each name means.
-        spellings: (canonical name, key, spelling) where an entity is written in a new way.
-        surer: entities whose type a better provider confirms, by key.
+        keys: the primary key of the entity that each name refers to.
+        spellings: (canonical name, key, spelling) for each new spelling of an entity.
+        surer: names whose provider is more trusted than the stored type's, by entity key.
     """
 
     keys: dict[EntityName, int]
@@ -153,11 +153,11 @@ class NameSnapshot(NamedTuple):
 
 
 def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
-    """Return entities that are known by canonical name and type, or else by an alias.
+    """Return the stored entities of some names, by canonical name and type or else by alias.
 
-    A name that was merged into another entity means that one. A name whose type is not sure means
-    the one entity of that name that a better provider gave its type, and a first name the one
-    person whose full name begins with it.
+    The name of a merged entity refers to its merge target. A name of uncertain type refers to the
+    one entity of that name whose type a better provider determined. A first name refers to the
+    one person whose full name begins with it.
     """
     rows = _by_name().rows(snapshot, keys=_keys(names))
     by_name = {row[:2]: row for row in rows}
@@ -174,7 +174,7 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
         if meant == pk and kind == name.type and name.name != canonical_name:
             result.spellings.append((name.key, pk, name.name))
         result.keys[name] = meant
-    # Most names are known as such: then there is no need to look for aliases.
+    # Most names match by name and type, so aliases are read only for the others.
     if others:
         by_alias = dict(_by_alias().rows(snapshot, keys=_keys(others)))
         people = [name for name in others if name.type is EntityType.PERSON]
@@ -189,7 +189,7 @@ def _of_another_type(
     """Return the entity of that name with a more certain type than ``name`` has."""
     if name.confidence >= LISTED or name.type not in NAMED_TYPES:
         return None
-    # A name without a confidence says nothing about its type: any known type is better.
+    # Without a confidence the type of a name is a guess: any stored type is better.
     rank = PROVIDERS.index(name.provider) if name.confidence else -1
     better = [
         row for row in rows if row[0] == name.key and row[1] in NAMED_TYPES and _rank(row[5]) > rank
@@ -202,7 +202,7 @@ def _rank(provider: str | None) -> int:
 
 
 def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """Return the person whose full name begins with a first name, where there is only one."""
+    """Return, for each first name, the person whose full name begins with it, if unambiguous."""
     single = [key for key in keys if " " not in key]
     if not single:
         return {}
@@ -213,7 +213,7 @@ def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
 
 
 def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """Return the one entity that each key means, as a name, an alias or a first name."""
+    """Return the entity that each key refers to, as a name, an alias or a first name."""
     if not keys:
         return {}
     key_list = sorted(keys)
@@ -228,7 +228,7 @@ def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
 
 
 class TypedEntity(NamedTuple):
-    """An entity and who gave it its type."""
+    """An entity, its type and the provider of the type."""
 
     pk: int
     entity_id: str
@@ -246,7 +246,7 @@ def _typed_otherwise() -> sa.Select[Any]:
 
 
 def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
-    """Return entities of that name that a memory names, of a type that a worse provider gave."""
+    """Return a memory's entities of that name whose type a less trusted provider determined."""
     if name.type not in NAMED_TYPES:
         return []
     rows = _typed_otherwise().rows(
@@ -275,8 +275,8 @@ def new_names(
 ) -> tuple[list[tuple[str, str, EntityType]], NameCursor, bool]:
     """Return names and aliases added since ``cursor``, each as (key, as written, type).
 
-    The last value says whether what was read before is void: a transaction was rolled back, or
-    entities were removed, and then all names are given.
+    The last value is True when names read earlier are void, because a transaction was rolled back
+    or entities were removed; then all names are returned.
     """
     entity_id, alias_key, entity, alias = _newest().row(
         snapshot, entity=cursor.entity, alias=cursor.alias
@@ -292,11 +292,11 @@ def new_names(
 
 
 class MentionContext(NamedTuple):
-    """The context of a memory that shows whom it is about, beside the names in its text.
+    """The text of a memory and what else shows whom it is about.
 
     Attributes:
-        speakers: (role, ``told_as``) of the turn, or of the turns that a fact was taken from.
-        given: ``attributes.entity_names`` as JSON; None: there is none.
+        speakers: (role, ``told_as``) of the turn, or of the turns that a fact was extracted from.
+        given: ``attributes.entity_names`` as JSON, or None.
     """
 
     pk: int
@@ -306,7 +306,7 @@ class MentionContext(NamedTuple):
 
 
 ENTITY_NAMES: Final = "entity_names"
-"""The attribute of a memory that keeps the names of whom and what it is about, as a list."""
+"""The attribute of a memory that lists the names of its subjects."""
 
 
 @prepared
@@ -315,7 +315,7 @@ def _mention_contexts() -> sa.Select[Any]:
     m, t = tables.memories.alias("m"), tables.memories.alias("t")
     d = tables.derivations.alias("d")
     speaker = sa.func.json_array(t.c.source_role, member(t.c.attributes, "told_as"))
-    # Whoever may read the fact may read the turn, or its speaker stays unnamed.
+    # A speaker is named only if everybody who may read the fact may also read the turn.
     speakers = (
         sa.select(sa.func.json_group_array(speaker))
         .select_from(d.join(t, t.c.memory_id == d.c.derived_from_id))
@@ -355,7 +355,7 @@ def _keys(names: Sequence[EntityName]) -> list[str]:
 
 
 def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, str]]) -> None:
-    """Keep how an entity is written, too: the first spelling that differs from its name."""
+    """Store further spellings of entities as aliases; the first one per entity and key is kept."""
     _spelling(transaction, spellings)
 
 
@@ -367,7 +367,7 @@ def _set_provider() -> sa.Update:
 
 
 def confirm_types(transaction: Transaction, surer: Mapping[int, EntityName]) -> None:
-    """Record who is now known to give entities their types, by key."""
+    """Record a more trusted provider for the types of entities, by key."""
     rows = (
         {"provider": name.provider, "confidence": name.confidence, "entity": pk}
         for pk, name in surer.items()
@@ -383,7 +383,7 @@ def _last_pk() -> sa.Select[Any]:
 def create(
     transaction: Transaction, names: Mapping[EntityName, str], created_at: int
 ) -> dict[EntityName, int]:
-    """Store new entities, from name to the id each shall have; return their keys."""
+    """Store new entities with the given ids; return their primary keys."""
     if not names:
         return {}
     last = _last_pk().scalar(transaction) or 0
@@ -420,7 +420,7 @@ def link(transaction: Transaction, pairs: Sequence[tuple[int, int]]) -> None:
     _add_mentions().write_all(transaction, rows)
 
 
-# Reading entities: by id, by name, by how often they are named, as far as a view shows it.
+# Queries for entities: by id, by name, by number of mentions, within a view.
 
 
 _LAST_CHARACTER = "\U0010ffff"
@@ -454,18 +454,18 @@ def _row() -> sa.FromClause:
 
 
 def _fields(*more: Column) -> sa.Select[Any]:
-    # An order of a union is by names.
+    # Labelled, because a union can only be ordered by column names.
     return sa.select(*(_row().c[name].label(name) for name in _FIELDS), *more)
 
 
 def _merge_targets(e: sa.FromClause, joined: Any) -> sa.Select[Any]:
-    """Return entities, each merged one replaced by its merge target."""
+    """Select entities; a merged entity is replaced by its merge target."""
     own = _row().c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id)
     return _fields().select_from(joined.join(_row(), own))
 
 
 def _most_mentioned_first(query: sa.Select[Any] | sa.CompoundSelect[Any]) -> Any:
-    """Return entities in order: the most mentioned first, then the oldest."""
+    """Order entities by mentions, most first, then by age, oldest first."""
     return query.order_by(sa.desc("mention_count"), "pk")
 
 
@@ -474,7 +474,7 @@ def _by_names(is_it: Callable[[Column], Column], view: View | None = None) -> An
 
     Args:
         is_it: the condition on the key of the name.
-        view: one of its memories names them; None: whether or not any does.
+        view: only entities that one of its memories names; None: all.
     """
     e, a = tables.entities.alias("e"), tables.aliases.alias("a")
     visible = () if view is None else (_is_named(view),)
@@ -503,7 +503,7 @@ def _by_id() -> sa.Select[Any]:
 
 
 def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
-    """Return an entity, or its merge target if it was merged; None: unknown."""
+    """Return an entity, or its merge target if it was merged; None if there is none."""
     return next(_rows(_by_id().rows(snapshot, entity_id=entity_id)), None)
 
 
@@ -523,10 +523,7 @@ def _by_prefix(view: View) -> Any:
 
 
 def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRecord]:
-    """Return entities of the view with a name or an alias that begins so, as they are asked for.
-
-    The most mentioned come first.
-    """
+    """Yield the view's entities with a name or an alias of this prefix, most mentioned first."""
     ends = {"begin": prefix, "end": prefix + _LAST_CHARACTER}
     return _rows(_by_prefix(view.shape).cursor(snapshot, view.params, **ends))
 
@@ -537,9 +534,9 @@ def _most_mentioned(view: View) -> Any:
 
 
 def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
-    """Return all that is named by a memory of the view, as it is asked for.
+    """Yield the entities that a memory of the view names.
 
-    What is mentioned most by all memories comes first.
+    They are ordered by their mentions in all memories, most first.
     """
     return _rows(_most_mentioned(view.shape).cursor(snapshot, view.params))
 
@@ -550,7 +547,7 @@ def _is_protected() -> sa.Select[Any]:
 
 
 def is_protected(snapshot: Snapshot, pk: int) -> bool:
-    """Return whether decay may not retire the facts about an entity."""
+    """Return True if the facts about an entity are protected from decay."""
     return bool(_is_protected().scalar(snapshot, pk=pk))
 
 
@@ -560,7 +557,7 @@ def _merged_names() -> sa.Select[Any]:
 
 
 def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRecord]:
-    """Return the entities that were merged into this one, as they were."""
+    """Return the entities that were merged into this one, with their own names."""
     return list(_rows(_merged_names().rows(snapshot, entity_id=entity_id)))
 
 
@@ -588,11 +585,11 @@ def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityReco
     return list(_rows(_of_first_names().rows(snapshot, keys=sorted(keys))))
 
 
-# What the memories say that name an entity.
+# Queries for the memories that name an entity.
 
 
 def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
-    """Return links, the memories at their ends, their join, and the condition on the links."""
+    """Return the links table, the memories table, their join, and the condition on the entity."""
     n, m = tables.links.alias("n"), tables.memories.alias("m")
     return n, m, ordered(n, (m, m.c.pk == n.c.memory_pk)), n.c.entity_pk == value("entity_pk")
 
@@ -606,7 +603,7 @@ def _mention_counts(view: View) -> sa.Select[Any]:
 
 
 def mention_counts(snapshot: Snapshot, pk: int, view: View) -> MentionCounts | None:
-    """Return how often an entity is named by memories of the view; None: it is not there."""
+    """Return how often memories of the view name an entity; None if none does."""
     row = _mention_counts(view.shape).row(snapshot, view.params, entity_pk=pk)
     return MentionCounts(*row) if row[0] else None
 
@@ -621,9 +618,9 @@ def _contents(view: View) -> sa.Select[Any]:
 
 
 def contents(snapshot: Snapshot, pk: int, view: View) -> Iterator[str]:
-    """Return the texts that name an entity, newest first, as they are asked for.
+    """Yield the texts that name an entity, newest first.
 
-    With the speaker of a turn before its text, and behind a text the names that it was given.
+    The speaker of a turn precedes its text; the names in ``entity_names`` follow it.
     """
     cursor = _contents(view.shape).cursor(snapshot, view.params, entity_pk=pk)
     return (str(content) for (content,) in cursor)
@@ -641,9 +638,9 @@ def _contents_saying(view: View) -> sa.Select[Any]:
 def contents_saying(
     snapshot: Snapshot, pk: int, view: View, names: Collection[str]
 ) -> Iterator[str]:
-    """Return texts that mention an entity and that match one of some names in the text index.
+    """Yield the texts that mention an entity and match one of some names in the text index.
 
-    As they are asked for: what it finds may be written otherwise.
+    The index ignores case, accents and inflection, so a text may spell the name differently.
     """
     statement = _contents_saying(view.shape)
     expression = snapshot.engine.phrases.expression(saying(names))
@@ -662,7 +659,7 @@ def _top_memories(view: View) -> sa.Select[Any]:
 
 
 def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
-    """Return facts that name an entity, then turns: the most important first, then the newest."""
+    """Return the facts, then the turns that name an entity, most important first, then newest."""
     return _top_memories(view.shape).mapped(
         memory_from_row, snapshot, view.params, entity_pk=pk, limit=limit
     )
@@ -681,6 +678,6 @@ def _mentioned_together(view: View) -> sa.Select[Any]:
 def mentioned_together(
     snapshot: Snapshot, pk: int, view: View, limit: int
 ) -> list[tuple[EntityRecord, int]]:
-    """Return entities named in the same memories, each with their number, most frequent first."""
+    """Return the entities named in the same memories, with the number of these, most first."""
     rows = _mentioned_together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
     return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))

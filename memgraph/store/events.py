@@ -1,7 +1,7 @@
 """The outbox of events, and the cursors of its subscribers.
 
-An event is written in the transaction of the change it tells of. Writers follow one another, so a
-number that is seen has none before it that is still to come.
+An event is written in the transaction of the change that it reports. Writes are serialised, so no
+event appears later with a number below one that is already visible.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class EventCursor:
     """The position of a subscriber.
 
     Attributes:
-        delivered_seq: the last event that it need not get any more.
-        attempts: how often the event after that was begun.
-        next_attempt_at: until then somebody has a claim on it, or it is put off.
+        delivered_seq: the last event that was delivered.
+        attempts: the number of attempts to deliver the next event.
+        next_attempt_at: until this time the next event is claimed by a worker or delayed.
     """
 
     delivered_seq: int
@@ -69,7 +69,7 @@ def _last_seq() -> sa.Select[Any]:
 
 
 def last_seq(snapshot: Snapshot) -> int:
-    """Return the number of the newest event there ever was; 0: there was none."""
+    """Return the number of the newest event ever written, or 0."""
     return int(_last_seq().scalar(snapshot) or 0)
 
 
@@ -98,7 +98,7 @@ def _cursor() -> sa.Select[Any]:
 
 
 def cursor(snapshot: Snapshot, subscriber: str) -> EventCursor | None:
-    """Return the cursor of a subscriber; None: there is no such subscriber."""
+    """Return the cursor of a subscriber, or None if it is unknown."""
     row = _cursor().row(snapshot, subscriber=subscriber)
     return None if row is None else EventCursor(*row)
 
@@ -110,7 +110,7 @@ def _register() -> sa.Insert:
 
 
 def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> None:
-    """Create a subscriber's cursor, at the first kept event or after the last one."""
+    """Create a subscriber's cursor, before the oldest stored event or after the newest."""
     begin = 0 if from_start else last_seq(transaction)
     _register().write(transaction, subscriber=subscriber, begin=begin)
 
@@ -118,7 +118,7 @@ def register(transaction: Transaction, subscriber: str, *, from_start: bool) -> 
 @prepared
 def _claim() -> sa.Update:
     c = tables.event_cursors
-    # The first worker to change the row has the claim: for the others it no longer matches.
+    # The first worker to change the row gets the claim; for the others it no longer matches.
     is_unchanged = (
         c.c.delivered_seq == value("seen_seq"),
         c.c.attempts == value("seen_attempts"),
@@ -129,7 +129,7 @@ def _claim() -> sa.Update:
 
 
 def claim(transaction: Transaction, subscriber: str, cursor: EventCursor, until: int) -> bool:
-    """Claim the events after ``cursor`` until a time; False: another worker has them."""
+    """Claim the events after ``cursor`` until a time; return False if another worker has them."""
     claimed = _claim().write(
         transaction,
         name=subscriber,
@@ -150,7 +150,7 @@ def _move() -> sa.Update:
 
 
 def move(transaction: Transaction, subscriber: str, claimed: int, to: EventCursor) -> bool:
-    """Change the cursor under a claim; False: the claim ran out and another has it."""
+    """Move the cursor under a claim; return False if the claim expired and was taken over."""
     moved = _move().write(
         transaction,
         name=subscriber,
@@ -168,7 +168,7 @@ def _park() -> sa.Insert:
 
 
 def park(transaction: Transaction, subscriber: str, event: StoredEvent, error_code: str) -> None:
-    """Keep an event aside that a subscriber does not take."""
+    """Park an event that a subscriber repeatedly failed to handle."""
     _park().write(transaction, asdict(event), subscriber=subscriber, error_code=error_code)
 
 
@@ -191,7 +191,7 @@ def _unpark() -> sa.Delete:
 
 
 def unpark(transaction: Transaction, subscriber: str, seq: int) -> None:
-    """Drop a parked event: it was taken after all."""
+    """Remove a parked event, after it was delivered."""
     _unpark().write(transaction, subscriber=subscriber, seq=seq)
 
 
@@ -203,7 +203,7 @@ def _waits() -> sa.Select[Any]:
 
 
 def is_pending(snapshot: Snapshot, session_id: str) -> bool:
-    """Return whether a session is pending consolidation."""
+    """Return True if a session is pending consolidation."""
     return _waits().row(snapshot, session_id=session_id) is not None
 
 
@@ -219,7 +219,7 @@ def _drop_settled() -> sa.Delete:
 
 
 def drop_settled(transaction: Transaction, subscriber: str) -> int:
-    """Remove parked ends of sessions that are consolidated; return how many."""
+    """Remove parked end-of-session events of consolidated sessions; return their number."""
     return _drop_settled().write(transaction, subscriber=subscriber)
 
 
@@ -242,7 +242,7 @@ def failures(snapshot: Snapshot, limit: int, view: View | None = None) -> list[E
 
 
 def _shows_subject(view: View, f: sa.FromClause) -> Iterator[Column]:
-    """Yield the conditions that a parked event is about nothing that is hidden."""
+    """Yield the conditions under which a parked event refers only to visible memories."""
     m = tables.memories.alias("m")
     is_visible = sa.exists().where(view.where(m)).correlate(f)
     session = member(f.c.payload, "session_id")
@@ -261,7 +261,7 @@ def _failing() -> sa.Select[Any]:
 
 
 def failing(snapshot: Snapshot) -> bool:
-    """Return whether events are parked or retried."""
+    """Return True if events are parked or being retried."""
     return bool(_failing().scalar(snapshot))
 
 
@@ -285,7 +285,7 @@ def _ends() -> sa.Select[Any]:
 
 
 def removable(snapshot: Snapshot, now_ms: int) -> int:
-    """Return the number up to which stored events may be removed; 0: none."""
+    """Return the number up to which stored events may be removed, or 0."""
     oldest, last, slowest = _ends().row(snapshot)
     if oldest is None:
         return 0
@@ -324,7 +324,7 @@ def behind(snapshot: Snapshot, through: int) -> dict[str, int]:
 
 
 def some_between(snapshot: Snapshot, seq: int, through: int, topics: Sequence[str]) -> bool:
-    """Return whether there are events of these topics between two numbers."""
+    """Return True if there are events of these topics between two numbers."""
     events = after(snapshot, seq, topics, 1)
     return bool(events) and events[0].seq <= through
 
@@ -338,7 +338,7 @@ def _prune_failures() -> sa.Delete:
 
 
 def prune_failures(transaction: Transaction, *, before: int, keep: int) -> int:
-    """Remove parked events before a time, and the oldest above a number; return how many."""
+    """Remove parked events before a time, and the oldest beyond ``keep``; return their number."""
     return _prune_failures().write(transaction, before=before, keep=keep)
 
 
@@ -361,6 +361,6 @@ def _first_since() -> sa.Select[Any]:
 
 
 def _before(snapshot: Snapshot, at: int, last: int) -> int:
-    """Return the number of the last event before a time, the events being in its order."""
+    """Return the number of the last event before a time; events are ordered by time."""
     first = _first_since().scalar(snapshot, at=at)
     return last if first is None else int(first) - 1

@@ -1,8 +1,7 @@
-"""Memories by source, and what depends on them.
+"""Queries for memories by source, and for the memories that depend on them.
 
-A source is known by one name: a path is a file, or a folder with all below it; a conversation is
-that of a source, or the session in which a turn was said. Every function works on a snapshot
-or transaction that the caller holds.
+A source is given by one name. A path means a file, or a folder with everything below it. A
+conversation means that of a source, or the session of a turn.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _COLUMN: Final = {
 
 
 def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
-    """Return whether a source has a name or, for a path, lies below it."""
+    """Return the condition that a source has a name or, for a path, lies below it."""
     own = s.c[_COLUMN[kind]]
     if kind is not SourceName.PATH:
         return own == name
-    # "0" is the character after "/": paths below a folder are between the two.
+    # "0" follows "/" in ASCII, so the paths below a folder lie between "folder/" and "folder0".
     folder = sa.func.rtrim(name, "/", type_=sa.Text)
     below = (own >= folder.concat("/")) & (own < folder.concat("0"))
     return (own == name) | below
@@ -56,10 +55,10 @@ def _of_session(name: Column) -> sa.Select[Any]:
 def _memories_joined(
     kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
 ) -> tuple[sa.FromClause, Any]:
-    """Return the memories of a source, and the join in which they are found.
+    """Return the memories table of a source, and its join.
 
     Args:
-        outer: the table that gives the name.
+        outer: the outer table that provides ``name``.
     """
     keys = _of_sources(kind, name).correlate(*outer)
     if kind is SourceName.CONVERSATION:
@@ -72,7 +71,7 @@ def _memories_joined(
 
 @prepared
 def _upper_bound(kind: SourceName) -> sa.Select[Any]:
-    # Some are of both: no less than there are is enough.
+    # A memory may be counted twice; an upper bound suffices.
     ways = [_of_sources(kind, _NAME)]
     if kind is SourceName.CONVERSATION:
         ways.append(_of_session(_NAME))
@@ -81,9 +80,9 @@ def _upper_bound(kind: SourceName) -> sa.Select[Any]:
 
 
 def upper_bound(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
-    """Return no less than how many memories a source has, counted up to ``maximum``.
+    """Return an upper bound of the number of a source's memories, counted up to ``maximum``.
 
-    It reads indexes alone.
+    It reads only indexes.
     """
     return int(_upper_bound(source.kind).scalar(snapshot, name=source.name, most=maximum))
 
@@ -97,7 +96,7 @@ def _count(kind: SourceName) -> sa.Select[Any]:
 
 
 def count(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
-    """Return how many memories of a source are not retracted, counted up to ``maximum``."""
+    """Return the number of a source's memories, without retracted ones, up to ``maximum``."""
     return int(_count(source.kind).scalar(snapshot, name=source.name, most=maximum))
 
 
@@ -110,7 +109,7 @@ def _memories_of(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def memories_of(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
-    """Return the visible memories of a source that are not retracted, the oldest first."""
+    """Return the visible memories of a source, without retracted ones, oldest first."""
     statement = _memories_of(view.shape, source.kind)
     return statement.column(snapshot, view.params, name=source.name)
 
@@ -142,10 +141,10 @@ def _grounds() -> sa.Select[Any]:
 def derived_from(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, list[str]]:
-    """Return visible memories that are not retracted and were derived from one of these, by id.
+    """Return the visible, unretracted memories derived from some memories, with their evidence.
 
-    Each with all of its grounds that are not retracted, whoever sees those. A ground that came
-    along when a memory was said again is none that it was derived from.
+    The evidence includes hidden memories, but neither retracted ones nor those that were added
+    when the memory was stated again.
     """
     memory_list = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
     grounds: dict[str, list[str]] = {memory_id: [] for memory_id in memory_list}
@@ -178,9 +177,9 @@ def _supported_by(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[str, list[str]]:
-    """Return visible memories of which the source is a further one, the oldest first.
+    """Return the visible memories that a source also states, oldest first.
 
-    Each with the ids of the source's rows.
+    The values are the ids of the matching sources.
     """
     result: dict[str, list[str]] = {}
     rows = _supported_by(view.shape, source.kind).rows(snapshot, view.params, name=source.name)
@@ -215,7 +214,7 @@ def _names(view: View, kind: SourceName, by_sender: bool) -> sa.Select[Any]:
 
 
 def _is_sent(m: sa.FromClause) -> Column:
-    """Return whether a memory was said or stored by ``sender``."""
+    """Return the condition that a memory was said or stored by ``sender``."""
     a, sender = tables.audit_log.alias("a"), value("sender")
     stored = sa.exists().where(
         a.c.subject == m.c.memory_id, a.c.action == "remember", a.c.actor == sender
@@ -233,11 +232,11 @@ def names(
     limit: int,
     sender: str | None = None,
 ) -> list[str]:
-    """Return names of sources with a visible memory, in order, after one.
+    """Return the names of sources with a visible memory, in order, after ``after``.
 
     Args:
-        sender: only those of which something visible was said by somebody of this name, in any
-            case of its letters, or stored by this actor.
+        sender: only sources with a visible memory that was said by this speaker (ignoring case)
+            or stored by this actor.
     """
     statement = _names(view.shape, kind, sender is not None)
     return statement.column(snapshot, view.params, after=after, limit=limit, sender=sender)
@@ -250,7 +249,7 @@ def _is_visible(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
-    """Return whether a memory that came from a source is visible."""
+    """Return True if any memory of a source is visible."""
     statement = _is_visible(view.shape, source.kind)
     return bool(statement.scalar(snapshot, view.params, name=source.name))
 
@@ -268,7 +267,7 @@ def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
-    """Return the numbers of a source's visible memories; None: none."""
+    """Return the totals of a source's visible memories; None if it has none."""
     row = _totals(view.shape, source.kind).row(snapshot, view.params, name=source.name)
     return SourceTotals(*row) if row[0] else None
 
@@ -283,7 +282,7 @@ def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
 
 
 def captured(snapshot: Snapshot, source: NamedSource, view: View) -> list[CaptureFacts]:
-    """Return the trust facts of a source's visible memories, each once, a few."""
+    """Return up to 100 distinct trust facts of a source's visible memories."""
     return _captured(view.shape, source.kind).mapped(
         captured_from_row, snapshot, view.params, name=source.name
     )
@@ -296,12 +295,12 @@ def _summaries() -> sa.Select[Any]:
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
-    """Return the summary of each of some memories."""
+    """Return the summaries of some memories by id."""
     return dict(_summaries().rows(snapshot, ids=memory_ids))
 
 
 def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
-    """Yield the memories that others replaced or won against, the join, and its condition."""
+    """Yield the tables, joins and conditions of memories that others replaced or won against."""
     e, m = tables.edges.alias("e"), tables.memories.alias("m")
     won = (e.c.edge_type == EdgeType.CONTRADICTS) & (member(e.c.resolution, "winner_id") == w.c.id)
     for (near, far), condition in ((ENDS[0], replaces_whole(e)), *((way, won) for way in ENDS)):
@@ -310,8 +309,8 @@ def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
 
 @prepared
 def _replaced_by(view: View) -> sa.Select[Any]:
-    # Some memories, and those that they had replaced or won against and that were retracted before
-    # them: what was below one of those is held by nobody else.
+    # Start from the given memories, and add retracted ones that they had replaced or won against:
+    # nothing else keeps the memories that these had replaced superseded.
     went = sa.select(listed("ids", "f").c.value.label("id")).cte("went", recursive=True)
     retracted = [
         sa.select(m.c.memory_id)
@@ -338,13 +337,13 @@ def replaced_by(
 ) -> list[tuple[str, str]]:
     """Return visible (superseded, successor) pairs with a successor among these memories.
 
-    As one of these counts what is retracted and was replaced, or lost, by one of them.
+    Retracted memories that one of these had replaced or won against count as one of them.
     """
     return _replaced_by(view.shape).rows(snapshot, view.params, ids=memory_ids)
 
 
 class JoinedContradiction(NamedTuple):
-    """A contradiction."""
+    """A contradiction with its two ends."""
 
     edge_id: str
     from_id: str
@@ -352,7 +351,7 @@ class JoinedContradiction(NamedTuple):
 
 
 def _by_age(ways: list[sa.Select[Any]]) -> sa.CompoundSelect[Any]:
-    """Return each edge once: its time, then the fields of ``JoinedContradiction``."""
+    """Select distinct edges by age: the time, then the fields of ``JoinedContradiction``."""
     return sa.union(*ways).order_by("created_at", "edge_id")
 
 
@@ -382,7 +381,7 @@ def _decided_for() -> sa.CompoundSelect[Any]:
 def decided_for(
     snapshot: Snapshot, replaced: Mapping[str, Collection[str]]
 ) -> list[JoinedContradiction]:
-    """Return the contradictions that memories lost to the ones named with each, by age."""
+    """Return the contradictions that memories lost to their given successors, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
     rows = _decided_for().rows(snapshot, pairs=pairs)
     return [JoinedContradiction(*row) for _, *row in rows]
@@ -415,18 +414,18 @@ def _open_since(view: View) -> sa.CompoundSelect[Any]:
 
 
 def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[JoinedContradiction]:
-    """Return open contradictions that were last decided for one of some memories, by age.
+    """Return the open contradictions that one of some memories had last won, by age.
 
-    Told are those whose other side is visible, and active or one of these.
+    The other side must be visible, and active or one of these memories.
     """
     rows = _open_since(view.shape).rows(snapshot, view.params, ids=won)
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
 class SupportLoss(NamedTuple):
-    """A memory that loses support of a source, with its confidence before and after.
+    """A memory that loses the support of a source, with its confidence before and after.
 
-    ``own``: it is where the memory came from.
+    ``own``: the source is the memory's own one.
     """
 
     memory_id: str
@@ -437,7 +436,7 @@ class SupportLoss(NamedTuple):
 
 
 def _is_of_retraction(a: sa.FromClause) -> Column:
-    """Return whether a journal entry belongs to the retraction of this source."""
+    """Return the condition that a journal entry belongs to the retraction of this source."""
     return (member(a.c.details, "source") == value("kind")) & (member(a.c.details, "name") == _NAME)
 
 
@@ -462,9 +461,9 @@ def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
 
 
 def retracted_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
-    """Return visible memories that were retracted with this source, by key.
+    """Return the visible memories that were retracted with this source, by key.
 
-    What was retracted for another reason since is none, nor is what was erased.
+    Memories that were since retracted for another reason, or erased, are left out.
     """
     statement = _retracted_with(view.shape)
     return statement.column(snapshot, view.params, kind=source.kind.value, name=source.name)
@@ -490,7 +489,7 @@ def _retracting_sources() -> sa.Select[Any]:
 def retracting_sources(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
     """Return the memories that were retracted with a source, with that source.
 
-    What was retracted for another reason since is none, nor is what was erased.
+    Memories that were since retracted for another reason, or erased, are left out.
     """
     rows = _retracting_sources().rows(snapshot, ids=memory_ids)
     return {memory_id: NamedSource(SourceName(kind), name) for memory_id, kind, name in rows}
@@ -523,7 +522,7 @@ def _support_losses(view: View) -> sa.Select[Any]:
 
 
 def support_losses(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
-    """Return the support that visible memories lost with a source, latest loss first."""
+    """Return the visible memories that lost the support of a source, latest loss first."""
     statement = _support_losses(view.shape)
     results = statement.rows(snapshot, view.params, kind=source.kind.value, name=source.name)
     losses = []

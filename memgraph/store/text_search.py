@@ -1,8 +1,8 @@
-"""Exact top-k search by BM25 over postings, on the snapshot of one reader.
+"""Exact top-k search by BM25 over postings, on a reader's snapshot.
 
-The formula is that of FTS5's ``bm25()``, k1 = 1.2, b = 0.75, and so is the order of equals. Terms
-are looked at from the rarest on; once the terms that are left cannot lift another memory among the
-best, only those that hold an earlier term are looked up in their postings (MaxScore).
+The formula and the order of ties are those of FTS5's ``bm25()`` with k1 = 1.2, b = 0.75. Terms are
+scored from the rarest to the most frequent. Once the remaining terms alone cannot bring another
+memory into the top k, they are looked up only for memories that already scored (MaxScore).
 
 Sources: S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009;
 H. Turtle, J. Flood, "Query evaluation: strategies and optimizations", 1995.
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 K1, B = 1.2, 0.75
-# FTS5's value for a word that occurs in half of all texts or more.
+# FTS5's idf of a word that occurs in at least half of all texts.
 LEAST_IDF = 1e-6
-# The number of remaining postings from which pruning pays.
+# Pruning pays only above this number of remaining postings.
 _WORTH_PRUNING = 2_000
-# A bound holds while the mean length grows by no more.
+# A bound stays valid while the mean length grows by at most this factor.
 _LEEWAY = 1.1
 _OVERHEAD = 200
 
@@ -75,7 +75,7 @@ def _rows_among() -> sa.Select[Any]:
 
 
 class Postings:
-    """The memories of a segment that contain a word.
+    """The documents of a segment that contain a word, with the counts of the word.
 
     Attributes:
         offsets: shape (n,), ascending.
@@ -106,13 +106,13 @@ _NONE = Postings(np.empty(0, np.uint16), np.empty(0, np.uint8))
 
 @dataclass(eq=False, slots=True)
 class _Part:
-    """Documents that are scored together.
+    """A set of documents that are scored together: a segment, the tail or the changed memories.
 
     Attributes:
         pks: shape (n,), or the first of n keys that follow each other.
         lengths: shape (n,).
-        marks, kinds: the distinct marks, and shape (n,), which of them each document has.
-        stale: offsets of those that are not to be found here.
+        marks, kinds: the distinct marks, and the index into them for each document, shape (n,).
+        stale: offsets of documents that are left out, because their memories have changed.
     """
 
     first: int
@@ -130,7 +130,7 @@ class _Part:
         return offsets + self.first if self.pks is None else self.pks[offsets]
 
     def leave_out(self, pks: NDArray[np.int64]) -> None:
-        """Leave documents with some keys out of counts and results."""
+        """Exclude the documents with these keys from counts and results."""
         if self.pks is None:
             offsets = pks - self.first
             self.stale = offsets[(offsets >= 0) & (offsets < len(self.lengths))]
@@ -155,13 +155,12 @@ class _Facts(NamedTuple):
 
 
 class RowCache:
-    """Rows of segments that a process keeps between searches; the longest unused give way.
+    """An LRU cache of segment rows, shared by all searches of a process. Thread-safe.
 
-    A row is right in every snapshot in which its segment has the same stamp. Safe from several
-    threads.
+    A row is valid in every snapshot in which its segment has the same stamp.
 
     Args:
-        max_bytes: of all rows of all databases together.
+        max_bytes: the maximum size of all rows of all databases together.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -182,7 +181,7 @@ class RowCache:
         return result
 
     def put(self, rows: Mapping[_Key, tuple[Any, int]]) -> None:
-        """Keep rows, each with the bytes it takes."""
+        """Cache rows, each given with its size in bytes."""
         with self._lock:
             for key, (row, size) in rows.items():
                 before = self._rows.pop(key, (None, 0))
@@ -193,7 +192,7 @@ class RowCache:
 
     @property
     def used(self) -> int:
-        """Bytes that the rows take."""
+        """Return the size of the cached rows in bytes."""
         return self._bytes
 
 
@@ -201,14 +200,14 @@ _ROWS = RowCache(_KEPT_BYTES)
 
 
 class SearchCache:
-    """The data that a process keeps of one database between searches.
+    """The data of one database that a process caches between searches.
 
-    Only what a committed snapshot says is put here: connections that write have none.
+    It holds only committed data: write connections do not use it.
     """
 
     def __init__(self, rows: RowCache) -> None:
         self.rows = rows
-        # Names the database in the keys of the rows, which may stay longer than it is open.
+        # Identifies the database in the cache keys; rows may outlive the open database.
         self.owner = object()
         self.tail: SegmentTail | None = None
         self.changed: ChangedMemories | None = None
@@ -218,9 +217,9 @@ class ChangedMemories(NamedTuple):
     """The memories whose words changed since their segment was written.
 
     Attributes:
-        state: the number of changes and the last of them; no two sets have the same.
-        pks: of all of them, those of rows that are gone too.
-        documents: by key and change.
+        state: the number of changes and the last of them, which identify the set.
+        pks: the keys of all changed memories, including deleted ones.
+        documents: the indexed texts by key and change.
     """
 
     state: tuple[int, int]
@@ -229,7 +228,7 @@ class ChangedMemories(NamedTuple):
 
 
 class SegmentTail:
-    """The words of the memories behind the last segment, read once and then followed.
+    """The words of the memories after the last segment, read once and extended as they grow.
 
     Args:
         after: the last key of the segments.
@@ -245,7 +244,7 @@ class SegmentTail:
         self._postings: dict[str, tuple[array[int], array[int]]] = {}
 
     def part(self, snapshot: Snapshot, through: int, terms: Collection[str]) -> _Part:
-        """Return the documents up to a key, with the postings of some terms."""
+        """Return the documents up to the key ``through``, with the postings of some terms."""
         with self._lock:
             if through > self._through:
                 since = {"first": self._through + 1, "last": through}
@@ -291,8 +290,8 @@ class SnapshotMatches:
     """The matches of some terms in a snapshot.
 
     Attributes:
-        documents: how many memories there are, erased ones counted too.
-        frequencies: in how many of them each term stands; one that stands in none is left out.
+        documents: the number of memories, including erased ones.
+        frequencies: the number of memories with each term; terms without any are left out.
     """
 
     def __init__(self, parts: Sequence[_Part], terms: Collection[str]) -> None:
@@ -306,11 +305,11 @@ class SnapshotMatches:
     def best(
         self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
     ) -> list[int]:
-        """Return the keys of the memories with the highest BM25, equal ones the oldest first.
+        """Return the keys of the memories with the highest BM25 scores, ties oldest first.
 
         Args:
-            terms: some of those that the matches were made of.
-            limit: at most so many.
+            terms: a subset of the terms passed to ``find``.
+            limit: the maximum number of results.
             marks: only memories with one of these, see `postings.mark_of`; None: any.
         """
         weights = self._weights(terms)
@@ -331,7 +330,7 @@ class SnapshotMatches:
         return best
 
     def _weights(self, terms: Collection[str]) -> list[tuple[str, float]]:
-        """Return each term that occurs with (k1 + 1) times its idf, the rarest first."""
+        """Return the terms that occur, each with (k1 + 1) * idf, rarest first."""
         by_frequency = sorted(
             (self.frequencies[term], term) for term in terms if term in self.frequencies
         )
@@ -350,10 +349,10 @@ class SnapshotMatches:
         marks: frozenset[int] | None,
         threshold: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return scores and offsets of the best documents of a part, ``limit`` and equal ones.
+        """Return scores and offsets of the best ``limit`` documents of a part, and of ties.
 
         Args:
-            threshold: what scores less is not wanted.
+            threshold: documents with a lower score are not returned.
         """
         lists = [(part.found[term], weight) for term, weight in weights]
         lists = [postings_of for postings_of in lists if len(postings_of[0].offsets)]
@@ -403,7 +402,7 @@ class SnapshotMatches:
         return _top(reached, few, limit, threshold)
 
     def _bounds(self, part: _Part, lists: Sequence[tuple[Postings, float]]) -> list[float]:
-        """Return for each term the maximum that it and the following terms add."""
+        """Return, for each term, the maximum score of it and the following terms together."""
         bounds: list[float] = []
         total = 0.0
         for postings_of, weight in reversed(lists):
@@ -420,7 +419,7 @@ def _kinds(marks: NDArray[np.uint32]) -> tuple[tuple[int, ...], NDArray[np.uint1
 
 
 def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | None:
-    """Return which documents are left out; None: none."""
+    """Return a mask of the documents to leave out; None if there are none."""
     hidden = None
     if marks is not None and not marks.issuperset(part.marks):
         others = np.array([mark not in marks for mark in part.marks], dtype=np.bool_)
@@ -455,7 +454,7 @@ def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
 
 
 def _cache_of(snapshot: Snapshot) -> SearchCache | None:
-    """Return the search cache of a connection that reads; None: it may write."""
+    """Return the search cache of a read connection; None for a write connection."""
     shared: dict[str, Any] | None = snapshot.driver.shared
     if shared is None:
         return None
@@ -471,7 +470,7 @@ def _segments(
     terms: Collection[str],
     cache: SearchCache | None,
 ) -> list[_Part]:
-    """Return the segments with the postings of some terms, read where not cached."""
+    """Return the segments with the postings of some terms, from the cache or the database."""
     owner = None if cache is None else cache.owner
     stamps = {segment: stamp for segment, stamp, *_ in segment_rows}
     keys: dict[_Key, tuple[int, str | None]] = {
@@ -498,7 +497,7 @@ def _segments(
 def _read(
     snapshot: Snapshot, lacking: Sequence[tuple[int, str | None]]
 ) -> dict[tuple[int, str | None], tuple[Any, int]]:
-    """Return postings by segment and term, lengths and marks by segment alone; with their sizes."""
+    """Return postings by (segment, term), lengths and marks by (segment, None), and their sizes."""
     result: dict[tuple[int, str | None], tuple[Any, int]] = dict.fromkeys(lacking, (_NONE, 0))
     segments = [segment for segment, term in lacking if term is None]
     if segments:
@@ -528,7 +527,7 @@ def _tail(
     tail = None if cache is None else cache.tail
     if tail is None or tail.after != covered:
         tail = SegmentTail(covered)
-        # A reader of an earlier snapshot does not replace the cache of later ones.
+        # A reader of an older snapshot must not replace a newer cache.
         if cache is not None and (cache.tail is None or cache.tail.after < covered):
             cache.tail = tail
     return tail.part(snapshot, newest, terms)
@@ -541,7 +540,7 @@ def _changed(
     terms: Collection[str],
     cache: SearchCache | None,
 ) -> _Part:
-    """Return the changed memories as a part of their own, and take them from the other parts."""
+    """Return the changed memories as a separate part, and exclude them from the other parts."""
     changed = None if cache is None else cache.changed
     if changed is None or changed.state != state:
         documents_before = {} if changed is None else changed.documents

@@ -1,4 +1,4 @@
-"""Lists of known names and of words that are none, read once from the data files."""
+"""Lists of known names and of words that are not names, read once from the data files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DATA: Final = Path(__file__).parent / "data"
 
 
 class Gazetteer(NamedTuple):
-    """Names as they are written, case included.
+    """Known names, case-sensitive.
 
     Attributes:
         given: given names, ``ambiguous`` those among them that are also ordinary words.

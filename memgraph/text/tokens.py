@@ -1,4 +1,4 @@
-"""The words of a text: the patterns by which it is split, and words that are read as values."""
+"""Split a text into words and values (numbers, times, versions, amounts)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LETTERS: Final = re.compile(r"[^\W\d_]+")
 WORDS: Final = re.compile(r"[^\W_]+")
 """Runs of letters and digits, as the text index splits a text."""
 CONTRACTIONS: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-"""Words, with a contraction as one: "don't"."""
+"""Words; a contraction is one word: "don't"."""
 COMPOUNDS: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
-"""Words, with a compound, a path and a version as one: "well-known", "3.11", "10:30"."""
+"""Words; a compound, a path or a version is one word: "well-known", "3.11", "10:30"."""
 
 
 class ComparedToken(NamedTuple):
@@ -20,7 +20,7 @@ class ComparedToken(NamedTuple):
 
     Attributes:
         text: as typed.
-        key: what is compared: the stem of a word, the canonical amount of a value.
+        key: the value that is compared: the stem of a word, the canonical form of a value.
         kind: "word", "name", "prep" or the kind of value ("number", "time", "clock", "day", …).
     """
 

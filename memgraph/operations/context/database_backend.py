@@ -1,4 +1,4 @@
-"""Items in an orchestrator's database: they outlive the process, and are its memories."""
+"""A context backend that stores items as memories in an orchestrator's database."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 DELETED: Final = "deleted"
 REPLACED: Final = "replaced by a newer item of its id"
 CLEARED_AT_A_TIME: Final = 200
-"""Memories that ``clear`` retracts in one transaction; others write in between."""
+"""The number of memories that ``clear`` retracts per transaction, so that others can write."""
 
 _ACTIVE = frozenset({MemoryStatus.ACTIVE})
 
 
 class BackendItem(NamedTuple):
-    """An item with its memory's id, which promote, trace and show take."""
+    """An item and the id of its memory, as needed by promote, trace and show."""
 
     memory_id: str
     item: ContextItem
 
 
 class DatabaseBackend(Handle):
-    """The memory backend of one scope; it answers as ``InMemoryBackend`` does.
+    """The memory backend of one scope, with the behaviour of ``InMemoryBackend``.
 
-    Its items are the active facts and reflections of exactly that scope that the handle sees,
-    whether they were stored as items or not; turns are none. A change is a change of memories:
-    deleting, clearing and evicting retract, replacing supersedes, and all of it is journalled.
+    Its items are the active facts and reflections of exactly that scope that the handle may see,
+    whether or not they were stored as items; turns are excluded. Deleting, clearing and evicting
+    retract memories, replacing supersedes them, and every change is journalled.
 
     Args:
-        handle: of the orchestrator; its viewer and its actor apply.
-        scope_id: of the task or the project; None for the global tier.
+        handle: an orchestrator's handle, whose viewer and actor are used.
+        scope_id: the id of the task or project; None for the global tier.
 
     Raises:
-        AccessDenied: the handle's viewer was not granted that scope; it is logged and journalled.
+        AccessDenied: the handle's viewer has no access to that scope; logged and journalled.
         InvalidInput: a task or project without an id, or the global tier with one.
     """
 
@@ -68,7 +68,7 @@ class DatabaseBackend(Handle):
         )
         self.tier = tier
         self.scope_id = scope_id
-        # What it stores it has to see, and no one else who would not see what it was made from.
+        # The viewer must be able to see what it stores, so the clearance limits the sensitivity.
         self._sensitivity = min(
             Sensitivity.INTERNAL, self.viewer.clearance, key=lambda level: level.level
         )
@@ -76,7 +76,7 @@ class DatabaseBackend(Handle):
         facts = ScopeFacts(tier, scope_id, self._sensitivity, self._agent_id)
         verdict = visible(self.viewer, facts)
         if (tier is Scope.GLOBAL) != (scope_id is None):
-            raise InvalidInput("a task or a project needs a name; global has none", field=tier.tier)
+            raise InvalidInput("a task or project requires an id; global has none", field=tier.tier)
         if not verdict.allowed:
             error = AccessDenied(
                 f"this {tier.tier} is not open to the handle",
@@ -87,16 +87,16 @@ class DatabaseBackend(Handle):
                 raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
     def add(self, item: ContextItem) -> None:
-        """Store an item; it supersedes one with its id that differs, see ``MemoryBackend``."""
+        """Store an item; it supersedes a different item with the same id, see ``MemoryBackend``."""
         self._add(item, None)
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        """Store an item and evict the excess, in one transaction."""
+        """Store an item and evict the excess in one transaction; return the evicted ids."""
         evicted((), max_items)
         return self._add(item, max_items)
 
     def trim(self, max_items: int) -> int:
-        """Evict what is over ``max_items``, with the reason ``evicted``; return how many."""
+        """Evict the items above ``max_items`` with the reason ``evicted``; return their number."""
         evicted((), max_items)
         with self._write() as (opened, transaction):
             return len(evict(transaction, self._place(opened), max_items))
@@ -110,7 +110,7 @@ class DatabaseBackend(Handle):
     def query_held(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[BackendItem]:
-        """Return the items of ``query``, each with the id of its memory. Raises as ``query``."""
+        """Return the items of ``query``, each with the id of its memory."""
         terms, order, count = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             memories, rest = items.select(snapshot, self._place(opened), terms, order, limit=count)
@@ -118,7 +118,7 @@ class DatabaseBackend(Handle):
             return list(islice((item for item in candidates if matches(item.item, rest)), count))
 
     def get(self, item_id: str) -> ContextItem | None:
-        """Return the item with that id; of several memories the most trusted, then the newest."""
+        """Return the item with that id; if several match, the most trusted, then the newest."""
         if not items.is_id(item_id):
             return None
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -130,7 +130,7 @@ class DatabaseBackend(Handle):
         return item_of(memories[0]) if memories else None
 
     def delete(self, item_id: str) -> bool:
-        """Retract an item with the reason ``deleted``; False: there is none with that id."""
+        """Retract an item with the reason ``deleted``; return False if there is none."""
         if not items.is_id(item_id):
             return False
         with self._write() as (opened, transaction):
@@ -145,10 +145,10 @@ class DatabaseBackend(Handle):
             return [item_of(item) for item in memories]
 
     def clear(self, reason: str | None = None) -> int:
-        """Retract every item that exists when it begins; return how many.
+        """Retract every item that exists at the start of the call; return their number.
 
-        It works in transactions of 200, so that others can write in between; what was cleared
-        before an error stays cleared, and a repeated call does the rest.
+        It uses transactions of 200 items, so that others can write in between. After an error the
+        items cleared so far stay cleared, and another call clears the rest.
 
         Args:
             reason: None: ``task_closed`` for a task, else ``cleared``.
@@ -224,7 +224,7 @@ class DatabaseBackend(Handle):
         existing: Sequence[Memory],
         item: ContextItem,
     ) -> None:
-        """Store an item in place of those with its id; the same readers see it."""
+        """Store an item that replaces those with its id; it stays visible to the same readers."""
         if existing:
             same = ("kind", "sensitivity", "agent_id")
             inherited = {name: getattr(existing[0], name) for name in same}
@@ -242,13 +242,13 @@ class DatabaseBackend(Handle):
             for memory in existing
         ):
             raise Conflict(
-                "a more trusted source states it otherwise, and is kept", field="payload"
+                "a more trusted source states it differently; that memory is kept", field="payload"
             )
-        # A more trusted item with this id exists already.
+        # A more trusted memory already holds this item.
         if any(mine <= {memory.memory_id} and equal(item_of(memory), item) for memory in existing):
             return
-        # Before it is stored: with the same text it would count as a repetition of the old one.
-        # A more trusted memory stays, and the new one contradicts it.
+        # Superseded first: otherwise a new item with the same text would count as a repetition.
+        # A more trusted memory stays active, and the new one contradicts it.
         replaced = [memory for memory in existing if memory.memory_id in mine]
         for memory in replaced:
             memories.set_status(

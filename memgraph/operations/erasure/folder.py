@@ -1,7 +1,7 @@
-"""The files of an orchestrator: erased parts overwritten in place, then all of them scanned.
+"""Overwrite erased texts in an orchestrator's files, and scan its folder for what remains.
 
 Overwriting in place keeps line numbers, needs no second copy, and can be repeated. Files that wait
-to be ingested stay unchanged: their digest identifies the sender.
+to be ingested are not changed: their digest identifies the sender.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memgraph.store import erasure_search, files
 from memgraph.store.engine import Database, store_of
 from memgraph.text.fold import FoldedBytes
 
-# The bytes of files, the database's own ones read by another process.
+# Reading files; the database's own files are read by another process.
 
 
 _CHUNK: Final = 1 << 24
@@ -40,12 +40,12 @@ _COPY: Final = (
 
 
 def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of a file, each piece beginning with the end of the one before.
+    """Yield the bytes of a file in overlapping pieces.
 
     Args:
-        overlap: how many bytes of it.
-        aside: read in another process: closing a file drops all locks that SQLite in the same
-            process has on it, see ``storage.open_files``.
+        overlap: the number of bytes by which a piece repeats the end of the one before.
+        aside: read in another process, because closing a file drops all locks that SQLite holds
+            on it in this process, see ``store.files``.
 
     Raises:
         OSError: it cannot be read.
@@ -57,7 +57,7 @@ def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
 
 
 def _overlapping(parts: Iterable[bytes], overlap: int) -> Iterator[bytes]:
-    """Yield large pieces of what comes in parts, each beginning with the end of the one before."""
+    """Join parts into large pieces, each of which repeats the end of the one before."""
     piece = bytearray()
     fresh = 0
     for part in parts:
@@ -88,7 +88,7 @@ def _aside(path: Path) -> Iterator[IO[bytes]]:
             raise OSError(f"{path} cannot be read")
         yield reader.stdout
     if reader.returncode:
-        # What SQLite keeps beside a database comes and goes.
+        # SQLite's side files may disappear at any time.
         kind = OSError if path.exists() else FileNotFoundError
         raise kind(f"{path} cannot be read")
 
@@ -99,7 +99,7 @@ _LINE_ENDS: Final = ("\r", "\n")
 
 @dataclass(slots=True)
 class ErasedFiles:
-    """Changed files, relative to the folder; ``refused``: those that could not be written."""
+    """The changed files, relative to the folder. ``refused``: files that could not be written."""
 
     redacted: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class ErasedFiles:
 
 
 class FilesToErase(NamedTuple):
-    """The files that a dry run finds; ``waiting``: matching files still to be ingested."""
+    """The files that a dry run finds. ``waiting``: matching files that are not ingested yet."""
 
     files: ErasedFiles
     waiting: tuple[str, ...]
@@ -115,9 +115,7 @@ class FilesToErase(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """One piece of a file: its length, the strings in it, and how often they occur in another
-    letter case.
-    """
+    """The matches in a piece of a file; ``other_case`` counts matches that ignore case."""
 
     length: int
     strings: set[int]
@@ -125,10 +123,10 @@ class _Said(NamedTuple):
 
 
 def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> ErasedFiles:
-    """Overwrite erased texts in files, and remove files that go as a whole.
+    """Overwrite erased texts in files, and remove files that are erased entirely.
 
-    A copy of the database with one of the memories is removed: it cannot be edited without becoming
-    another copy. Snapshots of bulletins are gone by now, and are reported with the rest.
+    A copy of the database that contains one of the memories is removed, since it cannot be edited.
+    Snapshots of bulletins were removed before, and are reported here.
     """
     done = ErasedFiles()
     for relative in plan.removals:
@@ -161,7 +159,7 @@ def erase_files(paths: OrchestratorPaths, plan: ErasurePlan, database: Database)
 
 
 def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
-    """Yield every regular file of an orchestrator but erasure plans; links are not followed."""
+    """Yield every regular file of an orchestrator except erasure plans; do not follow links."""
     for root, folders, names in os.walk(paths.directory):
         folders[:] = sorted(folder for folder in folders if Path(root, folder) != paths.erasing)
         for name in sorted(names):
@@ -222,7 +220,7 @@ def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Res
 
 
 def would_erase(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> FilesToErase:
-    """Return what ``erase_files`` would do, and what would be left; nothing is written."""
+    """Return what ``erase_files`` would change and what would remain, without writing."""
     done, waiting, cased = ErasedFiles(), list[str](), list[CaseVariant]()
     entries = (*plan.removals, *plan.snapshots)
     removed = [item for item in entries if (paths.directory / item).is_file()]
@@ -260,13 +258,13 @@ def _said_in(path: Path, plan: ErasurePlan, *, aside: bool = False) -> Iterator[
             result |= plan.folded.found_in(folded)
             cased = _of_other_case(folded, plan)
             if number and cased:
-                # What the piece before had, too.
+                # Subtract the matches in the overlap, which the piece before has counted.
                 cased -= _of_other_case(FoldedBytes(_as_utf8(piece[:overlap], encoding)).data, plan)
         yield _Said(len(piece), result, max(cased, 0))
 
 
 def _of_other_case(folded: bytes, plan: ErasurePlan) -> int:
-    """Return how often a long string occurs only in another letter case."""
+    """Return the number of matches of long strings that differ in letter case."""
     as_it_is, of_any_case = plan.cased
     text = folded.decode("utf-8", "surrogateescape").casefold()
     places = of_any_case.spans(text.encode("utf-8", "surrogateescape"))
@@ -274,12 +272,12 @@ def _of_other_case(folded: bytes, plan: ErasurePlan) -> int:
 
 
 def of_database(paths: OrchestratorPaths, place: str) -> bool:
-    """Return True for a file that the store consists of."""
+    """Return True for a file of the database itself."""
     return paths.directory / place in store_of(paths).files()
 
 
 def _waits(paths: OrchestratorPaths, path: Path) -> bool:
-    """Return True for files to ingest and SQLite's own, which are not changed here."""
+    """Return True for files that are not changed here: those to ingest, and SQLite's side files."""
     if path.is_relative_to(paths.ingest):
         done = (paths.processed, paths.rejected)
         return not any(path.is_relative_to(folder) for folder in done)
@@ -313,7 +311,7 @@ def _redact(path: Path, plan: ErasurePlan, relative: str) -> bool:
 
 
 def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
-    """Return the span, moved by a byte when it was found in the other byte order."""
+    """Shift a UTF-16 span that matched at an odd offset by one byte."""
     if encoding == UTF8 or span[0] % 2 == 0:
         return span
     shift = 1 if encoding == "utf-16-le" else -1
@@ -321,7 +319,7 @@ def _aligned(span: tuple[int, int], encoding: str) -> tuple[int, int]:
 
 
 def _overlap(plan: ErasurePlan) -> int:
-    """Return the overlap in bytes, with room for folded white space; whole units of two bytes."""
+    """Return the overlap in bytes, an even number with room for folded white space."""
     return 4 * max(plan.needles.overlap, plan.folded.overlap)
 
 
@@ -333,7 +331,7 @@ def _as_utf8(data: bytes, encoding: str) -> bytes:
 
 
 def _wrapped(data: bytes, encoding: str, needles: SearchTerms) -> Iterator[tuple[int, int]]:
-    """Yield the spans of strings that cross line ends, each line's part by itself."""
+    """Yield the spans of strings that cross line ends, one span per line."""
     text = _as_utf8(data, encoding)
     folded = FoldedBytes(text)
     results = [folded.span(start, end) for start, end in needles.spans(folded.data)]
@@ -351,12 +349,12 @@ def _wrapped(data: bytes, encoding: str, needles: SearchTerms) -> Iterator[tuple
 
 
 def _units(text: bytes) -> int:
-    """Return the number of bytes of the text in UTF-16."""
+    """Return the length of a text in UTF-16 bytes."""
     return len(text.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass"))
 
 
 def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of lines in a file; lines are counted from 1."""
+    """Yield the start and end of lines in a file; line numbers begin at 1."""
     if not lines:
         return
     places = line_spans(data)
@@ -365,7 +363,7 @@ def _line_spans(data: bytes, lines: list[list[int]]) -> Iterator[tuple[int, int]
 
 
 def _filled(part: bytes, encoding: str) -> bytes:
-    """Return as many filler bytes with the same line ends."""
+    """Return filler bytes of the same length, with the same line ends."""
     width = 1 if encoding == UTF8 else 2
     ends = {item.encode(encoding) for item in _LINE_ENDS}
     kept_part = bytearray(fill(len(part) // width).decode().encode(encoding))
@@ -386,9 +384,9 @@ def _remove_database(path: Path) -> None:
 
 
 def contents_of(opened: OpenOrchestrator, plan: ErasurePlan) -> dict[str, str | None]:
-    """Return the current digest of each changed content's file; None: gone.
+    """Return the current digest of each changed file, by its former digest; None if removed.
 
-    Contents whose files are unchanged are left out.
+    Unchanged files are left out.
     """
     results: dict[str, str | None] = {}
     for sha256 in plan.contents:

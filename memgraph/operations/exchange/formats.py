@@ -1,7 +1,7 @@
-"""An export in forms that other programs read: a Markdown vault, CSV, GraphML.
+"""Write an export in formats of other programs: a Markdown vault, CSV, GraphML.
 
-They are made from the lines of ``exchange.export_lines`` and lead one way: an import takes JSON
-Lines alone. Like those they hold all memories, whatever their sensitivity.
+They are made from the lines of ``exchange.export_lines`` and cannot be imported; an import reads
+only JSON Lines. Like the JSON Lines they contain all memories, whatever their sensitivity.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ COLUMNS: Final = (
 )  # fmt: skip
 _TIMES: Final = ("event_time", "created_at", "updated_at", "valid_until", "last_accessed_at")
 _TITLE_CHARS: Final = 80
-# A spreadsheet would run a text that begins so as a formula.
+# A spreadsheet would execute a cell that begins with one of these as a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(slots=True)
 class ExportContents:
-    """The memories, edges and sources of an export; ``memories`` by id, in their order."""
+    """The memories, edges and sources of an export; ``memories`` by id, in export order."""
 
     memories: dict[str, Record] = field(default_factory=dict)
     edges: list[Record] = field(default_factory=list)
@@ -46,7 +46,7 @@ class ExportContents:
 
 
 def read_contents(lines: Iterable[bytes]) -> ExportContents:
-    """Return what an export says of memories, with times as ISO 8601 and each with its source."""
+    """Read the memories of an export, each with its source, and with times as ISO 8601."""
     contents = ExportContents()
     for line in lines:
         record: Record = json.loads(line)
@@ -73,7 +73,7 @@ def _dated(record: Record) -> Record:
 
 
 def write_csv(contents: ExportContents, target: Path) -> None:
-    """Write one row for each memory; a text that a spreadsheet would run begins with a quote."""
+    """Write one row per memory; a quote is put before texts that a spreadsheet would execute."""
     with target.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
@@ -144,7 +144,7 @@ def _title(memory: Mapping[str, Any]) -> str:
 
 
 def _link(contents: ExportContents, memory_id: str) -> str:
-    """Return a link to a note; what would end it or part it is left out of its text."""
+    """Return a link to a note, without the characters that have a meaning inside a link."""
     memory = contents.memories.get(memory_id)
     if memory is None:
         return memory_id
@@ -167,13 +167,13 @@ def write_as(form: str, lines: Iterable[bytes], target: Path, *, force: bool = F
         force: replace a file that exists.
 
     Raises:
-        InvalidInput: there is no such format.
+        InvalidInput: the format is unknown.
         Conflict: the target exists.
     """
     write = FORMATS.get(form)
     if write is None:
         existing = ", ".join(FORMATS)
-        raise InvalidInput(f"unknown format; use one of:  {existing}", field="format")
+        raise InvalidInput(f"unknown format; use one of: {existing}", field="format")
     contents = read_contents(lines)
     if write is write_vault:
         write(contents, target)

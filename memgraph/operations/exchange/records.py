@@ -1,4 +1,4 @@
-"""The records of an export: columns of a line, how they are written and validated.
+"""The records of an export: the columns of each line, and how they are written and checked.
 
 A line is a JSON object: ``record`` names its kind, every other field is a column of its table.
 Times are integers, milliseconds since 1970. Internal keys (``pk``) are left out: a line refers to
@@ -29,7 +29,7 @@ MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1
 
 Check = Callable[[Any], Any]
-"""Takes a value from a line and returns the one to store, or raises ImportRejected."""
+"""Converts a value of a line to the stored one, or raises ImportRejected."""
 
 
 def refused(reason: str, message: str) -> ImportRejected:
@@ -41,7 +41,7 @@ def loads(text: str) -> dict[str, Any]:
     characters.
 
     Raises:
-        ImportRejected: naming the defect.
+        ImportRejected: with the reason.
     """
     try:
         value = json.loads(
@@ -57,7 +57,7 @@ def loads(text: str) -> dict[str, Any]:
         raise refused("syntax", "not a JSON object") from None
     if not isinstance(value, dict):
         raise refused("syntax", "not a JSON object")
-    # Bad characters can only come from escapes, deep nesting only from many brackets.
+    # Only escapes can produce bad characters, and only many brackets deep nesting.
     if "\\u" in text or "\x00" in text or text.count("[") + text.count("{") > MAX_DEPTH:
         _check_value(value, MAX_DEPTH)
     return value
@@ -71,7 +71,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(_name: str) -> float:
-    raise refused("number", "NaN and Infinity are no JSON numbers")
+    raise refused("number", "NaN and Infinity are not JSON numbers")
 
 
 def _integer(digits: str) -> int:
@@ -111,7 +111,7 @@ def _check_text(text: str) -> None:
 
 
 def json_check(field: str, statuses_wanted: type) -> Check:
-    """Return a check for lists and objects; as text they keep their spelling."""
+    """Return a check for lists and objects; a value given as text keeps its spelling."""
 
     def check(value: Any) -> str:
         text = json_text(value)
@@ -132,7 +132,7 @@ def json_check(field: str, statuses_wanted: type) -> Check:
 
 def type_check(field: str, *kinds: type) -> Check:
     def check(value: Any) -> Any:
-        # Not isinstance: True is no number here.
+        # Not isinstance: True must not pass as an int.
         if type(value) not in kinds:
             raise refused("value", f"{field} is not of its type")
         return value
@@ -165,7 +165,7 @@ def text_check(field: str, limit: int) -> Check:
 def choice_check(field: str, choices: Sequence[str]) -> Check:
     def check(value: Any) -> Any:
         if value not in choices:
-            raise refused("value", f"{field} is none of: {', '.join(choices)}")
+            raise refused("value", f"{field} must be one of: {', '.join(choices)}")
         return value
 
     return check
@@ -196,11 +196,11 @@ _TIMES: Final = frozenset(
     | {"last_accessed_at", "resolved_at", "first_seen_at", "last_seen_at", "consolidated_at"}
     | {"recorded_at", "completed_at", "added_at"}
 )
-# What else a line may hold at length; any other text is a name of some kind.
+# Fields of unlimited length; any other text is limited.
 _LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
 _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
 
-# Fields that receipts before schema 0005 lack, beside those in the request.
+# Fields that receipts before schema 0005 lack, in addition to those in the request.
 OF_RECEIPT: Final = (
     "actor",
     "conversation_id",
@@ -212,7 +212,7 @@ OF_RECEIPT: Final = (
     "bulletin_id",
 )
 
-# What a later schema added, and what it is in an export of an earlier one.
+# Fields that a later schema added, with their values in an export of an earlier one.
 _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "0002": {
         "entity": {"merged_into": None},
@@ -250,7 +250,7 @@ class RecordMapping:
         """Return a row as a line.
 
         Raises:
-            ValueError: it holds a number that JSON does not have.
+            ValueError: it contains NaN or an infinity.
         """
         line: dict[str, Any] = {"record": self.name}
         for field, value in zip(self.fields, row, strict=True):
@@ -258,10 +258,10 @@ class RecordMapping:
         return encode(line).encode() + b"\n"
 
     def read(self, line: dict[str, Any], schema: str) -> dict[str, Any]:
-        """Return the values to store, each checked.
+        """Check a line and return the values to store.
 
         Args:
-            schema: of the exported database; newer columns are filled as by the migration.
+            schema: of the exported database; newer columns get the migration's values.
 
         Raises:
             ImportRejected: a field is missing, unknown or not valid for its column.
@@ -276,7 +276,7 @@ class RecordMapping:
             raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
         values = {field: self._stored(field, line[field]) for field in self.fields}
         if "completed_at" in added and values["consolidated_at"] is None:
-            # As the migration says: what was talked about before waits for its consolidation.
+            # As in the migration: earlier sessions count as completed and await consolidation.
             values["completed_at"] = values["last_seen_at"]
         if "query_sha256" in added:
             values |= _said_of(values["request"])
@@ -295,7 +295,7 @@ class RecordMapping:
             return base64.b64encode(value).decode()
         if value is not None and field in _JSON_COLUMNS:
             parsed = json.loads(value)
-            # A text of another spelling is kept as it is, so that it comes back as it was.
+            # JSON that we would write differently stays text, so that it is restored unchanged.
             return parsed if json_text(parsed) == value else value
         if value is not None and self._type(field) is bool:
             return bool(value)
@@ -311,7 +311,7 @@ class RecordMapping:
         return check(value)
 
     def _check(self, field: str) -> Check:
-        """Return the check of a field; cached, as a hundred thousand lines use it."""
+        """Build the check of a field; the caller caches it."""
         column = self.table.c.get(field)
         optional = column is not None and column.nullable and self.name != "embedding"
         statuses_wanted = _JSON_COLUMNS.get(field)
@@ -348,11 +348,11 @@ class RecordMapping:
 
 
 def _said_of(request: str) -> dict[str, Any]:
-    """Return the fields that a receipt of an earlier schema has only in its request."""
+    """Return the fields that a receipt of an earlier schema keeps only in its request."""
     try:
         texts = context_fields(json.loads(request))
     except (ValueError, TypeError, AttributeError):
-        raise refused("value", "request is no JSON object") from None
+        raise refused("value", "request is not a JSON object") from None
     return {"purpose": RECALL, **texts}
 
 
@@ -369,10 +369,10 @@ def _record(
 
     Args:
         order: the columns that sort the lines.
-        without: columns that are left out.
-        refers: columns that hold a key, each with the field that holds the id instead.
-        extra: columns that are not in the line and are filled in when it is imported.
-        state: only rows of this state, which is not in the line; None: all.
+        without: columns to omit.
+        refers: maps a key column to the field of the line that has the id instead.
+        extra: columns that are not in the line; the import fills them.
+        state: export only rows in this state, which is not in the line; None: all.
     """
     refers = refers or {}
     result = metadata.tables[table]

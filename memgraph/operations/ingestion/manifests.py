@@ -1,9 +1,8 @@
-"""Dropped and sent files, for one reader.
+"""Return the ingested files that a reader may see.
 
 A manifest names memories and counts them, so a file is visible to readers who see every memory made
-from it, and to its sender. A file without memories (it was rejected, or empty) is visible to its
-sender, and to readers from whom nothing is hidden; a sender sees only the memories that are
-visible.
+from it, and to its sender. A file without memories (rejected or empty) is visible to its sender,
+and to readers from whom nothing is hidden. A sender still sees only the memories in its view.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class FileReader:
 
 
 def seen_file(opened: OpenOrchestrator, sha256: str, reader: FileReader) -> IngestedFile | None:
-    """Return the record of one content; None: it was not dropped, or is hidden."""
+    """Return the record of an ingested file; None if it does not exist or is hidden."""
     with opened.database.read() as snapshot:
         row = ingest_files.row_of(snapshot, sha256)
         return None if row is None else _seen(snapshot, row, reader)
@@ -77,7 +76,7 @@ def seen_file(opened: OpenOrchestrator, sha256: str, reader: FileReader) -> Inge
 def seen_files(
     opened: OpenOrchestrator, reader: FileReader, *, limit: int, after: str | None = None
 ) -> IngestPage:
-    """Return files, latest first.
+    """Return a page of files, latest first.
 
     Args:
         after: ``next_cursor`` of the page before. It holds a time and a digest, so that files
@@ -87,13 +86,13 @@ def seen_files(
         InvalidInput: a limit outside 1..1000; ``after`` is no cursor.
     """
     if not 1 <= limit <= MAX_BATCH:
-        raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
+        raise InvalidInput(f"limit must be between 1 and {MAX_BATCH:,}", field="limit")
     files: list[IngestedFile] = []
     places: list[Place] = []
     place = None if after is None else _place(after)
     with opened.database.read() as snapshot:
         while len(files) <= limit:
-            # Manifests may be large: hardly more are read than fit a page.
+            # Manifests may be large, so read little more than one page.
             page = ingest_files.before(snapshot, place, max(limit + 1 - len(files), BLOCK))
             if not page:
                 break
@@ -153,9 +152,7 @@ def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def _without_hidden(manifest: dict[str, Any], visible: set[str]) -> dict[str, Any]:
-    """Return the file without hidden memories and their counts: a sender's view may have
-    narrowed.
-    """
+    """Return the manifest without hidden memories and the counts that would reveal them."""
     items = [item for item in manifest["items"]["memories"] if item.get("memory_id") in visible]
     counts = {
         name: manifest[name] for name in manifest if name not in ("memories", "edges", "items")

@@ -1,4 +1,4 @@
-"""Consolidation: turns become facts, session by session, page by page.
+"""Consolidate sessions: extract facts from turns, one page at a time.
 
 Reading, extracting and writing are separate: no transaction is open while an extractor works, and
 one transaction holds all that a page writes. A killed run leaves a page done or not done.
@@ -36,11 +36,11 @@ from memgraph.store.sessions import ComparisonPlace, Consolidation
 
 ACTOR = CONSOLIDATION
 PART = "sessions"
-# A page that memory changes under so often is left to a later run.
+# After this many concurrent changes a page is left to a later run.
 MAX_ATTEMPTS = 5
 MAX_MOVES = 50
 MAX_FAILURES = 3
-# So long a page waits for recalls to end: who asks is waiting, and a page is read once.
+# Recalls go first: before each page, wait this long for running recalls to end.
 PATIENCE_S = 2.0
 
 BUDGET = "budget"
@@ -64,16 +64,16 @@ def consolidate_session(
     """Read the new turns of a session, and store the facts in them.
 
     Args:
-        extractor, judge: None: those of the settings.
+        extractor, judge: None: as configured in the settings.
         dry_run: do the same work and write nothing.
-        budget: of calls and tokens; None: that of the settings.
+        budget: the limit of model calls and tokens; None: as configured in the settings.
         now_ms: the time as of which the store is read; None: now.
-        progress: called with ``turns``, how many are done and how many there are.
+        progress: called with ``turns``, the number of turns done and their total.
         stop: checked before each page; what was written until then stays.
 
     Raises:
-        NotFound: no turn of such a session was ever stored.
-        StorageError: pages that were written until then stay.
+        NotFound: no turn of this session was ever stored.
+        StorageError: pages already written are kept.
     """
     run = _Run(opened, actor, extractor, judge, dry_run, budget, now_ms, progress, stop)
     return run.session(session_id)
@@ -96,7 +96,7 @@ def consolidate_pending(
     """Consolidate every session that is over, or silent for ``consolidation.idle_minutes``.
 
     Args:
-        on_session: called with the report of each; they are not kept.
+        on_session: called with each session's report; the reports are not kept.
         take: entered for each session; when it yields False another process works on it, and it
             is skipped.
 
@@ -108,7 +108,7 @@ def consolidate_pending(
         ``MAX_FAILURES`` fail in a row. What was done stays.
 
     Raises:
-        StorageError: sessions that were done until then stay so.
+        StorageError: sessions already consolidated stay consolidated.
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
     idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
@@ -132,7 +132,7 @@ def consolidate_pending(
         totals["sessions"] += report.state == "consolidated"
         rejected += report.rejected[: MAX_REJECTED_KEPT - len(rejected)]
         progress(PART, done + 1, len(waiting))
-        # One session may be what a model cannot read; several in a row are the model.
+        # A single failure may be due to the session; several in a row mean that the model is down.
         failures = failures + 1 if report.error_code is not None else 0
         totals["contended"] += report.reason == CONTENDED
         if report.reason in (BUDGET, STOPPED) or report.error_code is not None:
@@ -175,7 +175,7 @@ class _Notes:
     done: PageResult = field(default_factory=PageResult)
     reason: str | None = None
     error_code: str | None = None
-    # On a dry run: what the pages so far would have stored.
+    # The facts that the pages so far would have stored, on a dry run.
     shown: list[tuple[ComparisonPlace, str]] = field(default_factory=list)
 
     def add(self, work: PageWork, done: PageResult) -> None:
@@ -193,7 +193,7 @@ class _Notes:
 
 
 class _Run:
-    """One run over one or many sessions: its tools, and a budget shared by all pages."""
+    """A run over one or more sessions, with a budget shared by all pages."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class _Run:
         return page.state._replace(through=last.memory_id, through_pk=last.pk)
 
     def _page(self, page: PageTurns, notes: _Notes) -> PageResult | None:
-        """Process one page, matched again when memory changes; None: it stays pending."""
+        """Process one page, and match it again when memory changes; None if it stays pending."""
         before = ModelBudget(self.tools.budget.calls, self.tools.budget.tokens)
         try:
             work = propose(self.tools, page)

@@ -1,4 +1,4 @@
-"""The nightly enrichment: the ``accurate`` strategy finds names that rules alone miss.
+"""Nightly enrichment: the ``accurate`` strategy finds entity names that the rules miss.
 
 Each memory is processed once. Links are written in small transactions after the models have
 answered; an interrupted run continues where it stopped.
@@ -30,12 +30,12 @@ PART: Final = "enrichment"
 ACTOR: Final = "enrichment"
 NO_PROVIDER: Final = "no_accurate_provider"
 CURSOR_KEY: Final = "enrichment.cursor"
-# Keys looked at in one read; of those that are taken, so many go to the providers at once.
+# The number of keys examined per read, and the number of texts sent to the providers at once.
 WINDOW: Final = 2_000
 BATCH: Final = 16
-# So many refused texts in a row say that it is not the texts.
+# After this many refused texts in a row, the texts are not the cause.
 MAX_REFUSED: Final = 3
-# Statuses that are about what was sent; others are about who asks, or for what.
+# HTTP statuses that are due to the text; others are due to the key or the model.
 _OF_THE_TEXT: Final = frozenset({400, 413, 422})
 
 
@@ -49,27 +49,27 @@ def enrich(
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport:
-    """Look for entities again, with models, in memories that name few.
+    """Search memories with few entities for further ones, with models.
 
-    Active episodes and facts, oldest first, each once (``attributes.enriched_at``). A provider that
-    is down, or whose key or model is refused, ends the run: what the others found until then is
-    linked, and the memories that it did not see come first in the next run. A text that it refuses
-    is reported as rejected and not sent again; ``MAX_REFUSED`` in a row end the run.
+    Active episodes and facts are processed once (``attributes.enriched_at``), oldest first. The
+    run ends when a provider is down or refuses its key or model: names found so far are linked,
+    and the next run begins with the memories that the provider did not see. A text that a provider
+    refuses is reported as rejected and not sent again; ``MAX_REFUSED`` in a row end the run.
 
     Args:
-        now_ms: the time stamp of the memories.
-        limit: memories at most; by default ``memory.entities.enrichment_limit``.
-        max_entities: memories that name more are skipped; by default
+        now_ms: the time to record in the memories.
+        limit: the maximum number of memories; default ``memory.entities.enrichment_limit``.
+        max_entities: skip memories with more entities; default
             ``memory.entities.enrichment_max_entities``.
-        stop: checked between two batches.
+        stop: checked before each batch.
 
     Returns:
         Skipped with the reason ``no_accurate_provider`` when there is neither spaCy nor a model.
         Counts: ``enriched``, ``links`` (new ones), ``withheld`` (too sensitive for the model, and
-        no other provider), ``gone`` (changed during the calls), ``proposed`` (aliases).
+        there is no other provider), ``gone`` (changed during a call), ``proposed`` (aliases).
 
     Raises:
-        StorageError: what was done until then stays so.
+        StorageError: memories enriched so far stay enriched.
     """
     if not opened.naming.accurate_available:
         return JobReport.skipped(NO_PROVIDER)
@@ -118,15 +118,13 @@ class _Run:
         self.kept = self.cursor
 
     def _signature(self) -> str:
-        """Return the providers and limits that decide which memories are skipped."""
+        """Return a text of the providers and limits, which decide which memories are skipped."""
         model = self.opened.llm
         readable = [] if model is None else [item for item in Sensitivity if model.may_read(item)]
         return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
 
     def next_batch(self, remaining: int) -> tuple[list[EnrichmentCandidate], int]:
-        """Return the next candidates, and the key up to which all memories have then been
-        checked.
-        """
+        """Return the next candidates, and the key up to which all memories are then examined."""
         # Model calls are slow, so each answer is written at once.
         size = min(remaining, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
         with self.opened.database.read() as snapshot:
@@ -136,14 +134,14 @@ class _Run:
         return candidates, candidates[-1].pk if len(candidates) == size else through
 
     def work_off(self, batch: Sequence[EnrichmentCandidate], through: int) -> bool:
-        """Ask the providers and link what they find; return True when the run may continue."""
+        """Send a batch to the providers and link the names; return True if the run may continue."""
         names_by_pk: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
         answers = [self._find(group, without) for without, group in groups]
         if len(batch) > 1 and any(
             _is_refusal(error) for answer in answers for error in _errors(answer)
         ):
-            # Which text it is only one after the other can tell.
+            # Send the texts one by one to find the refused one.
             if not all(self.work_off([memory], memory.pk) for memory in batch):
                 return False
             self.cursor = through
@@ -160,7 +158,7 @@ class _Run:
     def _groups(
         self, batch: Sequence[EnrichmentCandidate]
     ) -> Iterable[tuple[tuple[str, ...], list[EnrichmentCandidate]]]:
-        """Return the batch grouped by the providers that must not see the texts."""
+        """Group a batch by the providers that must not see the texts."""
         naming, model = self.opened.naming, self.opened.llm
         if "llm" not in naming.accurate.names or model is None:
             return [((), list(batch))] if batch else []
@@ -219,9 +217,7 @@ class _Run:
         by_pk: dict[int, EnrichmentCandidate],
         through: int,
     ) -> None:
-        """Link memories that did not change since they were read, and stamp those that every
-        provider saw.
-        """
+        """Link memories that are unchanged; mark them as enriched if all providers succeeded."""
         opened, naming = self.opened, self.opened.naming
         with opened.transaction(self.actor) as transaction:
             open_memories = [
@@ -254,7 +250,7 @@ class _Run:
             self.counts["enriched"] += len(open_memories)
 
     def _stamped(self, memory: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
-        """Return the attributes of an enriched memory, with what only models can find."""
+        """Return the attributes of an enriched memory, with the names that only models found."""
         by_rules = {
             (found_name.key, found_name.type)
             for found_name in self.opened.find_names(memory.content)
@@ -276,7 +272,7 @@ class _Run:
         return self.opened.naming.resolved([name])
 
     def keep_cursor(self) -> None:
-        """Save the position once when there was nothing to do."""
+        """Save the cursor if memories were skipped after the last write."""
         if self.cursor > self.kept:
             with self.opened.database.write(durable=False) as transaction:
                 metadata.put(transaction, CURSOR_KEY, self._cursor_text(self.cursor))
@@ -295,12 +291,12 @@ def _is_refusal(error: MemgraphError) -> bool:
         return False
     status = error.details.get("status")
     if status is None:
-        # Without a status our own errors say what else it was: a key, an address, a pipeline.
+        # Errors without a status but with these details are about a key, an address or a pipeline.
         return not error.details.keys() & {"error", "reason"}
     return status in _OF_THE_TEXT
 
 
 def _cursor(text: str | None, signature: str) -> int:
-    """Return the position of the last run; 0 when providers or limits have changed."""
+    """Return the cursor of the last run, or 0 if providers or limits have changed since."""
     stored = {} if text is None else json.loads(text)
     return int(stored["through"]) if stored.get("with") == signature else 0

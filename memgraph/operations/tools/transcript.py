@@ -1,7 +1,7 @@
-"""One conversation as its framework keeps it: entries are returned unchanged, in order.
+"""Store a conversation for an agent framework, and return its entries unchanged and in order.
 
-The entries are episodes of the session. What persons and agents said can be recalled and becomes
-facts; everything else is kept in silent episodes, which consolidation ignores.
+The entries are episodes of a session. Turns of persons and agents can be recalled and become
+facts; other entries are stored as silent episodes, which consolidation ignores.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry with the episodes that hold it, first to last."""
+    """An entry and the episodes that store it, in order."""
 
     entry: ConversationEntry
     parts: tuple[Memory, ...]
@@ -53,19 +53,19 @@ class StoredEntry:
 class Transcript(Handle):
     """The entries of one session. Thread-safe; several processes may share a session.
 
-    A session belongs to a place: one scope, and the handle's agent or none. In another place the
-    same name is another session. Turns of the session that were stored otherwise are not among the
-    entries, and an entry with a retracted part is not returned.
+    A session belongs to one scope, and to the handle's agent if it has one; elsewhere the same name
+    is a different session. Turns that were stored by other means are not entries, and an entry
+    with a retracted part is not returned.
 
     Args:
-        handle: its viewer and actor are those of the transcript.
-        session_id: the conversation.
-        person, agent: the names of the speakers: the ``source_role`` of their turns.
-        scope, scope_id, sensitivity: of the episodes.
+        handle: an orchestrator's handle, whose viewer and actor are used.
+        session_id: the id of the conversation.
+        person, agent: the names of the speakers, used as the ``source_role`` of their turns.
+        scope, scope_id, sensitivity: the fields of the episodes.
 
     Raises:
-        InvalidInput: naming the argument that is invalid.
-        AccessDenied: the handle could not see what it stores.
+        InvalidInput: an argument is invalid; the error names it.
+        AccessDenied: the handle's viewer could not see the stored episodes.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Transcript(Handle):
         """Append entries, all of them or none.
 
         Raises:
-            InvalidInput: a record is no JSON, or a text has no speaker.
+            InvalidInput: a record is not JSON, or a text has no speaker.
         """
         if not entries:
             return
@@ -117,18 +117,18 @@ class Transcript(Handle):
             self._embed_soon(opened)
 
     def entries(self, limit: int | None = None) -> list[ConversationEntry]:
-        """Return the last entries, oldest first; None: all of them.
+        """Return the last ``limit`` entries, or all of them, oldest first.
 
         Raises:
             InvalidInput: a limit below 0.
         """
         if limit is not None and limit < 0:
-            raise InvalidInput("limit: 0 or more, or none", field="limit")
+            raise InvalidInput("limit must be 0 or more, or None", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [item.entry for item in self._newest(snapshot, limit)][::-1]
 
     def pop(self, *, reason: str = "popped") -> ConversationEntry | None:
-        """Retract the last entry and return it; None: there is none.
+        """Retract the last entry and return it, or None if there is none.
 
         Facts extracted from it become stale.
         """
@@ -139,9 +139,9 @@ class Transcript(Handle):
         return None
 
     def clear(self, *, reason: str = CLEARED) -> int:
-        """Retract all entries; return the number of episodes. They stay in the history.
+        """Retract all entries; return the number of episodes, which stay in the history.
 
-        The reason ``cleared`` refutes nothing: facts extracted from them stay.
+        With the reason ``cleared``, facts extracted from them stay active.
         """
         with self._write() as (_, transaction):
             results = [*self._parts(transaction)]
@@ -203,7 +203,7 @@ class Transcript(Handle):
                 )
 
     def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
-        """Yield complete entries, last one first."""
+        """Yield the complete entries, newest first."""
         results: list[Memory] = []
         remaining = limit
         if remaining == 0:
@@ -223,7 +223,7 @@ class Transcript(Handle):
                 return
 
     def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
-        """Yield active episodes of entries, last one first."""
+        """Yield the active episodes of entries, newest first."""
         view = replace(self._view, statuses=_SHOWN)
         before: str | None = None
         size = min(max(at_once, 1), _PAGE)
@@ -245,7 +245,7 @@ class Transcript(Handle):
     def _deny(self, reason: VisibilityReason) -> NoReturn:
         with self._service.opened(self.name) as opened:
             opened.log.warning(AccessDenied.code, actor=self.actor, reason=reason.value)
-        raise AccessDenied("the handle could not see what it stores", reason=reason.value)
+        raise AccessDenied("the handle could not see its own entries", reason=reason.value)
 
 
 def _held(parts: Sequence[Memory]) -> StoredEntry:

@@ -33,7 +33,7 @@ from memgraph.store.visibility import View
 
 
 def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -> list[NewEntry]:
-    """Protect a memory: full confidence, no decay. Only an active one can be confirmed."""
+    """Confirm an active memory: full confidence, no decay. Raises Conflict."""
     memory = memories.get(transaction, memory_id, view)
     if memory.status is not MemoryStatus.ACTIVE:
         raise Conflict(
@@ -54,11 +54,11 @@ def strengthen(
     source_id: str,
     evidence: Sequence[str] = (),
 ) -> list[NewEntry]:
-    """Add evidence and a source to a memory that was stated again; known ones add nothing.
+    """Add evidence and a source to a memory that was stated again, unless both are known.
 
     Args:
-        source_id: of a stored source.
-        evidence: ids of the turns that state it.
+        source_id: the id of a stored source.
+        evidence: the ids of the turns that state it.
     """
     grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
     further = [ground for ground in evidence if ground not in grounds]
@@ -73,7 +73,7 @@ def strengthen(
     after = support_of(*trust.origins(transaction, memory_id))
     gained = strengthened(memory.confidence, before, after)
     confidence = round(max(gained, memory.confidence), 6)
-    # Repetition counts like recall: what people keep talking about does not expire.
+    # A repetition counts as an access, so facts that people keep mentioning do not expire.
     used = max(transaction.at, memory.last_accessed_at or 0)
     memories.update(
         transaction,
@@ -110,7 +110,7 @@ def restore(
     A retracted memory whose successor is active becomes superseded; a memory that it had replaced
     and that was restored meanwhile is superseded again.
 
-    ``view`` None: not a request of a viewer; every memory is visible.
+    A ``view`` of None means an internal call, for which every memory is visible.
     """
     memory = memories.get(transaction, memory_id, view)
     if not memory.content:
@@ -118,7 +118,9 @@ def restore(
     replaced = bool(edges.still_replaced(transaction, [memory_id]))
     if memory.status is MemoryStatus.SUPERSEDED and not replaced:
         if lost := [edge.edge_id for edge, _ in _lost(transaction, memory_id)]:
-            raise Conflict(f"it lost a contradiction; reopen it first: {lost[0]}", edge_ids=lost)
+            raise Conflict(
+                f"this memory lost a contradiction; reopen {lost[0]} first", edge_ids=lost
+            )
         status = next_status(memory.status, StatusAction.REACTIVATE)
     else:
         status = next_status(memory.status, StatusAction.RESTORE)
@@ -134,7 +136,7 @@ def restore(
 def replace_again(
     transaction: JournalledTransaction, memory_ids: Collection[str], *, view: View | None
 ) -> list[NewEntry]:
-    """Supersede the memories that restored ones had replaced as a whole."""
+    """Supersede again the memories that restored memories had replaced entirely."""
     entries = []
     for old, new in edges.replaced_and_active(transaction, memory_ids, view).items():
         status = next_status(MemoryStatus.ACTIVE, StatusAction.SUPERSEDE)
@@ -149,7 +151,7 @@ def reinstate(
 ) -> list[NewEntry]:
     """Make a superseded memory active again when nothing contradicts it any more.
 
-    The contradictions that it lost to memories of ``by`` are open again.
+    Contradictions that it lost to memories in ``by`` are reopened.
     """
     entries = []
     for edge, record in _lost(transaction, memory_id):
@@ -163,12 +165,12 @@ def reinstate(
 
 
 def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
-    """Return the Contradicts edge with this id. Raises NotFound: none with both ends visible."""
+    """Return the Contradicts edge with this id. Raises NotFound unless both ends are visible."""
     edge = edges.get(snapshot, edge_id)
     if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:
         raise edges.missing(edge_id)
     if edge.edge_type is not EdgeType.CONTRADICTS:
-        message = f"{edge_id} is a {edge.edge_type.value} edge, no contradiction"
+        message = f"{edge_id} is a {edge.edge_type.value} edge, not a contradiction"
         raise NotFound(message, edge_id=edge_id)
     return edge
 
@@ -179,7 +181,7 @@ def resolve(
     """Decide an open contradiction: the loser is superseded, nothing is deleted.
 
     Raises:
-        Conflict: it is resolved already, or the winner is no side of it.
+        Conflict: it is already resolved, or the winner is not one of its two memories.
     """
     if winner_id not in (edge.from_id, edge.to_id):
         raise Conflict(
@@ -199,7 +201,7 @@ def resolve(
     for change in plan.changes:
         apply(transaction, change, reason=because)
     if set(last_retractions(transaction, loser_id)[:1]) & QUIET:
-        # It was undisputed until now.
+        # Housekeeping had retracted it; the resolution does not bring it back.
         status = MemoryStatus.RETRACTED
         memories.set_status(transaction, loser_id, status, reason=because)
     resolution = plan.record.as_dict() | {"reason": reason, "actor": transaction.actor}
@@ -212,7 +214,7 @@ def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> l
     """Dismiss an open contradiction: both sides hold, and the pair is not raised again.
 
     Raises:
-        Conflict: it is resolved or dismissed already.
+        Conflict: it is already resolved or dismissed.
     """
     if edge.resolution is not None:
         raise Conflict(
@@ -224,8 +226,9 @@ def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> l
 
 
 def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[NewEntry]:
-    """Undo a resolution or a dismissal; the loser is active again unless something else contradicts
-    it.
+    """Undo a resolution or a dismissal.
+
+    The loser becomes active again unless it lost another contradiction or is replaced.
 
     Raises:
         Conflict: the contradiction is open.
@@ -258,7 +261,7 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
 
 
 def _retract_quietly(transaction: JournalledTransaction, memory_id: str) -> None:
-    """Retract a loser again that housekeeping had retracted, if it lost no other contradiction."""
+    """Retract the loser again if housekeeping had retracted it and it lost nothing else."""
     reasons = last_retractions(transaction, memory_id)
     if len(reasons) == 2 and reasons[1] in QUIET and not _lost(transaction, memory_id):
         status = MemoryStatus.RETRACTED
@@ -285,7 +288,7 @@ def apply(transaction: JournalledTransaction, change: MemoryChange, *, reason: s
 
 
 def _left_with(snapshot: Snapshot, loser_id: str) -> dict[str, float]:
-    """Return the loser's confidence for the journal, for an audit to compare."""
+    """Return the loser's confidence for the journal, so that an audit can compare it."""
     state = _state_or_none(snapshot, loser_id)
     return {} if state is None else {"loser_confidence": state.confidence}
 

@@ -1,7 +1,7 @@
-"""Comparison of a new fact with the stored facts that it repeats, updates or contradicts.
+"""Compare new facts with stored facts, and write the edges between them.
 
-Of one author's statements, stored by one actor, the later replaces the earlier. Those of two
-authors become an open contradiction, which waits for a decision.
+A later statement replaces an earlier one of the same author and actor. Conflicting statements of
+different authors become an open contradiction, which waits for a decision.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""
 COMPARED_AT_ONCE: Final = 16
-"""Facts in one transaction, so that a concurrent write waits for no more."""
+"""The maximum number of facts per transaction, so that concurrent writes wait briefly."""
 GIVE_WAY_S: Final = 0.001
 NEAR: Final = 24
 """The number of nearest memories by vector that become candidates for the model."""
@@ -69,7 +69,7 @@ MAX_EDGES = 8
 
 
 def is_comparable(memory: MemoryInput) -> bool:
-    """Return True for an active fact with one claim that is no item of a store."""
+    """Return True for an active fact with a single claim that is not an item of a store."""
     return (
         memory.kind is MemoryKind.FACT
         and memory.status is MemoryStatus.ACTIVE
@@ -81,12 +81,12 @@ def is_comparable(memory: MemoryInput) -> bool:
 def statement_of(
     memory: MemoryInput, at: int, *, roles: Collection[str] = (), entity_pks: Sequence[int] = ()
 ) -> NewStatement:
-    """Return a memory in the form that is compared.
+    """Convert a memory to the statement that is compared.
 
     Args:
-        at: when it is stored, in milliseconds.
-        roles: who said the turns that it was extracted from.
-        entity_pks: of the entities that it names.
+        at: the time of storing, in milliseconds.
+        roles: the speakers of the turns that it was extracted from.
+        entity_pks: the keys of the entities that it names.
     """
     source = memory.source
     return NewStatement(
@@ -110,7 +110,7 @@ def statement_of(
 
 
 def duplicate_among(memory: MemoryInput, matches: Sequence[FactMatch]) -> FactMatch | None:
-    """Return the fact that makes storing another needless: same place, type and author.
+    """Return the stored fact that a memory duplicates: same statement, place, type and author.
 
     A fact that the writer may not see is not returned: its id would disclose it.
     """
@@ -125,7 +125,7 @@ def duplicate_among(memory: MemoryInput, matches: Sequence[FactMatch]) -> FactMa
 
 
 def duplicate_outcome(match: FactMatch) -> Outcome:
-    """Return the outcome of a fact that was not stored because another says the same."""
+    """Return the outcome of a fact that was not stored because it is a duplicate."""
     memory_id = match.memory_id
     return Outcome(
         outcome="duplicate",
@@ -163,11 +163,11 @@ def write_edges(
     matches: Sequence[FactMatch],
     written: StoredBatch,
 ) -> Comparison:
-    """Join a stored memory with its related ones, in the caller's transaction.
+    """Write the edges between a stored memory and its matches, in the caller's transaction.
 
     Args:
         joiner: the writer's ``comparer``.
-        written: takes the journal entries, and the outcomes of new edges.
+        written: receives the journal entries and the outcomes of new edges.
     """
     comparison = Comparison()
     new_events: list[Event] = []
@@ -195,7 +195,7 @@ def write_edges(
 
 
 def _edge(memory_id: str, match: FactMatch) -> EdgeInput:
-    """Return the edge from the later to the earlier."""
+    """Return the edge from the later fact to the earlier one."""
     edge_type = EdgeType.RELATED_TO
     if match.finding.relation is not Relation.DUPLICATE:
         edge_type = EdgeType.UPDATES if match.replaces else EdgeType.CONTRADICTS
@@ -209,12 +209,12 @@ class ComparisonRun:
     """The result of one run of the worker.
 
     Attributes:
-        compared: facts compared by the rules.
-        judged: facts that the model has finished; 0 without a model.
-        edges: edges written.
-        put_off: facts that are tried again later.
-        refused: rejected verdicts and answers of the model, by code.
-        error_code: the error that stopped it early, if any.
+        compared: the number of facts compared by the rules.
+        judged: the number of facts judged by the model; 0 without a model.
+        edges: the number of edges written.
+        put_off: the number of facts that will be retried later.
+        refused: the numbers of rejected verdicts and answers of the model, by code.
+        error_code: the error that stopped the run early, if any.
     """
 
     compared: int = 0
@@ -241,12 +241,12 @@ class _Question(NamedTuple):
 
 
 class ComparisonWorker:
-    """Processes the outbox of facts to compare. Safe beside other threads and processes."""
+    """Processes the outbox of facts to compare. Several threads and processes may run one."""
 
     def __init__(self, opened: OpenOrchestrator) -> None:
         self._opened = opened
         self._one_at_a_time = threading.Lock()
-        # The rules need not wait for a model.
+        # A separate lock, so that the rules do not wait for a model.
         self._judging = threading.Lock()
 
     def drain(
@@ -255,7 +255,7 @@ class ComparisonWorker:
         """Compare due facts by the rules, then by the model when one is configured.
 
         Args:
-            limit: about how many facts of each at most.
+            limit: the approximate maximum number of facts for each.
 
         Raises:
             StorageError: the database failed; the outbox is unchanged.
@@ -290,7 +290,7 @@ class ComparisonWorker:
     ) -> None:
         pks = [fact.pk for fact in facts]
         if not any(matches_by_fact):
-            # Until it is on the disk they may have to be compared again, nothing else.
+            # If this is lost in a crash, the facts are only compared again.
             with self._opened.database.write(durable=False) as transaction:
                 end_rules(transaction, pks, asks_model=self._opened.llm is not None)
             done.compared += len(facts)
@@ -313,12 +313,13 @@ class ComparisonWorker:
         stop: Callable[[], bool] = lambda: False,
         done: ComparisonRun | None = None,
     ) -> ComparisonRun:
-        """Ask the model about due facts, one call for each, within the budget.
+        """Let the model judge due facts, one call for each, within the budget.
 
-        No transaction is open meanwhile. A fact whose answer was not written is asked about again.
+        No transaction is open during a call. After a crash, facts without a written result are
+        judged again.
 
         Args:
-            done: the result so far, to which this run adds.
+            done: the result so far, which this run updates.
         """
         done = ComparisonRun() if done is None else done
         chosen = self._opened.settings.memory.consolidation
@@ -338,14 +339,14 @@ class ComparisonWorker:
         return done
 
     def _question(self, snapshot: Snapshot, fact: WaitingFact, at: int) -> _Question:
-        """Return a fact with the stored facts that the model compares it with."""
+        """Return a fact with the stored facts with which the model compares it."""
         from memgraph.consolidation.conflict_judge import MAX_CANDIDATES
 
         model, new = self._opened.llm, _waiting(fact)
         if model is None or not fact.active or not model.may_read(Sensitivity(fact.sensitivity)):
             return _Question(fact, new, ())
         new = new._replace(near=self._near(snapshot, fact))
-        # None of them is more sensitive than the fact itself.
+        # Candidates are never more sensitive than the fact itself.
         [(facts, _)] = find_candidates(snapshot, [new], at=at, limit=MAX_CANDIDATES)
         ids = [known_fact.memory_id for known_fact in facts]
         joined = comparisons.joined_ids(snapshot, fact.memory_id, ids)
@@ -354,7 +355,7 @@ class ComparisonWorker:
         )
 
     def _near(self, snapshot: Snapshot, fact: WaitingFact) -> tuple[int, ...]:
-        """Return the keys of active memories of the fact's scope with the nearest vectors."""
+        """Return the keys of the active memories in the fact's scope with the nearest vectors."""
         if self._opened.embedding is None or self._opened.other_model is not None:
             return ()
         index = embeddings.index(snapshot, self._opened.held_vectors)
@@ -369,7 +370,7 @@ class ComparisonWorker:
         return tuple(index.search(vector, NEAR, visibilities=levels))
 
     def _judge(self, question: _Question, budget: ModelBudget, done: ComparisonRun) -> None:
-        """Ask about one fact, and write the edges."""
+        """Let the model judge one fact, and write the edges."""
         from memgraph.consolidation.conflict_judge import (
             ConflictCandidate,
             ModelJudgement,
@@ -399,7 +400,7 @@ class ComparisonWorker:
                 with self._opened.database.write() as transaction:
                     comparisons.put_off(transaction, [fact.pk], until, error.code)
                 done.put_off += 1
-                # The answer about another fact may be readable.
+                # An unreadable answer does not stop the run: the next one may be readable.
                 done.error_code = None if unreadable else error.code
                 return
             judgement = ModelJudgement()
@@ -439,7 +440,7 @@ class ComparisonWorker:
         matches: Sequence[FactMatch],
         written: StoredBatch,
     ) -> None:
-        """Write the edges of one fact to memories that are still active, if it is too."""
+        """Write the edges between a fact and its matches, if they are still active."""
         ids = {fact.memory_id, *(match.memory_id for match in matches)}
         active = memories.active_ids(transaction, ids)
         if fact.memory_id in active:
@@ -460,7 +461,7 @@ def compare_waiting(
     *,
     view: View | None,
 ) -> tuple[Comparison, bool]:
-    """Compare a stored fact from the queue, and join it with its related ones.
+    """Compare a queued fact by the rules, and write its edges.
 
     Args:
         joiner: see ``write_edges``.
@@ -477,7 +478,7 @@ def compare_waiting(
 
 
 def end_rules(transaction: Transaction, pks: Sequence[int], *, asks_model: bool) -> None:
-    """Let facts wait for the model; without a model they are done."""
+    """Queue facts for the model, or remove them from the outbox if there is no model."""
     if asks_model:
         comparisons.move_on(transaction, pks, _MODEL)
     else:

@@ -1,7 +1,7 @@
-"""Copying a database while it is written, and putting one file in the place of another.
+"""Copy a database while it is in use, and replace one database file by another.
 
-SQLite's backup runs inside a read transaction of its own connection: the copy is one snapshot,
-writers are not held up and do not make it begin again.
+The backup runs inside a read transaction of its own connection. The copy is therefore one
+snapshot; it does not block writers, and writes do not restart it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 def copy_online(
     source: Path, target: Path, progress: Callable[[int, int], None] | None = None
 ) -> None:
-    """Copy a database into the empty file ``target``, which becomes a single file without a WAL.
+    """Copy a database into the empty file ``target``, as a single file without a WAL.
 
     Args:
-        progress: called with the pages that are copied and the pages in all.
+        progress: called with the number of copied pages and the total.
     """
 
     def told(_status: int, remaining: int, total: int) -> None:
@@ -51,7 +51,7 @@ def copy_online(
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy the bytes of a regular file; a FIFO or a device is refused instead of waited for.
+    """Copy the bytes of a regular file; refuse a FIFO or a device instead of blocking on it.
 
     Raises:
         DatabaseMissing: there is no file.
@@ -78,10 +78,9 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str]:
-    """Move a database with its WAL into a new folder beside it; return the moved names.
+    """Move a database and its side files into a new folder; return the moved names.
 
-    The database goes first: whoever stops in between leaves a database that is missing, never one
-    without its WAL or with another's.
+    The database is moved first: a crash leaves it missing, but never without its own WAL.
     """
     moved = []
     names = [path.name, *(path.name + suffix for suffix in SIDE_FILES), *others]
@@ -98,7 +97,7 @@ def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str
 
 
 def remove_side_files(path: Path) -> None:
-    """Remove the side files that SQLite leaves when it fails."""
+    """Remove the side files that SQLite leaves behind after a failure."""
     for suffix in SIDE_FILES:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 

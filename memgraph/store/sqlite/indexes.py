@@ -1,4 +1,4 @@
-"""The vector index in SQLite: rows read as one value; without a copy sqlite-vec compares them."""
+"""The vector and text indexes in SQLite (sqlite-vec and FTS5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEARCHED: Final = (
     "state = 'ready' AND model IS :model AND dimensions = :dimensions"
     " AND length(vector) = :dimensions"
 )
-# As one value: to take thousands of rows one by one takes twice as long.
+# Aggregated into one row: fetching thousands of rows takes twice as long.
 _READ: Final = (
     "SELECT group_concat(memory_pk), group_concat(visibility),"
     " CAST(group_concat(vector, '') AS BLOB) FROM memory_embeddings"
@@ -72,7 +72,7 @@ class SqliteVectorIndex(RowVectorIndex):
             **self._searched,
             "visibilities": json.dumps(list(visibilities)),
             "query": quantized(query[None, :]).tobytes(),
-            # The query is rounded for it: the last of them may be others.
+            # The quantised query may order the last results differently, so fetch some more.
             "limit": limit + limit // 4 + _SPARE,
         }
         if among is not None:
@@ -104,23 +104,23 @@ def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
 
 
 def rebuild(transaction: Transaction) -> None:
-    """Make the index anew from the rows of ``memories``."""
+    """Rebuild the index from the rows of ``memories``."""
     transaction.driver.execute("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')")
 
 
 def merge(transaction: Transaction) -> bool:
-    """Merge parts of the index, about ``MERGED_PAGES``; return whether there was any to merge.
+    """Merge about ``MERGED_PAGES`` pages of the index; return False if nothing was left to merge.
 
-    Every transaction that stores texts leaves a part of its own, and a search reads all parts.
+    Every transaction that stores texts adds a segment, and a search reads all segments.
     """
     before = transaction.driver.total_changes
     _command(transaction, "merge", MERGED_PAGES)
-    # FTS5's own word for it: a command that found nothing changes one row.
+    # According to the FTS5 documentation, a merge without work changes at most one row.
     return bool(transaction.driver.total_changes - before > 1)
 
 
 def check(transaction: Transaction) -> bool:
-    """Return whether the index agrees with ``memories``, word for word. Takes a write transaction.
+    """Return True if the index agrees with ``memories``. Requires a write transaction.
 
     Raises:
         StorageError: the check itself could not run.
@@ -134,7 +134,7 @@ def check(transaction: Transaction) -> bool:
 
 
 def remove_words(transaction: Transaction, *, at_once: bool) -> None:
-    """Set whether words of deleted rows are removed at once or only marked."""
+    """Set whether the words of deleted rows are removed immediately or only marked."""
     _command(transaction, "secure-delete", int(at_once))
 
 

@@ -1,6 +1,6 @@
-"""``remembering``: a client of a model's API that keeps turns and puts memories before messages.
+"""Wrap a client of a model API, so that it stores turns and adds memories to messages.
 
-Works with any client that has the methods of OpenAI's or Anthropic's, and imports neither.
+Works with any client that has the methods of OpenAI's or Anthropic's clients, and imports neither.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Block(Protocol):
 
 
 class TurnMemory(Protocol):
-    """The used part of an orchestrator, of this process or of a server."""
+    """The methods of a local or a remote orchestrator that are used here."""
 
     def context(
         self, prompt: str, *, exclude_session_id: str | None, kinds: Sequence[Any]
@@ -39,17 +39,17 @@ class TurnMemory(Protocol):
 def remembering(
     client: _Client, orc: TurnMemory, *, session_id: str | None = None, speaker: str = "user"
 ) -> _Client:
-    """Return the client with a memory: its calls keep what was said and are shown what is known.
+    """Return a wrapped client whose calls store their turns and receive relevant memories.
 
     Covers ``chat.completions.create`` and ``responses.create`` of OpenAI's clients and
     ``messages.create`` of Anthropic's, also of asynchronous clients and with ``stream=True``.
     Memories about a message are put before its text in the request; the caller's list is not
     changed. When the call succeeds, the message and the answer are stored as turns of the session.
-    A memory that fails is logged as a warning, and the call goes on without it.
+    If memgraph fails, a warning is logged and the call continues without memories.
 
     Args:
-        session_id: the conversation; None: a new one.
-        speaker: who the messages are from.
+        session_id: the id of the conversation; None: a new one.
+        speaker: the name of the person who writes the messages.
     """
     turns = _Turns(orc, session_id or str(uuid4()), speaker)
     return cast("_Client", _Node(client, (), turns))
@@ -57,7 +57,7 @@ def remembering(
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """The form of one API: where messages and texts are, in a request, an answer and a stream."""
+    """Where an API keeps messages and texts in its requests, answers and streams."""
 
     member: str
     part: str
@@ -95,7 +95,7 @@ _TEXTS: Final = ("text", "input_text")
 
 
 class _Node:
-    """A part of a client on the way to its methods; everything else is the client's own."""
+    """A proxy for a part of a client that leads to a wrapped method; the rest is passed through."""
 
     def __init__(self, target: Any, path: tuple[str, ...], turns: _Turns) -> None:
         self._target = target
@@ -156,8 +156,9 @@ class _Turns:
         return answer
 
     def _with_memories(self, api: _Api, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the new message ("": the call continues an earlier one), and the request to
-        send.
+        """Return the new message and the request to send.
+
+        The message is "" if the call only continues an earlier one, such as after a tool call.
         """
         given = request.get(api.member)
         messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -177,7 +178,7 @@ class _Turns:
             changed = [*messages]
             changed[place] = {**messages[place], "content": extended}
             request = {**request, api.member: changed}
-        # Otherwise the last entries are the results of tools.
+        # If the message is not the last entry, tool results follow, and it was stored before.
         return (message if place == len(messages) - 1 else ""), request
 
     def _known(self, message: str) -> str:
@@ -199,7 +200,7 @@ class _Turns:
 
 @dataclass(slots=True)
 class _Stream:
-    """A stream whose turn is kept when it ends, or is left."""
+    """A stream whose turn is stored when it ends or is closed early."""
 
     stream: Any
     api: _Api
@@ -258,7 +259,7 @@ def _said_by_user(entry: Any) -> bool:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a content: a string, or parts some of which are text."""
+    """Return the text of a content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, Sequence):

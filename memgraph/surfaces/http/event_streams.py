@@ -1,4 +1,4 @@
-"""Server-sent events: streams that hold neither a thread nor a snapshot while they wait."""
+"""Server-sent events. A waiting stream holds neither a thread nor a snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memgraph.service.event_delivery import EventReader, ObservedEvent
 EVENT_STREAM: Final = "text/event-stream"
 TICK_S: Final = 0.25
 LOOK_S: Final = 0.5
-"""The delay of an event that this process knows of, at most, seconds."""
+"""The maximum delay, in seconds, of an event that this process knows of."""
 HEARTBEAT_S: Final = 15.0
 RETRY_MS: Final = 2_000
 """How long a client waits before it reconnects."""
@@ -30,10 +30,10 @@ LOOKERS: Final = 4
 
 
 class StreamCounter:
-    """The number of streams of each key. For one event loop.
+    """Counts and limits the open streams of each key. For one event loop.
 
     Args:
-        most: of one key at a time.
+        limit: the maximum number of open streams per key.
     """
 
     def __init__(self, limit: int) -> None:
@@ -43,9 +43,9 @@ class StreamCounter:
 
     @contextmanager
     def one(self, actor: str) -> Iterator[None]:
-        """Count one more stream for the time of the block. Raises RateLimited."""
+        """Count one more stream for the duration of the block. Raises RateLimited."""
         if self._open[actor] >= self._most:
-            raise RateLimited(f"a key has {self._most} streams at most", retry_after_s=HEARTBEAT_S)
+            raise RateLimited(f"a key may open {self._most} streams", retry_after_s=HEARTBEAT_S)
         self._open[actor] += 1
         try:
             yield
@@ -59,9 +59,9 @@ class EventStreamResponse(StreamingResponse):
     """Events as they occur, until the client leaves, the key expires or the server ends.
 
     Args:
-        begin: returns the lookout; called in a thread. Its errors are answered as problems.
-        check: raises when the principal may listen no more.
-        ending: returns True when the server ends.
+        begin: returns the event reader; called in a thread. Its errors become problem responses.
+        check: raises when the principal may no longer read events.
+        ending: returns True when the server is shutting down.
     """
 
     media_type = EVENT_STREAM
@@ -116,7 +116,7 @@ def _message(happening: ObservedEvent) -> str:
 
 
 def _beat(lookout: EventReader) -> str:
-    """Send a comment that keeps the connection, with the position."""
+    """Return a heartbeat: a comment that keeps the connection open, with the position."""
     return f"id: {lookout.position}\n: \n\n"
 
 
@@ -126,11 +126,11 @@ STALL_S: Final = 60.0
 
 
 class TemporaryFileResponse(StreamingResponse):
-    """A file as the answer: made when it is sent, and always removed.
+    """Sends a temporary file, which is created on demand and always removed.
 
     Args:
-        held: a context manager that yields the file, entered in a thread. Its errors are answered
-            like those of the route.
+        file: a context manager that yields the file, entered in a thread. Its errors are handled
+            like errors of the route.
         name: the file name in the browser.
     """
 
@@ -145,7 +145,7 @@ class TemporaryFileResponse(StreamingResponse):
         super().__init__((), media_type=media_type, headers=headers)
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        # Entered in a list: who is cancelled while the thread works on it gets no result.
+        # Kept in a list: when cancelled during ``run_sync``, its return value would be lost.
         entered: list[BinaryIO] = []
         try:
             await run_sync(lambda: entered.append(self._held.__enter__()))
@@ -162,13 +162,13 @@ class TemporaryFileResponse(StreamingResponse):
             with fail_after(STALL_S):
                 await send(message)
 
-        # The connection is closed before the announced length, so that it is not taken as complete.
+        # The connection closes before the announced length: the client sees an incomplete file.
         with suppress(TimeoutError):
             await self.stream_response(patiently)
 
 
 async def until_gone(receive: Receive, work: Callable[[], Awaitable[None]]) -> None:
-    """Run until it is done, or the client is gone: a server need not report that when sending."""
+    """Run ``work``, but stop when the client disconnects; sending need not fail then."""
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -1,4 +1,4 @@
-"""Drawings for templates: statuses and values over time, and the bars of scores."""
+"""Compute charts for the templates: statuses and values over time, and bars of scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST: Final = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A rectangle of a ribbon: from ``x``, ``width`` wide."""
+    """A rectangle of a ribbon, starting at ``x``."""
 
     x: float
     width: float
@@ -28,7 +28,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Ribbon:
-    """Statuses over time: ``since`` and ``until`` are its ends, milliseconds."""
+    """Statuses over time, from ``since`` to ``until`` in milliseconds."""
 
     since: int
     until: int
@@ -37,12 +37,12 @@ class Ribbon:
 
 @dataclass(frozen=True, slots=True)
 class StepChart:
-    """A value between 0 and 1 that holds until it changes.
+    """A step chart of a value between 0 and 1.
 
     Attributes:
-        path: of an SVG path.
-        points: time (milliseconds) and value, in their order.
-        since, until: the ends, milliseconds.
+        path: the data of an SVG path.
+        points: (time in milliseconds, value) pairs in order.
+        since, until: the ends of the chart in milliseconds.
     """
 
     path: str
@@ -52,7 +52,7 @@ class StepChart:
 
 
 def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
-    """Return the statuses that a memory had until now; a period may end as it began.
+    """Return the statuses of a memory until now; a period may have no length.
 
     Args:
         periods: in order, at least one.
@@ -70,11 +70,10 @@ def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
 
 
 def step_chart(points: Sequence[tuple[int, float]], now: int) -> StepChart:
-    """Return a value over time until now.
+    """Return the step chart of a value until now.
 
     Args:
-        points: the times of changes and the new values, in order, at least one; milliseconds and
-            0..1.
+        points: at least one (time in milliseconds, new value 0..1) pair, in order.
     """
     since = points[0][0]
     until = max(now, points[-1][0], since + 1)
@@ -99,13 +98,13 @@ LEAST_CHANGE: Final = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A measure and how it is drawn.
+    """A measure as a bar.
 
     Attributes:
-        name: of a leg or of a modifier.
-        text: the measure, for reading.
-        percent: 0..100, how much of the bar is full.
-        lowers: a modifier below 1.
+        name: the name of a leg or a modifier.
+        text: the measure as text.
+        percent: the filled part of the bar, 0..100.
+        lowers: True for a modifier below 1.
     """
 
     name: str
@@ -119,11 +118,11 @@ class ScoredItem:
     """An item with its bars.
 
     Attributes:
-        score: of the item against the best one of its answer.
+        score: its score relative to the best one of the answer.
         fused: its score before the modifiers.
-        legs: its rank in each leg; a full bar is the first rank, and the last one of the answer is
-            nearly empty.
-        modifiers: factors that change something; a full bar is the largest of the answer, or 1.
+        legs: its rank in each leg; the bar is full for the first rank and nearly empty for the
+            last one of the answer.
+        modifiers: its effective factors; the bar is full for the largest of the answer, or 1.
     """
 
     item: RecallItem
@@ -160,5 +159,5 @@ def _scored(item: RecallItem, best: float, depth: int, top: float) -> ScoredItem
 
 
 def _percent(part: float, whole: float) -> float:
-    """Return 0..100, rounded to tenths; 0 when the whole is 0."""
+    """Return the percentage, rounded to tenths; 0 when ``whole`` is 0."""
     return round(min(max(part / whole, 0.0), 1.0) * 100, 1) if whole > 0 else 0.0

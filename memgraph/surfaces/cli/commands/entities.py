@@ -76,19 +76,19 @@ def _show(screen: Screen, profile: EntityProfile, _: Mapping[str, Any]) -> None:
         ("seen", f"{day(profile.first_seen)} to {day(profile.last_seen)}"),
     ]
     if profile.protected:
-        fields.append(("protected", "time retires no fact about it"))
+        fields.append(("protected", "facts about it do not decay"))
     if profile.aliases:
         fields.append(("also called", ", ".join(profile.aliases)))
     if profile.related:
         neighbours = (f"{item.canonical_name} ({item.together})" for item in profile.related)
-        fields.append(("named beside", ", ".join(neighbours)))
+        fields.append(("mentioned with", ", ".join(neighbours)))
     screen.fields(fields)
     if profile.memories:
         screen.line()
         screen.table(MEMORY_COLUMNS, memory_rows(profile.memories))
     if profile.candidates:
         screen.line()
-        screen.line("also called so:", style="yellow")
+        screen.line("other entities with this name:", style="yellow")
         screen.table(ENTITY_COLUMNS, [_row(candidate) for candidate in profile.candidates])
 
 
@@ -117,7 +117,7 @@ COMMANDS: dict[str, Any] = {
                     "names": typer.Option(
                         "--name",
                         metavar="TEXT",
-                        help="A name to take away; repeatable, the first leads.",
+                        help="A name to move; repeatable. The first becomes the main name.",
                     )
                 },
                 text="Move names of an entity to another entity.",
@@ -129,7 +129,7 @@ COMMANDS: dict[str, Any] = {
                 options={
                     "name_or_id": _NAME,
                     "protected": typer.Option(
-                        "--on/--off", help="Protect them, or let time retire them again."
+                        "--on/--off", help="Protect the facts, or let them decay again."
                     ),
                 },
                 text="Protect the facts about an entity from decay.",
@@ -146,11 +146,11 @@ COMMANDS: dict[str, Any] = {
                 key="entity",
                 options={
                     "proposal_id": typer.Argument(
-                        metavar="ID", help="Of a proposal.", show_default=False
+                        metavar="ID", help="The id of a proposal.", show_default=False
                     ),
-                    "accept": typer.Option("--accept/--reject", help="Merge the two, or never."),
+                    "accept": typer.Option("--accept/--reject", help="Merge them, or do not."),
                 },
-                text="Accept or reject a proposal that two entities are one.",
+                text="Accept or reject a proposal to merge two entities.",
             ),
         },
         default="list",
@@ -160,7 +160,7 @@ COMMANDS: dict[str, Any] = {
             Entities.get,
             _show,
             options={"name_or_id": _NAME},
-            text="Show one entity: names, mentions, memories, and entities named beside it.",
+            text="Show one entity: its names, mentions, memories and related entities.",
         ),
         "entity",
     ),

@@ -1,4 +1,4 @@
-"""Following memories: impact, their uses, and grounds, the evidence for one or a run."""
+"""Commands that follow memories: impact (where one was used) and grounds (its evidence)."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10
 LINE_CHARS = 160
-WITHOUT_IT = "what rests on it was handed out without it"
+WITHOUT_IT = "dependent memories were returned without it"
 REACHED_COLUMNS = ("what", "name", "receipts", "of it", "first", "last", "left after it")
 _PREFIXES = "|".join(kind.id_prefix for kind in MemoryKind)
 _MEMORY_ID = re.compile(rf"(?:{_PREFIXES})[0-9A-Z]{{26}}")
 
 AsTable = Annotated[bool, typer.Option("--table", help="Tables instead of a tree.")]
-MaxNodes = Annotated[int, typer.Option(help="Memories, and receipts, at most; 1 to 10000.")]
+MaxNodes = Annotated[int, typer.Option(help="Memories and receipts to show; 1 to 10000.")]
 
 
 def impact(
@@ -52,12 +52,12 @@ def impact(
     orchestrator: OrchestratorName,
     memory_id: Annotated[str, typer.Argument(metavar="ID", help="A memory's id.")],
     max_nodes: MaxNodes = 1_000,
-    as_of: Annotated[str | None, value("TIME", "What it had reached by then, ISO 8601.")] = None,
+    as_of: Annotated[str | None, value("TIME", "Only what it reached by then, ISO 8601.")] = None,
     table: AsTable = False,
 ) -> CommandResult:
     """Show what a memory reached: recalls, contexts, bulletins, runs, and what depends on it.
 
-    Memories of a run or a conversation after it was given the memory may or may not result from it.
+    Memories stored by a run or a conversation after it received the memory need not result from it.
     """
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
@@ -78,18 +78,18 @@ def grounds(
     orchestrator: OrchestratorName,
     name: Annotated[str, typer.Argument(metavar="ID", help="A memory's id, or a run's.")],
     is_run: Annotated[
-        bool, typer.Option("--run", help="It is a run, though it looks like a memory's id.")
+        bool, typer.Option("--run", help="Treat ID as a run, even if it looks like a memory id.")
     ] = False,
     lines: Annotated[
-        int, typer.Option(help="Show the lines of so many sources, the nearest; 0 to 1000.")
+        int, typer.Option(help="Show the lines of this many sources, nearest first; 0 to 1000.")
     ] = 20,
     max_nodes: MaxNodes = 1_000,
     table: AsTable = False,
 ) -> CommandResult:
     """Show the evidence behind a memory or a run, down to the lines of the files.
 
-    Of a run: what it was given, and what that depends on. Of a memory: what it depends on, and what
-    the run or the conversation that it comes from had been given before.
+    For a run: the memories it was given, and what they depend on. For a memory: what it depends on,
+    and what its run or conversation had been given before.
     """
     target = {"workflow_run_id" if is_run or not _MEMORY_ID.fullmatch(name) else "memory_id": name}
     call = invocation(context)
@@ -109,7 +109,7 @@ def grounds(
 def _impact_tree(impact: Impact) -> Branch:
     memories = impact.memory_by_id
     root = Branch(memory_line(memories[impact.memory_id]), style="bold")
-    _add_links(root, "what rests on it", impact.derived, memories)
+    _add_links(root, "depends on it", impact.derived, memories)
     own = impact.own_hand_outs
     _add_hand_outs(root.add(f"handed out {_times(impact, own)}"), own)
     further = impact.further_hand_outs
@@ -119,7 +119,7 @@ def _impact_tree(impact: Impact) -> Branch:
     for title, reached in (("run", impact.runs), ("conversation", impact.conversations)):
         if reached:
             owns = [_own_of(title, item, impact) for item in reached]
-            some = "" if all(owns) else f", {sum(map(bool, owns))} given it itself"
+            some = "" if all(owns) else f", {sum(map(bool, owns))} given the memory itself"
             branch = root.add(f"{title}s: {len(reached)}{some}")
             for value, times in zip(reached[:MOST_SHOWN], owns, strict=False):
                 _add_reached(branch, value, times, memories)
@@ -143,7 +143,7 @@ def _grounds_tree(report: EvidenceReport) -> Branch:
         root.add("nothing was handed out to it")
     places: dict[str, Branch] = {}
     if report.memory_id is not None:
-        places[report.memory_id] = root.add("rests on") if report.links else root
+        places[report.memory_id] = root.add("depends on") if report.links else root
     elif report.given:
         branch = root.add(f"{counted(len(report.given), 'memory', 'memories')} given")
         for item in report.given:
@@ -193,7 +193,7 @@ def _line_text(line: SourceLine) -> str:
 
 
 def _indented(text: str) -> str:
-    """Return a line of a file with its indentation as it is shown."""
+    """Return a line of a file, shortened, with its indentation."""
     room = min(len(text) - len(text.lstrip()), LINE_CHARS // 2)
     return " " * room + short(text, LINE_CHARS - room)
 
@@ -201,7 +201,7 @@ def _indented(text: str) -> str:
 def _add_links(
     root: Branch, title: str, links: Iterable[Link], memories: Mapping[str, Memory]
 ) -> None:
-    """Add links below the memory from which they were reached."""
+    """Add each link below the memory through which it was reached."""
     branch: Branch | None = None
     places: dict[str, Branch] = {}
     for link in links:
@@ -212,7 +212,7 @@ def _add_links(
 
 
 def _times(impact: Impact, hand_outs: Sequence[ReceiptMention]) -> str:
-    """Return how often, and for what purposes."""
+    """Describe how often a memory was returned, and for which purposes."""
     more = " or more" if "max_receipts" in impact.cut_reasons else ""
     purposes = sorted(Counter(hand_out.purpose for hand_out in hand_outs).items())
     message = ", ".join(f"{name} {count}" for name, count in purposes)
@@ -222,7 +222,7 @@ def _times(impact: Impact, hand_outs: Sequence[ReceiptMention]) -> str:
 def _add_hand_outs(
     branch: Branch, hand_outs: Sequence[ReceiptMention], *, names: bool = False
 ) -> None:
-    """Add hand-outs; ``names``: with the memories that were handed out."""
+    """Add the receipts to a branch; with ``names``, also the memories that they returned."""
     for hand_out in hand_outs[:MOST_SHOWN]:
         which = f": {_few(hand_out.memory_ids)}" if names else ""
         reader = _for_whom(hand_out)
@@ -236,7 +236,7 @@ def _add_reached(branch: Branch, run: ReachedRun, own: int, memories: Mapping[st
     times = counted(run.receipts, "time")
     without = run.receipts - own
     if without:
-        times += f", {without} of them without it" if own else " without it"
+        times += f", {without} of them without the memory" if own else " without the memory"
     place = branch.add(f"{run.name}: given {times}, {moment(run.first_at)} to {_last(run)}")
     for item in run.left:
         place.add(f"left afterwards: {memory_line(memories[item])}")
@@ -261,7 +261,7 @@ def _add_cut(root: Branch, reasons: Sequence[str]) -> None:
 def _impact_tables(screen: Screen, impact: Impact) -> None:
     memories = impact.memory_by_id
     screen.heading(memory_line(memories[impact.memory_id]))
-    _links_table(screen, "what rests on it", impact.derived, memories)
+    _links_table(screen, "depends on it", impact.derived, memories)
     _hand_outs_table(screen, impact.own_hand_outs)
     _hand_outs_table(screen, impact.further_hand_outs, WITHOUT_IT)
     rows = [
@@ -286,7 +286,7 @@ def _grounds_tables(screen: Screen, report: EvidenceReport) -> None:
     if report.memory_id is not None:
         screen.heading(memory_line(memories[report.memory_id]))
     _hand_outs_table(screen, report.hand_outs)
-    _links_table(screen, "what it rests on", report.links, memories)
+    _links_table(screen, "evidence", report.links, memories)
     sources = report.source_by_id
     rows = [
         (memory.memory_id, citation(sources[memory.source_id]), short(summary_of(memory)))

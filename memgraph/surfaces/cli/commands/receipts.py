@@ -1,4 +1,4 @@
-"""Receipts of what was handed out: receipt list, show, replay, bulletins, bulletin."""
+"""Commands for receipts: receipt list, show, replay, bulletins, bulletin."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TOLD = (
     "same_as",
     "bulletin_id",
 )
-"""The fields of a receipt that are shown beside its request and its items."""
+"""The fields of a receipt that are shown in addition to its request and its items."""
 SHOWN = {
     "query_sha256": "query's sha256",
     "change_seq": "journal entry",
@@ -59,8 +59,8 @@ SHOWN = {
 TEXTS_SHOWN = 50
 """The number of items whose text is shown; each needs a request."""
 ITEM_COLUMNS = ("rank", "id", "text", "score", "legs", "modifiers")
-# What a receipt may say of an item beyond the columns is shown by its name; what a replay needs to
-# know of its accesses is told by --json alone.
+# Other fields of an item become further columns under their own names. The access counts, which
+# only a replay needs, are shown with --json only.
 _OF_ITEM = frozenset(
     {"rank", "memory_id", "score", "legs", "modifiers", "access_count", "last_accessed_at"}
 )
@@ -69,20 +69,20 @@ _OF_ITEM = frozenset(
 def list_receipts(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    task_id: Annotated[str | None, value("ID", "For this task.", "--task")] = None,
-    run_id: Annotated[str | None, value("ID", "For this run of a workflow.", "--run")] = None,
+    task_id: Annotated[str | None, value("ID", "Only receipts for this task.", "--task")] = None,
+    run_id: Annotated[str | None, value("ID", "Only for this workflow run.", "--run")] = None,
     conversation_id: Annotated[
-        str | None, value("ID", "For this conversation.", "--conversation")
+        str | None, value("ID", "Only receipts for this conversation.", "--conversation")
     ] = None,
     purpose: Annotated[
-        str | None, value("WORD", "For this: recall, bulletin, build_context …", "--purpose")
+        str | None, value("WORD", "Only this: recall, bulletin, build_context …", "--purpose")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
 ) -> CommandResult:
-    """List receipts, newest first, of which you may see every memory.
+    """List receipts whose memories you may all see, newest first.
 
-    One of a project or a session requires --project or --session.
+    Receipts of a project or a session require --project or --session.
     """
     call = invocation(context)
     _open_task(call, task_id)
@@ -102,7 +102,7 @@ def list_receipts(
         else:
             screen.line("no receipt")
         if result.cut:
-            screen.line("there may be more: --limit, --before, or say for whom")
+            screen.line("there may be more: use --limit, --before or one of the filters")
         screen.line(call.reach, style="dim")
 
     return CommandResult(
@@ -118,9 +118,9 @@ def show_receipt(
     ],
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
 ) -> CommandResult:
-    """Show what was handed out: when, to whom, which memories, and why these.
+    """Show a receipt: when and to whom memories were returned, which ones, and why.
 
-    One with a task's or a project's memories requires --task or --project.
+    A receipt with memories of a task or a project requires --task or --project.
     """
     call = invocation(context)
     _open_task(call, task_id)
@@ -129,10 +129,10 @@ def show_receipt(
             result = handle.receipts.get(receipt_id)
             begins = {} if call.as_json else _beginnings(handle, result)
     except NotFound as error:
-        # The same whether there is one or not.
+        # The message does not reveal whether the receipt exists.
         hint = (
-            f"{error.message}: name them with --task, --project or --session; of what is more than"
-            " Internal with --clearance"
+            f"{error.message}; if it has memories of a task, project or session, name it with"
+            " --task, --project or --session; for memories above Internal use --clearance"
         )
         raise NotFound(hint, **error.details) from None
     data = _as_json(result)
@@ -146,11 +146,11 @@ def replay_receipt(
         str, typer.Argument(metavar="ID", help="A receipt's id.", show_default=False)
     ],
     query: Annotated[
-        str | None, value("TEXT", "What was asked, where its digest alone is kept.", "--query")
+        str | None, value("TEXT", "The query, if the receipt keeps only its digest.", "--query")
     ] = None,
     task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
 ) -> CommandResult:
-    """Repeat a request as of its moment, and show the differences with their reasons."""
+    """Repeat a request as of its time, and show the differences and their reasons."""
     call = invocation(context)
     _open_task(call, task_id)
     with call.orchestrator(orchestrator) as handle:
@@ -171,7 +171,7 @@ def list_bulletins(
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 20,
     before: Annotated[str | None, value("ID", "Only older ones than this.", "--before")] = None,
 ) -> CommandResult:
-    """List bulletins that were handed out, newest first, that cite only what you may see."""
+    """List the bulletins whose memories you may all see, newest first."""
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
         result = handle.receipts.bulletins(limit=limit, before=before)
@@ -191,7 +191,7 @@ def list_bulletins(
         else:
             screen.line("no bulletin was handed out")
         if result.cut:
-            screen.line("there may be more: --limit, --before")
+            screen.line("there may be more: use --limit or --before")
         screen.line(call.reach, style="dim")
 
     return CommandResult(result.model_dump(mode="json"), show)
@@ -204,7 +204,7 @@ def show_bulletin(
         str, typer.Argument(metavar="ID", help="A bulletin's id.", show_default=False)
     ],
 ) -> CommandResult:
-    """Print a bulletin as it was handed out."""
+    """Print a bulletin exactly as it was delivered."""
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
         result = handle.receipts.bulletin(bulletin_id)
@@ -249,7 +249,7 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
 
 
 def _beginnings(handle: Any, receipt: Receipt) -> dict[str, str]:
-    """Return the beginnings of a receipt's first memories, by their ids."""
+    """Return the first words of a receipt's first memories, by memory id."""
     memories = [handle.get(item.memory_id) for item in receipt.items[:TEXTS_SHOWN]]
     return {memory.memory_id: short(summary_of(memory)) or "[erased]" for memory in memories}
 
@@ -264,7 +264,7 @@ def _show(
     bulletin = request.pop("bulletin", {})
     lists = {name: request.pop(name) for name in [*request] if _is_records(request[name])}
     labels = _for_whom(receipt)
-    # Of a recall the conversation is a filter, see ``said_of``.
+    # In a recall the conversation is a filter, not a recipient.
     filtered = set() if purpose != RECALL else {"conversation_id"}
     others = {
         name.replace("_", " "): value
@@ -301,10 +301,10 @@ def _show(
 def _show_replay(screen: Screen, replay: Replay) -> None:
     from memgraph.model.receipts import WHY
 
-    texts = "the same memories in the same order" if replay.same else "another answer"
+    texts = "the same memories in the same order" if replay.same else "a different result"
     screen.heading(f"{replay.receipt_id}, as of {moment(replay.at)}: {texts}")
     if replay.same_digest is not None:
-        screen.line("the same bytes" if replay.same_digest else "other bytes")
+        screen.line("the same bytes" if replay.same_digest else "different bytes")
     if replay.because:
         screen.line(f"because of: {'; '.join(WHY[item] for item in replay.because)}")
     if not replay.differences:
@@ -320,7 +320,7 @@ def _show_replay(screen: Screen, replay: Replay) -> None:
     ]
     screen.table(("memory", "rank then", "rank now", "journal since"), rows)
     if replay.cut:
-        screen.line("not all entries of the journal since were looked at")
+        screen.line("only a part of the later journal entries was examined")
 
 
 def _items_table(
@@ -364,7 +364,7 @@ def _pairs(call: Mapping[str, float], form: str) -> str:
 
 
 def _seen(viewer: Mapping[str, Any] | None) -> str:
-    """Return what the reader could see, in words."""
+    """Describe what the reader was allowed to see."""
     if viewer is None:
         return ""
     texts = [f"up to {viewer['clearance']}"]
@@ -378,7 +378,7 @@ def _seen(viewer: Mapping[str, Any] | None) -> str:
 
 
 def _left_out(counts: Mapping[str, int] | None) -> str:
-    """Return how many memories were left out, by reason, in words."""
+    """Describe how many memories were left out, by reason."""
     if counts is None:
         return ""
     lines = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
@@ -399,7 +399,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], str]] = {"viewer": _seen, "left_out": _l
 COMMANDS: dict[str, Any] = {
     "receipt": make_group(
         "receipt",
-        "Show what was handed out, and why.",
+        "Show which memories were returned, and why.",
         {
             "list": list_receipts,
             "show": show_receipt,

@@ -1,4 +1,4 @@
-"""Routes that are not derived: orchestrators, their memories, jobs and audit; the process."""
+"""Hand-written routes: orchestrators, promotion, contexts, sessions, jobs, audit, health."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NewOrchestrator(Value):
 
 @router.get("", operation_id="list_orchestrators", response_model=OrchestratorList)
 def listed(request: Request, asking: Asking) -> Response:
-    """Return the orchestrators that the key was granted."""
+    """Return the orchestrators to which the key has access."""
     names = gate_of(request).orchestrators(asking)
     return answered(OrchestratorList(items=tuple(OrchestratorName(name=name) for name in names)))
 
@@ -75,20 +75,20 @@ def create(
     asking: Asking,
     body: Annotated[NewOrchestrator, Body(openapi_examples=examples.NEW_ORCHESTRATOR)],
 ) -> Response:
-    """Create an orchestrator; the key belongs to an admin who was granted its name."""
+    """Create an orchestrator; requires the admin permission for its name."""
     gate_of(request).create(asking, body.name)
     return answered(OrchestratorName(name=body.name), status=201)
 
 
 @router.get("/{orchestrator}", operation_id="get_orchestrator", response_model=Health)
 def health(request: Request, orc: Reader) -> Response:
-    """Return whether its memory works, and which of its work is not getting done."""
+    """Return whether the orchestrator works, and its current problems."""
     return answered(_health(request, orc))
 
 
 @router.get("/{orchestrator}/status", operation_id="get_status", response_model=OrchestratorStatus)
 def status(request: Request, orc: Admin) -> Response:
-    """Return counts and sizes of all that is stored, whoever may see it."""
+    """Return counts and sizes of everything that is stored, including hidden memories."""
     health = _health(request, orc)
     return answered(
         OrchestratorStatus(
@@ -113,7 +113,7 @@ class Promotion(Value):
     Attributes:
         to: ``project`` (of a task's memory) or ``global`` (of a project's).
         scope_id: the project; None for global.
-        confirmed: the answer of the person who was asked; None: nobody was.
+        confirmed: the answer of the person who was asked; None if nobody was asked.
     """
 
     to: ContextTier
@@ -123,7 +123,7 @@ class Promotion(Value):
 
 
 class ContextBody(Value):
-    """The task (or its id, or none), and the request for its context."""
+    """A task or its id, if any, and the request for its context."""
 
     task: Task | Name | None = None
     request: ContextRequest | None = None
@@ -141,7 +141,7 @@ def promote(
     body: Annotated[Promotion, Body(openapi_examples=examples.PROMOTION)],
 ) -> Response:
     """Promote a task's memory to its project, or a project's to global."""
-    # The person was asked by the client.
+    # The client has already asked the person.
     confirmed = body.confirmed
     promoted = orc.contexts.promote(
         memory_id,
@@ -164,7 +164,7 @@ def build_context(
 ) -> Response:
     """Build the context that a task needs, within a token budget.
 
-    The view needs the task among its sessions and the task's project among its projects.
+    The view must include the task as a session, and its project.
     """
     return answered(orc.contexts.build(body.task, body.request))
 
@@ -174,7 +174,7 @@ def build_context(
 )
 def sessions(
     orc: Reader,
-    pending: Annotated[bool | None, Query(description="Only those that wait, or wait not.")] = None,
+    pending: Annotated[bool | None, Query(description="Only pending, or only others.")] = None,
     limit: Annotated[Limit, Query()] = 100,
     cursor: Annotated[
         str | None,
@@ -182,12 +182,12 @@ def sessions(
     ] = None,
     before: Annotated[
         Name | None,
-        Query(description="Where there is no cursor: those after a session, by its id."),
+        Query(description="Without a cursor: only sessions after the one with this id."),
     ] = None,
 ) -> Response:
-    """Return conversations of which the caller may see a turn, latest activity first.
+    """Return the conversations with a visible turn, latest activity first.
 
-    With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
+    With a cursor, no page repeats items of an earlier page, even if a conversation continues.
     """
     after = before if cursor is None else SessionPlace.at(cursor)
     result = orc.sessions.list(pending=pending, limit=limit, before=after)
@@ -201,7 +201,7 @@ operation_router = APIRouter(prefix=ROOT, tags=["operating"])
 
 
 class RunnableJob(StrEnum):
-    """The jobs that can be run; ``consolidate`` is consolidation, decay and reflection."""
+    """The jobs that can be run; ``consolidate`` runs consolidation, decay and reflection."""
 
     ENRICHMENT = "enrichment"
     CONSOLIDATION = "consolidation"
@@ -215,9 +215,9 @@ class RunOptions(Value):
     """The options of a run.
 
     Attributes:
-        session_id: of a consolidation: of this session alone.
-        now: as if this were the time.
-        dry_run: of a consolidation: report what it would do, and write nothing.
+        session_id: for a consolidation, the only session to consolidate.
+        now: the time to assume.
+        dry_run: for a consolidation, report what it would do and write nothing.
     """
 
     session_id: Name | None = None
@@ -242,9 +242,9 @@ def run(
     job: RunnableJob,
     body: Annotated[RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.RUN)],
 ) -> Response:
-    """Run a job now, whatever its schedule; a failure is recorded in the run.
+    """Run a job now, regardless of its schedule; a failure is recorded in the run.
 
-    The report of a dry run contains turns: it requires a key from which nothing is hidden.
+    The report of a dry run contains turns, so it requires a key that may see everything.
     """
     if body.dry_run and not sees_everything(asking):
         raise AccessDenied("a dry run needs a key that may see everything", field="dry_run")
@@ -280,7 +280,7 @@ def _rehearsed(
     service: MemoryService, orc: Orchestrator, job: RunnableJob, body: RunOptions
 ) -> tuple[SessionReport, ...]:
     if job not in (RunnableJob.CONSOLIDATION, RunnableJob.CONSOLIDATE):
-        raise InvalidInput("dry_run is for a consolidation", field="dry_run")
+        raise InvalidInput("dry_run is only possible for consolidation", field="dry_run")
     if body.now is None:
         return tuple(orc.jobs.consolidate(body.session_id, dry_run=True))
     with service.at(body.now) as then:
@@ -294,14 +294,14 @@ process_router = APIRouter(tags=["running"])
 
 
 class Liveness(Value):
-    """The process answers."""
+    """The answer of a running process."""
 
     status: Literal["alive"] = "alive"
 
 
 @process_router.get("/healthz", operation_id="get_liveness", response_model=Liveness)
 async def alive() -> Response:
-    """Return that the process answers, without information on what it serves. Requires no key."""
+    """Report that the process is alive, and nothing else. Requires no key."""
     return answered(Liveness())
 
 
@@ -320,8 +320,8 @@ async def alive() -> Response:
 def ready(request: Request) -> Response:
     """Return whether the service can be used.
 
-    A key that may run all orchestrators gets the state of each; others get only the status. A
-    damaged orchestrator does not make the service unusable.
+    A key with the admin permission for all orchestrators gets the state of each; others get only
+    the status. A damaged orchestrator does not make the service unusable.
     """
     readiness = _readiness(request)
     if not _lets_in(request):
@@ -343,12 +343,12 @@ def ready(request: Request) -> Response:
     },
 )
 def metrics(request: Request, principal: Asking) -> Response:
-    """Return figures for Prometheus; for a key that may run all orchestrators."""
+    """Return metrics for Prometheus; requires the admin permission for all orchestrators."""
     if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
-        raise AccessDenied("this needs the permission admin for all orchestrators")
+        raise AccessDenied("this requires the permission admin for all orchestrators")
     meters = gate_of(request).service.meters
     if not isinstance(meters, ReadableMeters):
-        raise NotFound("this process keeps no metrics")
+        raise NotFound("this process does not collect metrics")
     body, media_type = meters.exposition(_readiness(request).look())
     return Response(body, media_type=media_type)
 
@@ -364,10 +364,10 @@ def _readiness(request: Request) -> Readiness:
 
 
 def _lets_in(request: Request) -> bool:
-    """Return True when requests can be authenticated: unreadable keys let nobody in."""
+    """Return True when requests can be authenticated, that is, when the keys can be read."""
     gate = gate_of(request)
     try:
-        # Only the operator may know whether there are any.
+        # Only the read matters; callers must not learn whether keys exist.
         _ = gate.keys.has_any
     except InvalidConfig:
         return gate.keyless

@@ -1,4 +1,4 @@
-"""The graph explorer: its page, and the memories and edges that its script requests."""
+"""The graph explorer: its page, and the JSON that its script requests."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 MAX_SEEDS: Final = 200
 NODES: Final = 300
-"""Nodes of the first view."""
+"""The default number of nodes in a view."""
 MOST_NODES: Final = 2_000
-"""Nodes of any view; the reading functions refuse more."""
+"""The maximum number of nodes in a view; the graph functions refuse more."""
 DISPUTED: Final = 25
-"""Open contradictions in a first view that names no memory."""
+"""The number of open contradictions in a view without given memories."""
 SCATTERED: Final = 100
-"""A first view of fewer joined memories is filled up to this with the newest ones."""
+"""Such a view is filled with the newest memories up to this number."""
 STALE: Final = 200
-"""The number of marked memories, those whose evidence ended last."""
+"""The maximum number of stale memories that are marked, those whose evidence ended last."""
 STALE_FIRST: Final = 10
-"""The number of them in such a first view, with the paths to their evidence."""
+"""The number of stale memories in such a view, with the paths to their evidence."""
 
 
 def explorer(visit: Visit) -> Response:
@@ -49,7 +49,7 @@ def explorer(visit: Visit) -> Response:
 
 
 def data(visit: Visit) -> Response:
-    """Return the neighbourhood of the named memories, else of disputed, stale or connected ones."""
+    """Return the neighbourhood of the given memories, or of disputed, stale or connected ones."""
     orc = visit.enter()
     labels = visit.request.query_params.getlist("seed")
     if len(labels) > MAX_SEEDS:
@@ -67,9 +67,9 @@ def data(visit: Visit) -> Response:
 
 
 def between(visit: Visit) -> Response:
-    """Return the edges between drawn memories, which came in several answers.
+    """Return the edges between memories that were loaded by separate requests.
 
-    Their ids are sent in a form: there are more of them than an address holds.
+    The ids are sent in a form, because there may be too many for a URL.
     """
     orc = visit.enter()
     ids = visit.required("ids").split()
@@ -90,11 +90,11 @@ def _stale(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
 def _seeds(
     orc: Orchestrator, stale: Sequence[StaleMemory], as_of: int | None, limit: int
 ) -> list[str]:
-    """Return the sides of open contradictions, paths to retracted evidence, then the memories
-    with the most neighbours; where few are joined to any, the newest, too.
+    """Return the memories of a view without given ones.
 
-    Superseded and retracted ones are included. More than ``limit`` when there are more, so that the
-    drawing is marked as cut.
+    First come the sides of open contradictions, then the paths to retracted evidence, then the
+    memories with the most neighbours; if these are few, also the newest. Superseded and retracted
+    memories are included. One more than ``limit`` is returned, so that the view is marked as cut.
     """
     wanted = min(limit, MOST_NODES) + 1
     open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
@@ -144,7 +144,7 @@ class Staleness:
 
 
 def staleness(items: Iterable[StaleMemory]) -> Staleness:
-    """Return the marks for memories with retracted evidence."""
+    """Collect the ids and path steps of memories with retracted evidence."""
     ids, steps = set(), []
     for item in items:
         ids.add(item.memory.memory_id)
@@ -155,9 +155,9 @@ def staleness(items: Iterable[StaleMemory]) -> Staleness:
 
 
 def drawing(subgraph: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
-    """Return a neighbourhood as plain JSON; texts are unescaped, for a script that sets text.
+    """Return a neighbourhood as plain JSON; the script inserts the texts as text, not as HTML.
 
-    Memories of one document or conversation are in one of ``groups``, if more than one is drawn.
+    Two or more memories of the same document or conversation form one of ``groups``.
     """
     marked = {frozenset(step[:2]) for step in stale.steps}
     places = _places(subgraph)
@@ -184,7 +184,7 @@ def drawing(subgraph: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[
 
 
 def _places(subgraph: Subgraph) -> dict[str, str]:
-    """Return the document or conversation of each memory that shares it with another one."""
+    """Return the document or conversation of each memory, if another memory shares it."""
     sources = {item.source_id: item for item in subgraph.sources}
     places = {}
     for memory in subgraph.nodes:
@@ -197,24 +197,22 @@ def _places(subgraph: Subgraph) -> dict[str, str]:
 
 
 def _group(place: str | None) -> str | None:
-    """Return an id for a place, whose path is the server's own affair."""
+    """Return an id for a place that does not disclose its path."""
     return None if place is None else hashlib.sha256(place.encode()).hexdigest()[:16]
 
 
 LABEL_CHARS: Final = 40
 _HEAD: Final = re.compile(r"(.{3,80}?)(?: \(([\w ]{1,30})\))?: (?=\S)", re.DOTALL)
-"""``Title: …`` or ``Title (part): …``, as the parts of a document begin."""
+"""Matches the beginning of a part of a document: ``Title: …`` or ``Title (part): …``."""
 
 
 def labels(
     memories: Sequence[Memory], places: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a short name for each memory by id, and the title of each place that has one title.
+    """Return a short name for each memory, and the title of each place with a single title.
 
-    Names differ where the texts do.
-
-    The parts of a document begin with its title: their names begin after it. Of texts that begin
-    alike, the names begin with the first word that differs.
+    Different texts get different names. The names of a document's parts omit its title. If texts
+    begin alike, their names begin with the first word that differs.
     """
     texts = {memory.memory_id: " ".join(memory.summary.split()) for memory in memories}
     heads = {
@@ -224,7 +222,7 @@ def labels(
         and memory.memory_id in places
         and (match := _HEAD.match(texts[memory.memory_id]))
     }
-    # What has parts is a title; of a quotation the speaker comes first.
+    # Only a head with a part is a title; "Name: …" may be a quotation with its speaker.
     titles = {(places[key], match[1]) for key, match in heads.items() if match[2]}
     for key, match in heads.items():
         if (places[key], match[1]) in titles:
@@ -276,7 +274,7 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
 def _derivations(
     subgraph: Subgraph, steps: Iterable[Step], marked: Collection[frozenset[str]]
 ) -> Iterable[dict[str, Any]]:
-    """Yield the derivations between drawn memories: they are no stored edges."""
+    """Yield the derivations between drawn memories, which are not stored as edges."""
     drawn = {node.memory_id for node in subgraph.nodes}
     pairs = [
         (derivation.memory_id, derivation.derived_from_id) for derivation in subgraph.derivations

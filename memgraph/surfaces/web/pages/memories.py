@@ -1,4 +1,4 @@
-"""Memories: lists, one search over everything, and the page of each."""
+"""The console's pages of memories: lists, the search, comparisons, and one memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HAND_OUTS: Final = 50
 ANY: Final = "any"
 FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
 COUNTED: Final = 20_000
-"""Memories that facets count, the newest ones."""
+"""The number of newest memories that the facets count."""
 
 
 def listing(visit: Visit) -> Response:
@@ -78,13 +78,13 @@ def listing(visit: Visit) -> Response:
 
 
 def _whole_path(visit: Visit, name: str) -> str | None:
-    """Return the path of a source as it is stored: addresses have those below the root in short."""
+    """Return the stored path of a source; links shorten paths below the root."""
     root = visit.gate.service.root
     return str(root / name) if name.startswith(f"{visit.orchestrator}/") else name or None
 
 
 def answers_to(visit: Visit, orc: Orchestrator, question: str, limit: int) -> list[Memory]:
-    """Return the memories that a recall finds; in the console it counts as no access."""
+    """Return the memories that a recall finds; recalls of the console do not count as accesses."""
     bundle = orc.recall(
         question[:MAX_QUERY_CHARS],
         top_n=limit,
@@ -128,7 +128,7 @@ def _row(memory: Memory, sources: Mapping[str, StoredSource]) -> dict[str, Any]:
 
 
 def decide(visit: Visit) -> Response:
-    """Retract or confirm the chosen memories, each in a change of its own, for one reason."""
+    """Retract or confirm the selected memories, each in its own transaction, for one reason."""
     orc = visit.enter(Permission.WRITE)
     decision, reason = visit.form.get("decision"), visit.form.get("reason", "").strip()
     ways = {
@@ -136,14 +136,14 @@ def decide(visit: Visit) -> Response:
         "confirm": orc.confirm,
     }
     if decision not in ways:
-        raise InvalidInput("decision: retract or confirm", field="decision")
+        raise InvalidInput("decision must be retract or confirm", field="decision")
     if decision == "retract" and not reason:
         raise InvalidInput("a reason is required", field="reason")
     return bulk(visit, ways[decision], visit.link("memories"))
 
 
 def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
-    """Apply a decision to each selected row; report the ones that failed, and why."""
+    """Apply a decision to each selected row, and report those that failed."""
     if not visit.chosen or visit.form.get("sure") != "yes":
         raise InvalidInput(
             "select at least one row, and tick “Apply to all selected rows”", field="sure"
@@ -217,7 +217,7 @@ def memory(visit: Visit) -> Response:
 
 
 def _chosen(enum: Any, value: str) -> list[Any]:
-    """Return the chosen value; empty means all."""
+    """Return the selected enum member as a list; an empty list means all."""
     if value in ("", ANY):
         return []
     try:
@@ -230,7 +230,7 @@ def _chosen(enum: Any, value: str) -> list[Any]:
 
 SHOWN: Final = 10
 LOOKED_AT: Final = 100
-"""Sessions and receipts whose names are compared, the newest ones."""
+"""The number of newest sessions and receipts that the search compares."""
 PREFIXES: Final = {
     "fact_": "memories",
     "ep_": "memories",
@@ -243,7 +243,7 @@ ULID_CHARS: Final = 26
 
 
 def search(visit: Visit) -> Response:
-    """Search each part for a text; an id leads to its page."""
+    """Search every kind of record for a text; redirect an id to its page."""
     orc = visit.enter()
     text = visit.query("q")[:MAX_SOUGHT_CHARS]
     for prefix, place in PREFIXES.items():
