@@ -280,7 +280,8 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         for number, handler in zip(names, before, strict=True):
-            signal.signal(number, handler)
+            # None: it was not set from Python.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _show(screen: Terminal, results: Sequence[FileResult]) -> None:

@@ -9,6 +9,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import memgraph
 from memgraph import errors
 from memgraph.errors import MemgraphError
@@ -134,3 +136,33 @@ def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
     ):
         assert wanted in names, wanted
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "docs/"))]
+
+
+# The part "opentelemetry-api" of the extra `otel` comes with `mcp`.
+OPTIONAL = ("opentelemetry.sdk", "opentelemetry.exporter", "psycopg", "litellm", "spacy")
+OPTIONAL += ("onnxruntime", "fastembed", "langgraph")
+SERVED = ("cryptography", "fastapi", "jinja2", "mcp", "prometheus_client", "uvicorn", "httpx")
+
+
+@pytest.mark.parametrize(
+    ("packages", "missing"),
+    [
+        (("surfaces.serve", "surfaces.http", "surfaces.web", "surfaces.mcp"), OPTIONAL),
+        (("surfaces.cli", "operations", "service"), OPTIONAL + SERVED),
+    ],
+)
+def test_modules_need_no_extra_but_their_own(
+    packages: tuple[str, ...], missing: tuple[str, ...]
+) -> None:
+    script = (
+        "import importlib, pkgutil, sys\n"
+        f"for name in {missing!r}:\n"
+        "    sys.modules[name] = None\n"
+        f"for name in {packages!r}:\n"
+        "    package = importlib.import_module(f'memgraph.{name}')\n"
+        "    for module in pkgutil.walk_packages(getattr(package, '__path__', []), "
+        "f'{package.__name__}.'):\n"
+        "        importlib.import_module(module.name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr == ""

@@ -466,7 +466,7 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
         return "type"
     if type(item["importance"]) is not int or not 0 <= item["importance"] <= MAX_IMPORTANCE:
         return "importance"
-    if type(item["confidence"]) not in (int, float) or item["confidence"] < 0:
+    if type(item["confidence"]) not in (int, float) or not item["confidence"] >= 0:
         return "confidence"
     if item["confidence"] > MAX_CONFIDENCE:
         return "certainty"

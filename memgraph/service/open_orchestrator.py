@@ -414,9 +414,11 @@ class OpenOrchestrator:
             if self.database.commits:
                 self._try(self.upkeep.run)
         finally:
-            if self._held_vectors is not None:
-                self._held_vectors.close()
-            self.database.close()
+            try:
+                if self._held_vectors is not None:
+                    self._held_vectors.close()
+            finally:
+                self.database.close()
 
 
 def log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:

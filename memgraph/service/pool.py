@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from memgraph.errors import (
     DatabaseCorrupt,
     DatabaseMissing,
     DatabaseReplaced,
+    MemgraphError,
     MemoryDisabled,
     StorageError,
 )
@@ -267,6 +269,9 @@ POLL_S: Final = 0.25
 Listener = Callable[[Collection[str]], None]
 
 
+_log = logging.getLogger(__name__)
+
+
 class StoreWatch:
     """Polls database servers for changes, in its own thread. Thread-safe."""
 
@@ -348,4 +353,8 @@ class StoreWatch:
                     # Its users get the error; changes are noticed once it is back.
                     continue
                 for listener in list(self._listeners) if changed else ():
-                    listener(changed)
+                    try:
+                        listener(changed)
+                    except (MemgraphError, OSError):
+                        # The next change is reported all the same.
+                        _log.exception("a change by another process was not handled")

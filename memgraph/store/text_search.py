@@ -82,22 +82,23 @@ class Postings:
         counts: shape (n,).
     """
 
-    __slots__ = ("_bound", "_mean", "counts", "offsets")
+    __slots__ = ("_bound", "counts", "offsets")
 
     def __init__(self, offsets: NDArray[Any], counts: NDArray[Any]) -> None:
         self.offsets = offsets
         self.counts = counts
-        self._mean = -1.0
-        self._bound = 0.0
+        # The highest mean length that it holds for, and the bound: as one, for threads share it.
+        self._bound = (-1.0, 0.0)
 
     def bound(self, lengths: NDArray[np.float32], mean: float) -> float:
         """Return the maximum of tf / (tf + norm) for a mean length of ``mean``."""
-        if not self._mean / _LEEWAY <= mean <= self._mean:
+        top, bound = self._bound
+        if not top / _LEEWAY <= mean <= top:
             top = mean * _LEEWAY
             norm = K1 * (1 - B) + (K1 * B / top) * lengths[self.offsets]
-            self._bound = float((self.counts / (self.counts + norm)).max(initial=0.0))
-            self._mean = top
-        return self._bound
+            bound = float((self.counts / (self.counts + norm)).max(initial=0.0))
+            self._bound = (top, bound)
+        return bound
 
 
 _NO_OFFSETS = np.empty(0, np.int64)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from memgraph.surfaces.mcp.http import McpApp
-    from memgraph.surfaces.metrics import TracingMeters
+    from memgraph.surfaces.traces import TracingMeters
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
@@ -134,7 +134,7 @@ def _metered(
     if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
         yield figures
         return
-    from memgraph.surfaces.metrics import tracing
+    from memgraph.surfaces.traces import tracing
 
     with tracing(figures) as traced:
         yield traced

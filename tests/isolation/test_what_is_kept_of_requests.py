@@ -12,7 +12,8 @@ from route_walks import HERE, WALKS, View
 from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, Built, served
 from test_routes_walked import in_order
 
-from memgraph.surfaces.metrics import PrometheusMeters, tracing
+from memgraph.surfaces.metrics import PrometheusMeters
+from memgraph.surfaces.traces import tracing
 
 FILE_NAMES = {f"Kx{one}{each}azz" for one in "ab" for each in ascii_lowercase}
 ODD = "Kxspoke"

@@ -94,6 +94,7 @@ def test_scripts_without_spaces_are_grounded_too() -> None:
         ({"confidence": 1}, "certainty"),
         ({"confidence": 1e300}, "certainty"),
         ({"confidence": -0.1}, "confidence"),
+        ({"confidence": float("nan")}, "confidence"),
         ({"confidence": False}, "confidence"),
         ({"evidence": []}, "evidence"),
         ({"evidence": "ep_1"}, "evidence"),

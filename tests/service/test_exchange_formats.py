@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import yaml
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import Conflict, InvalidInput
+from memgraph.operations.exchange import formats
 from memgraph.operations.exchange.formats import write_as
 
 FORMULA = "=HYPERLINK(1) is what the sheet said | [[nowhere]]"
@@ -83,3 +85,17 @@ def test_what_is_there_is_not_replaced(orc: Orchestrator, tmp_path: Path, form: 
 def test_an_unknown_format_names_the_known_ones(orc: Orchestrator, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="csv, graphml, vault"):
         write_as("pdf", orc.exchange.export_lines(), tmp_path / "x")
+
+
+def test_a_vault_that_could_not_be_written_leaves_nothing(
+    orc: Orchestrator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(formats, "_note", full)
+    with pytest.raises(OSError, match="no space"):
+        write_as("vault", orc.exchange.export_lines(), tmp_path / "vault")
+    assert not [path for path in tmp_path.iterdir() if "vault" in path.name]
+    monkeypatch.undo()
+    assert write_as("vault", orc.exchange.export_lines(), tmp_path / "vault") == 3

@@ -27,13 +27,14 @@ from memgraph.config.server import ServerSettings
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.service.access.gate import Gate
-from memgraph.surfaces import metrics as tracing_module
 from memgraph.surfaces import server_log
+from memgraph.surfaces import traces as tracing_module
 from memgraph.surfaces.asgi import Message, Receive, Scope, Send
 from memgraph.surfaces.cli.reference import command_paths
-from memgraph.surfaces.metrics import NO_ROUTE, MeteredApp, PrometheusMeters, tracing
+from memgraph.surfaces.metrics import NO_ROUTE, MeteredApp, PrometheusMeters
 from memgraph.surfaces.serve import CLOSING_S, application
 from memgraph.surfaces.shutdown import notify_supervisor
+from memgraph.surfaces.traces import tracing
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CANARY = "The heron sleeps at Quillfen."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from memgraph.errors import AccessDenied, Conflict, DatabaseCorrupt, InvalidInput
 from memgraph.model.enums import (
@@ -27,7 +27,7 @@ from memgraph.retrieval.recall import RECEIPT_PREFIX
 from memgraph.rules import namespaces as rules
 from memgraph.rules import value_filters
 from memgraph.rules.namespaces import Namespace
-from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
+from memgraph.rules.scope import ScopeFacts, visible
 from memgraph.rules.similarity import normalise_content
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
@@ -86,7 +86,9 @@ class NamespaceHandle(Handle):
         facts = ScopeFacts(checked.scope, checked.scope_id, checked.sensitivity, checked.agent_id)
         verdict = visible(self.viewer, facts)
         if not verdict.allowed:
-            self._deny(verdict.reason)
+            error = AccessDenied("the handle could not see what it stores", reason=verdict.reason)
+            with self._service.opened(self.name) as opened:
+                raise self._denied(opened, error, field="scope", asked=scope_id)
         self._scope, self._scope_id = checked.scope, checked.scope_id
         view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
         self._place = NamespacePlace(view, checked.scope.value, checked.scope_id, checked.agent_id)
@@ -195,11 +197,6 @@ class NamespaceHandle(Handle):
             with opened.transaction(self.actor) as transaction:
                 write_all(opened, transaction, self._place, drafts)
             self._embed_soon(opened)
-
-    def _deny(self, reason: VisibilityReason) -> NoReturn:
-        with self._service.opened(self.name) as opened:
-            opened.log.warning("access.denied", actor=self.actor, reason=reason.value)
-        raise AccessDenied("the handle could not see what it stores", reason=reason.value)
 
     def _answers(
         self, opened: OpenOrchestrator, prefix: Namespace, query: str, top_n: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -183,15 +184,7 @@ def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[
 
 def _said_beside(row: MemoryToErase) -> list[str]:
     fields = [row.item_id or "", json.loads(row.tags), json.loads(row.attributes)]
-    return _words(fields)
-
-
-def _words(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [word for item in value.values() for word in _words(item)]
-    return [word for item in value for word in _words(item)] if isinstance(value, list) else []
+    return list(_strings(fields))
 
 
 def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
@@ -322,11 +315,16 @@ def read(path: Path) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        try:
-            return file.read() if os.fstat(handle).st_size <= MAX_FILE_BYTES else None
-        except OSError:
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
             return None
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 def _span(locator: str | None, lines: int) -> Iterable[int]:
@@ -350,7 +348,7 @@ def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
     """Yield the texts that JSON pointers refer to, in a JSON file."""
     try:
         document = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     for pointer in pointers:
         value: Any = document
@@ -367,8 +365,13 @@ def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
+    """Yield the strings in a JSON value of any depth, in order."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            pending.extend(reversed(item))

@@ -51,8 +51,11 @@ def pieces(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
         OSError: it cannot be read.
     """
     with files.without_sqlite(path) as may_be_read:
-        free = may_be_read and not aside
-    with _opened(path) if free else _aside(path) as file:
+        small = _read_small(path) if may_be_read and not aside else None
+    if small is not None:
+        yield from [small] if small else []
+        return
+    with _aside(path) as file:
         yield from _overlapping(iter(lambda: file.read(_CHUNK), b""), overlap)
 
 
@@ -71,11 +74,11 @@ def _overlapping(parts: Iterable[bytes], overlap: int) -> Iterator[bytes]:
         yield bytes(piece)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _read_small(path: Path) -> bytes | None:
+    """Return a file's bytes while SQLite is kept from opening it; None if it is large."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
-        yield file
+        return file.read() if os.fstat(handle).st_size <= _CHUNK else None
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import yaml
@@ -108,10 +109,15 @@ def write_vault(contents: ExportContents, folder: Path) -> None:
     Raises:
         Conflict: the folder exists.
     """
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        raise Conflict(f"{folder} already exists; name a new folder", path=str(folder)) from None
+    if os.path.lexists(folder):
+        raise Conflict(f"{folder} already exists; name a new folder", path=str(folder))
+    with TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as draft:
+        _write_notes(contents, Path(draft) / folder.name)
+        (Path(draft) / folder.name).rename(folder)
+
+
+def _write_notes(contents: ExportContents, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
     links: dict[str, list[str]] = defaultdict(list)
     for edge in contents.edges:
         first, last = edge["from_memory_id"], edge["to_memory_id"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
 from memgraph.model.conversation import (
@@ -32,7 +32,7 @@ from memgraph.operations.handle import Handle
 from memgraph.operations.write import changes
 from memgraph.rules.conversations import entry_of, part_place, parts_of
 from memgraph.rules.lifecycle import CLEARED
-from memgraph.rules.scope import ScopeFacts, VisibilityReason, visible
+from memgraph.rules.scope import ScopeFacts, visible
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
 from memgraph.store.memories import MemoryFilter
@@ -99,7 +99,9 @@ class Transcript(Handle):
         facts = ScopeFacts(episode.scope, episode.scope_id, episode.sensitivity, episode.agent_id)
         verdict = visible(self.viewer, facts)
         if not verdict.allowed:
-            self._deny(verdict.reason)
+            error = AccessDenied("the handle could not see its own entries", reason=verdict.reason)
+            with self._service.opened(self.name) as opened:
+                raise self._denied(opened, error, field="scope", asked=scope_id)
         self.session_id = episode.session_id
         self._place = (episode.scope, episode.scope_id, episode.agent_id)
 
@@ -241,11 +243,6 @@ class Transcript(Handle):
             if len(page) < size:
                 return
             before, size = page[-1].memory_id, _PAGE
-
-    def _deny(self, reason: VisibilityReason) -> NoReturn:
-        with self._service.opened(self.name) as opened:
-            opened.log.warning(AccessDenied.code, actor=self.actor, reason=reason.value)
-        raise AccessDenied("the handle could not see its own entries", reason=reason.value)
 
 
 def _held(parts: Sequence[Memory]) -> StoredEntry:

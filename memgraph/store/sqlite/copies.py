@@ -63,6 +63,10 @@ def copy_file(source: Path, target: Path) -> None:
                 f"{source} is a database in use, not a backup; run: memgraph backup",
                 path=str(source),
             )
+        _copy(source, target)
+
+
+def _copy(source: Path, target: Path) -> None:
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -72,9 +76,10 @@ def copy_file(source: Path, target: Path) -> None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise DatabaseForeign(f"{source} is not a regular file", path=str(source))
-    target_handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "rb") as file, os.fdopen(target_handle, "wb") as copy:
-        shutil.copyfileobj(file, copy, 1 << 20)
+    with os.fdopen(handle, "rb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with os.fdopen(os.open(target, flags, 0o600), "wb") as copy:
+            shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str]:

@@ -216,32 +216,38 @@ class _Stream:
             for chunk in self.stream:
                 self._hear(chunk)
                 yield chunk
-        finally:
+        except GeneratorExit:
             self._end()
+            raise
+        self._end()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         try:
             async for chunk in self.stream:
                 self._hear(chunk)
                 yield chunk
-        finally:
+        except (GeneratorExit, asyncio.CancelledError):
             await asyncio.to_thread(self._end)
+            raise
+        await asyncio.to_thread(self._end)
 
     def __enter__(self) -> _Stream:
         self.stream.__enter__()
         return self
 
-    def __exit__(self, *raised: Any) -> Any:
-        self._end()
-        return self.stream.__exit__(*raised)
+    def __exit__(self, kind: Any, *raised: Any) -> Any:
+        if kind is None:
+            self._end()
+        return self.stream.__exit__(kind, *raised)
 
     async def __aenter__(self) -> _Stream:
         await self.stream.__aenter__()
         return self
 
-    async def __aexit__(self, *raised: Any) -> Any:
-        await asyncio.to_thread(self._end)
-        return await self.stream.__aexit__(*raised)
+    async def __aexit__(self, kind: Any, *raised: Any) -> Any:
+        if kind is None:
+            await asyncio.to_thread(self._end)
+        return await self.stream.__aexit__(kind, *raised)
 
     def _hear(self, chunk: Any) -> None:
         self.said.append(self.api.delta(chunk) or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -333,3 +334,18 @@ def test_a_short_name_in_another_case_is_not_told(orc: Orchestrator) -> None:
     report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.residue.other_case == ()
     assert check_signature(report)
+
+
+def test_a_source_that_is_no_readable_file_holds_up_no_erasure(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    zone = orc.paths.ingest
+    (zone / "folder").mkdir(parents=True)
+    os.mkfifo(zone / "pipe")
+    (zone / "deep.json").write_text("[" * 200_000)
+    for name in ("folder", "pipe", "deep.json"):
+        source = {"source_type": "ingest_file", "source_path": str(zone / name), "locator": "/0/0"}
+        memory_id = orc.remember(f"{SECRET} By {name}.", source=source)
+        report = orc.erasure.erase(memory_id=memory_id, reason=WHY, dry_run=False)
+        assert report.unfinished == ()
+    assert SECRET.encode() not in b"\n".join(orc.exchange.export_lines())

@@ -450,7 +450,7 @@ def test_a_store_that_would_not_see_its_items_is_refused(
         with pytest.raises(AccessDenied):
             MemgraphStore(orc, **fields)  # type: ignore[arg-type]  # of mixed types
     log = service.paths("orc-1").log_file.read_text(encoding="utf-8")
-    assert log.count("access.denied") == 2
+    assert log.count('"event": "access.denied"') == 2
     for wrong in ({"scope": "nowhere"}, {"scope": "project"}, {"importance": 101}):
         with pytest.raises(InvalidInput):
             MemgraphStore(orc, **wrong)  # type: ignore[arg-type]  # as above

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from model_server import KEY, ModelServer
-from openai import APIStatusError, AsyncOpenAI, OpenAI
+from openai import APIError, APIStatusError, AsyncOpenAI, OpenAI
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import StorageError
@@ -107,6 +107,20 @@ def test_a_streamed_answer_is_kept_when_it_ends(model: ModelServer, orc: Orchest
     with stream as opened:
         assert [each.choices[0].delta.content for each in opened] == ["To ", "walnuts."]
     assert turns(orc) == [("user", QUESTION), ("assistant", "To walnuts.")]
+
+
+def test_a_stream_that_fails_or_is_left_early(model: ModelServer, orc: Orchestrator) -> None:
+    failure = {"error": {"message": "overloaded", "type": "server_error"}}
+    model.behave(events(chunk("To "), failure))
+    client = remembering(OpenAI(api_key=KEY, base_url=model.url), orc)
+    create: Any = client.chat.completions.create
+    with pytest.raises(APIError):
+        list(create(model="m", messages=ASKED, stream=True))
+    assert turns(orc) == []
+    model.behave(events(chunk("To "), chunk("walnuts.")))
+    for _ in create(model="m", messages=ASKED, stream=True):
+        break
+    assert turns(orc) == [("user", QUESTION), ("assistant", "To ")]
 
 
 def test_asynchronous_clients_and_their_streams(model: ModelServer, orc: Orchestrator) -> None:
