@@ -382,6 +382,10 @@ class ActorReason(Value):
     reason: Reason = ""
 
 
+def _unknown_field(kind: type[Value]) -> str:
+    return f"no such field; there are {', '.join(kind.model_fields)}"
+
+
 def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
     """Build a value from untrusted fields.
 
@@ -394,7 +398,9 @@ def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
         problems = [
             {
                 "field": ".".join(str(part) for part in problem["loc"]) or "(all)",
-                "problem": without_kind(problem["msg"]),
+                "problem": _unknown_field(kind)
+                if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1
+                else without_kind(problem["msg"]),
             }
             for problem in error.errors(
                 include_url=False, include_input=False, include_context=False

@@ -25,7 +25,7 @@ from memgraph.model.remote import MAX_BATCH, TierItem, TierPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name
 from memgraph.operations.everyday import Everyday
-from memgraph.operations.handle import Handle
+from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.memories import Memories
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class TierHandle(Handle[F]):
         granted = scope_id is None or scope_id in self.viewer.scope_ids(tier)
         if tier in self.viewer.scopes and granted:
             return
-        error = AccessDenied(f"this {tier.tier} is not open to the handle", field=tier.tier)
+        error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
         raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
 

@@ -12,7 +12,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
 from memgraph.model.context import BlockFormat, BuiltBulletin, ContextBlock
-from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
     AsOf,
@@ -265,7 +265,8 @@ class Everyday(WritingHandle[F]):
 
         Raises:
             NotFound: no such memory.
-            Conflict: it is retracted, or the new text equals the old one.
+            Conflict: it is retracted, the new text equals the old one, or it was replaced by an
+                active memory, which ``details["replaced_by"]`` names: that is the one to correct.
         """
         from memgraph.operations.read import lookup as reading
         from memgraph.operations.write.writer import identity_of
@@ -280,12 +281,30 @@ class Everyday(WritingHandle[F]):
             )
             if identity_of(content_hash(content), memory) == identity_of(old.content_hash, old):
                 raise Conflict("the new text equals the old one", memory_id=memory_id)
+            if old.status is MemoryStatus.SUPERSEDED:
+                self._require_no_successor(memory_id)
             link = EdgeInput(
                 from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=because
             )
             written = self._store(opened, [memory], [link])
             self._embed_soon(opened)
         return written.ids_by_key["new"]
+
+    def _require_no_successor(self, memory_id: str) -> None:
+        """Raise Conflict if an active memory replaced this one: two would hold in its place."""
+        history = self.trace(memory_id)
+        successors = {link.memory_id for link in history.replaced_by}
+        active = [
+            memory.memory_id
+            for memory in history.memories
+            if memory.memory_id in successors and memory.status is MemoryStatus.ACTIVE
+        ]
+        if active:
+            raise Conflict(
+                f"it was replaced by {active[0]}; correct that one",
+                memory_id=memory_id,
+                replaced_by=active,
+            )
 
     @operation(Permission.WRITE, "POST", "/memories/{memory_id}/confirm", tag="memories")
     def confirm(self, memory_id: MemoryId) -> None:

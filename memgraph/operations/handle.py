@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.access import Permission
+from memgraph.model.enums import Scope
 from memgraph.model.operation import F, Methods, grouped
 from memgraph.model.values import ActorReason, MemoryInput, validated
 from memgraph.paths import SOURCE_FIELD
-from memgraph.rules.scope import Viewer, viewer_fields
+from memgraph.rules.scope import ScopeFacts, Viewer, viewer_fields, visible
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
@@ -52,6 +53,12 @@ ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha
 """The keys under which an error's details name what was requested."""
 
 DenialRecorder = Callable[[Sequence[RefusalNote]], None]
+
+
+def closed_to_viewer(scope: Scope) -> str:
+    """Return the message for a task or project that a viewer does not include."""
+    named = "" if scope is Scope.GLOBAL else f"; its viewer needs it in {scope.value}_ids"
+    return f"this {scope.tier} is not open to the handle{named}"
 
 
 GroupT = TypeVar("GroupT", bound="Handle[Any]")
@@ -94,6 +101,17 @@ class Handle(Methods[F]):
         super().__init_subclass__()
         if group:
             grouped(cls, group)
+
+    def _like(self, handle: Handle[Any]) -> None:
+        """Initialise this handle for the caller of another one."""
+        Handle.__init__(
+            self,
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            recorder=handle._recorder,
+        )
 
     def _as(self, kind: type[GroupT]) -> GroupT:
         """Return the methods of another class for the same caller."""
@@ -145,6 +163,19 @@ class Handle(Methods[F]):
         else:
             record_denial(opened, actor=self.actor, field=field, requested=asked)
         return error
+
+    def _require_visible(self, facts: ScopeFacts, message: str, *, field: str = "scope") -> None:
+        """Check that the viewer sees what is stored with these facts.
+
+        Raises:
+            AccessDenied: it does not; this is logged and journalled.
+        """
+        verdict = visible(self.viewer, facts)
+        if verdict.allowed:
+            return
+        error = AccessDenied(message, field=field, reason=verdict.reason.value)
+        with self._service.opened(self.name) as opened:
+            raise self._denied(opened, error, field=field, asked=facts.scope_id)
 
     def _record_rejected(self, errors: Sequence[MemgraphError]) -> None:
         """Journal the refused items of a batch; nothing is raised for them."""

@@ -94,7 +94,7 @@ _VECTORS_PENDING = Degraded(
 )
 _RANKED_TODAY = Degraded(
     code="ranks.of_today",
-    text="words, names and vectors weigh as they do today: what fits nearly equally well may states"
+    text="words, names and vectors weigh as they do today: what fits nearly equally well may come"
     " in another order than it did then",
 )
 

@@ -204,6 +204,17 @@ def test_a_correction_replaces_and_keeps_what_was_said(
     assert actions(service) == ["remember", "remember", "supersede", "relate"]
 
 
+def test_a_replaced_memory_is_corrected_by_correcting_its_successor(orc: Orchestrator) -> None:
+    first = orc.remember("The tram stop is called Rathausplatz.")
+    second = orc.correct(first, "The tram stop is called Neumarkt.", reason="renamed")
+    with pytest.raises(Conflict, match=second) as refused:
+        orc.correct(first, "The tram stop is called Altmarkt.", reason="renamed")
+    assert refused.value.details["replaced_by"] == [second]
+    orc.retract(second, reason="wrong")
+    third = orc.correct(first, "The tram stop is called Altmarkt.", reason="renamed")
+    assert [memory.memory_id for memory in orc.memories.list()] == [third]
+
+
 def test_a_correction_that_cannot_be_leaves_nothing(
     orc: Orchestrator, service: MemoryService
 ) -> None:

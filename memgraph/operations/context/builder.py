@@ -34,7 +34,7 @@ from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTra
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.injection import new_mark
-from memgraph.operations.handle import DenialRecorder, Handle
+from memgraph.operations.handle import DenialRecorder, Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.contradictions import Conflicts
@@ -430,7 +430,7 @@ class ContextBuilder(Handle):
             return
         for tier, scope_id in ((Scope.SESSION, task.task_id), (Scope.PROJECT, task.project)):
             if scope_id is not None and scope_id not in self.viewer.scope_ids(tier):
-                error = AccessDenied(f"this {tier.tier} is not open to the handle", field=tier.tier)
+                error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
                 raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
     def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:

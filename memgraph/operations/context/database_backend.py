@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
 from memgraph.context.stores import OLDEST_FIRST
-from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
 from memgraph.operations.context.injection import evict, retract_all
-from memgraph.operations.handle import Handle
+from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
-from memgraph.rules.scope import ScopeFacts, visible
+from memgraph.rules.scope import ScopeFacts
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items, memories
 from memgraph.store.items import ItemPlace
@@ -59,13 +59,7 @@ class DatabaseBackend(Handle):
     """
 
     def __init__(self, handle: Handle[Any], tier: Scope, scope_id: str | None = None) -> None:
-        super().__init__(
-            handle._service,
-            handle.name,
-            viewer=handle.viewer,
-            actor=handle.actor,
-            recorder=handle._recorder,
-        )
+        self._like(handle)
         self.tier = tier
         self.scope_id = scope_id
         # The viewer must be able to see what it stores, so the clearance limits the sensitivity.
@@ -74,17 +68,9 @@ class DatabaseBackend(Handle):
         )
         self._agent_id = None if self.viewer.shared else self.viewer.agent_id
         facts = ScopeFacts(tier, scope_id, self._sensitivity, self._agent_id)
-        verdict = visible(self.viewer, facts)
         if (tier is Scope.GLOBAL) != (scope_id is None):
             raise InvalidInput("a task or project requires an id; global has none", field=tier.tier)
-        if not verdict.allowed:
-            error = AccessDenied(
-                f"this {tier.tier} is not open to the handle",
-                tier=tier.tier,
-                reason=verdict.reason.value,
-            )
-            with self._service.opened(self.name) as opened:
-                raise self._denied(opened, error, field=tier.tier, asked=scope_id)
+        self._require_visible(facts, closed_to_viewer(tier), field=tier.tier)
 
     def add(self, item: ContextItem) -> None:
         """Store an item; it supersedes a different item with the same id, see ``MemoryBackend``."""

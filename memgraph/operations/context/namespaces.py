@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from memgraph.errors import AccessDenied, Conflict, DatabaseCorrupt, InvalidInput
+from memgraph.errors import Conflict, DatabaseCorrupt, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -27,7 +27,7 @@ from memgraph.retrieval.recall import RECEIPT_PREFIX
 from memgraph.rules import namespaces as rules
 from memgraph.rules import value_filters
 from memgraph.rules.namespaces import Namespace
-from memgraph.rules.scope import ScopeFacts, visible
+from memgraph.rules.scope import ScopeFacts
 from memgraph.rules.similarity import normalise_content
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
@@ -66,13 +66,7 @@ class NamespaceHandle(Handle):
         sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
         importance: int = IMPORTANCE,
     ) -> None:
-        super().__init__(
-            handle._service,
-            handle.name,
-            viewer=handle.viewer,
-            actor=handle.actor,
-            recorder=handle._recorder,
-        )
+        self._like(handle)
         self._fields: dict[str, Any] = {
             "kind": MemoryKind.FACT,
             "scope": scope,
@@ -84,11 +78,7 @@ class NamespaceHandle(Handle):
         }
         checked = validated(MemoryInput, {**self._fields, "content": "-"})
         facts = ScopeFacts(checked.scope, checked.scope_id, checked.sensitivity, checked.agent_id)
-        verdict = visible(self.viewer, facts)
-        if not verdict.allowed:
-            error = AccessDenied("the handle could not see what it stores", reason=verdict.reason)
-            with self._service.opened(self.name) as opened:
-                raise self._denied(opened, error, field="scope", asked=scope_id)
+        self._require_visible(facts, "the handle could not see what it stores")
         self._scope, self._scope_id = checked.scope, checked.scope_id
         view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
         self._place = NamespacePlace(view, checked.scope.value, checked.scope_id, checked.agent_id)

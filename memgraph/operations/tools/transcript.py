@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from memgraph.errors import AccessDenied, DatabaseCorrupt, InvalidInput
+from memgraph.errors import DatabaseCorrupt, InvalidInput
 from memgraph.model.conversation import (
     ENTRY_PREFIX,
     SILENT_ROLE,
@@ -32,7 +32,7 @@ from memgraph.operations.handle import Handle
 from memgraph.operations.write import changes
 from memgraph.rules.conversations import entry_of, part_place, parts_of
 from memgraph.rules.lifecycle import CLEARED
-from memgraph.rules.scope import ScopeFacts, visible
+from memgraph.rules.scope import ScopeFacts
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
 from memgraph.store.memories import MemoryFilter
@@ -79,13 +79,7 @@ class Transcript(Handle):
         scope_id: str | None = None,
         sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
     ) -> None:
-        super().__init__(
-            handle._service,
-            handle.name,
-            viewer=handle.viewer,
-            actor=handle.actor,
-            recorder=handle._recorder,
-        )
+        self._like(handle)
         self._person, self._agent = person, agent
         self._fields: dict[str, Any] = {
             "session_id": session_id,
@@ -97,11 +91,7 @@ class Transcript(Handle):
         for role in (person, agent):
             episode = self._episode(EpisodeInput, content="-", source_role=role)
         facts = ScopeFacts(episode.scope, episode.scope_id, episode.sensitivity, episode.agent_id)
-        verdict = visible(self.viewer, facts)
-        if not verdict.allowed:
-            error = AccessDenied("the handle could not see its own entries", reason=verdict.reason)
-            with self._service.opened(self.name) as opened:
-                raise self._denied(opened, error, field="scope", asked=scope_id)
+        self._require_visible(facts, "the handle could not see its own entries")
         self.session_id = episode.session_id
         self._place = (episode.scope, episode.scope_id, episode.agent_id)
 

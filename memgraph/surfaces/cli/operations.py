@@ -220,13 +220,43 @@ def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
     if result is None:
         screen.line("done")
     elif isinstance(result, Value):
-        screen.fields([(name, short(str(value))) for name, value in as_json(result).items()])
+        _show_fields(screen, as_json(result))
     elif isinstance(result, Sequence) and not isinstance(result, str):
-        rows = [as_json(item) if isinstance(item, Value) else {"": item} for item in result]
-        columns = list(rows[0])[:MAX_COLUMNS] if rows else []
-        if not rows:
-            screen.line("nothing")
-            return
-        screen.table(columns, [[short(str(row[name])) for name in columns] for row in rows])
+        _show_rows(screen, [as_json(item) if isinstance(item, Value) else item for item in result])
     else:
         screen.line(str(result))
+
+
+def _show_fields(screen: Screen, fields: Mapping[str, Any]) -> None:
+    """Print the plain fields of an object, and below them a table for each nested one."""
+    nested = {name: rows for name, value in fields.items() if (rows := _rows_of(value))}
+    plain = [(name, _cell(value)) for name, value in fields.items() if name not in nested]
+    if plain:
+        screen.fields(plain)
+    for name, rows in nested.items():
+        screen.heading(name)
+        _show_rows(screen, rows)
+
+
+def _rows_of(value: Any) -> list[Any]:
+    """Return the objects in a list or a mapping; empty for other values."""
+    items = list(value.values()) if isinstance(value, dict) else value
+    is_nested = isinstance(items, list) and any(isinstance(item, dict) for item in items)
+    return items if is_nested else []
+
+
+def _show_rows(screen: Screen, rows: Sequence[Any]) -> None:
+    if not rows:
+        screen.line("nothing")
+        return
+    tables = [row if isinstance(row, dict) else {"": row} for row in rows]
+    columns = list(tables[0])[:MAX_COLUMNS]
+    screen.table(columns, [[_cell(row.get(name)) for name in columns] for row in tables])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return short(", ".join(f"{name} {_cell(item)}" for name, item in value.items()))
+    if isinstance(value, list):
+        return short(", ".join(map(_cell, value)))
+    return "" if value is None else short(str(value))

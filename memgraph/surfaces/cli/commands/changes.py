@@ -298,11 +298,18 @@ def retract(
             handle.restore(result, reason=reason)
         else:
             handle.retract(result, reason=reason)
-        status = handle.get(result).status.value
-    return CommandResult(
-        {"memory_id": result, "status": status},
-        lambda screen: screen.line(f"{result} is {status}"),
-    )
+        history = handle.trace(result)
+    status = history.memory.status.value
+    direct = [] if restore else [link for link in history.replaced if link.distance == 1]
+    replaced = [link.memory_id for link in direct]
+
+    def show(screen: Screen) -> None:
+        screen.line(f"{result} is {status}")
+        for old in replaced:
+            screen.line(f"it had replaced {old}, which stays superseded; to bring that back:")
+            screen.line(f"memgraph retract {orchestrator} {old} --restore --reason TEXT")
+
+    return CommandResult({"memory_id": result, "status": status, "replaced": replaced}, show)
 
 
 def resolve(
