@@ -9,11 +9,11 @@ from typing import Any, Literal
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 
-# What a text may say of itself at most; a person may later confirm it and raise it.
+# Upper limits of what a file may claim about itself; a person may later confirm and raise them.
 MAX_CONFIDENCE = 0.9
 MAX_IMPORTANCE = 90
 MAX_CANDIDATES = 100_000
-# A memory is one thought: longer passages are cut, at paragraphs or sentences where possible.
+# A memory is a single thought: longer passages are cut, at paragraphs or sentences if possible.
 MAX_PASSAGE_CHARS = 4_000
 MAX_TURN_CHARS = 30_000
 MAX_SUMMARY_CHARS = 200
@@ -29,7 +29,10 @@ Origin = Literal["ChatGPT", "Claude", "Slack", "mem0", "Obsidian"]
 
 @dataclass(frozen=True, slots=True)
 class ParseFinding:
-    """A part that was left out or changed. ``locator`` is its place, ``count`` how often."""
+    """A part of a file that was left out or changed.
+
+    ``locator`` is its place in the file, ``count`` the number of occurrences.
+    """
 
     code: SkippedPart
     locator: str | None = None
@@ -37,7 +40,7 @@ class ParseFinding:
     count: int = 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the form in a manifest."""
+        """Return the finding as it appears in a manifest."""
         return {
             "code": self.code.value,
             "locator": self.locator,
@@ -50,10 +53,10 @@ class ParseFinding:
 class IngestCandidate:
     """One memory to be stored.
 
-    ``type`` None: a classifier decides, and the candidate is dropped when it finds none.
-    ``importance`` is 0..90 and ``confidence`` 0..0.9, ``event_time`` in milliseconds. ``locator``
-    is ``L<first>-L<last>`` (lines from 1) or a JSON pointer (``#``: the whole). A candidate cannot
-    set who captured it: it is always the extractor.
+    ``type`` None: a classifier chooses the type, and drops the candidate if none fits.
+    ``importance`` is 0..90, ``confidence`` 0..0.9, ``event_time`` milliseconds. ``locator`` is
+    ``L<first>-L<last>`` (lines from 1) or a JSON pointer (``#`` for the whole document). A
+    candidate cannot set who captured it; that is always the extractor.
     """
 
     key: str
@@ -81,9 +84,9 @@ class IngestCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateEdge:
-    """An edge between two candidates of one file; direction as in ``EdgeType``.
+    """An edge between two candidates of one file; see ``EdgeType`` for its direction.
 
-    ``partial``: an Updates edge that leaves the older memory active.
+    ``partial``: only for an Updates edge; the older memory stays active.
     """
 
     from_key: str
@@ -96,11 +99,11 @@ class CandidateEdge:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLink:
-    """An edge to the main memory of another file, which may be known, come later, or never.
+    """An edge to the main memory of another file, which may not be ingested yet.
 
     ``target`` is one of that file's ``document_keys``; ``fallbacks`` are looser keys, used only if
     exactly one known file has them. ``outgoing`` False reverses the edge: from the other file to
-    this one. ``supersedes``: the edge's end is replaced as a whole.
+    this one. ``supersedes``: the older memory is replaced as a whole, not in part.
     """
 
     local_key: str
@@ -118,8 +121,8 @@ class ParsedDocument:
     """The content of one file, in the order of the file.
 
     ``main_key`` is the candidate that represents the file when others link to it, under any of
-    ``document_keys``. ``text`` is the whole file as its lines are counted. ``origin`` is the other
-    tool that exported it.
+    ``document_keys``. ``text`` is the whole decoded file, whose lines the locators count.
+    ``origin`` is the tool that exported it.
     """
 
     format: Format
@@ -151,7 +154,7 @@ class KeySource:
         if self._made > self._limit:
             raise refuse(
                 RejectionReason.TOO_MANY_ITEMS,
-                f"the file holds more than {self._limit} memories: split it",
+                f"the file contains more than {self._limit} memories: split it",
                 limit=self._limit,
             )
         return f"m{self._made}"
@@ -166,16 +169,16 @@ def line_range(locator: str) -> tuple[int, int]:
     """Return the first and last line of a locator made by ``lines``.
 
     Raises:
-        ValueError: another kind of locator.
+        ValueError: the locator is not a line range.
     """
     first, dash, last = locator.partition("-")
     if not (dash and first.startswith("L") and last.startswith("L")):
-        raise ValueError(f"no lines: {locator[:80]!r}")
+        raise ValueError(f"not a line range: {locator[:80]!r}")
     return int(first[1:]), int(last[1:])
 
 
 def summarize(text: str, limit: int = MAX_SUMMARY_CHARS) -> str:
-    """Return the beginning of the first line, cut at a word."""
+    """Return the beginning of a text as one line, cut between words."""
     head = " ".join(text[: limit * 4].split())
     if len(head) <= limit:
         return head

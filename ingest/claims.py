@@ -1,11 +1,11 @@
-"""Claims: a dropped file belongs to one worker from the moment it is renamed into its claim.
+"""Claims: a worker owns a dropped file as soon as it has renamed the file into its claim.
 
 ::
 
-    ingest/.claimed/<id>/lock         locked (flock) as long as the worker lives
+    ingest/.claimed/<id>/lock         locked (flock) while the worker is alive
     ingest/.claimed/<id>/claim.json   the dropped path, the target, the number of attempts
     ingest/.claimed/<id>/file         the dropped file itself
-    ingest/.claimed/<id>/plan.json    of a large file: its parsed form, while it is stored
+    ingest/.claimed/<id>/plan.json    the parsed form of a large file, while it is stored
 
 A worker that dies loses its lock and leaves the claim: the next run adopts it. All renames stay
 within the drop zone's file system, so a file is always in exactly one place.
@@ -56,11 +56,12 @@ Folder = Literal["processed", "rejected"]
 
 @dataclass(slots=True)
 class FileClaim:
-    """A file that this worker owns. ``path`` is where it was dropped, as the file system has it.
+    """A file that this worker owns.
 
-    ``target`` is its final place, relative to the drop zone, once that is decided. ``attempts``
-    counts the runs that began to read it and did not finish; ``held`` is the digest of a content
-    that has waited for an operator since then.
+    ``path`` is where it was dropped, as the file system spells it. ``target`` is its final place,
+    relative to the drop zone, once that is decided. ``attempts`` counts the runs that began to read
+    it and neither finished nor made progress. ``held`` is the SHA-256 of its content while it waits
+    for an operator.
     """
 
     claim_id: str
@@ -98,7 +99,7 @@ class FileClaim:
         return self.stored_file.with_name(self.stored_file.name + MANIFEST_ENDING)
 
     def save(self) -> None:
-        """Save what a later run must know, durably."""
+        """Write the state that a later run needs, durably."""
         state = {"path": self.path, "target": self.target, "attempts": self.attempts}
         state |= {"started_at": self.started_at, "held": self.held}
         write_durably(self.directory / _STATE, state)
@@ -106,7 +107,8 @@ class FileClaim:
     def reserve(self, folder: Folder) -> None:
         """Decide the file's final place: its own path below ``folder``, numbered if that is taken.
 
-        When a part of the path is no folder, such as a rejected link, only the file's name is used.
+        If a part of the path is not a folder, such as a rejected link, only the file's name is
+        used.
         """
         decided = self.target is not None and self.target.startswith(f"{folder}/")
         if decided and is_reachable(self.zone, str(self.target)):
@@ -123,10 +125,10 @@ class FileClaim:
             self.save()
 
     def finish(self) -> None:
-        """Move the file to its target and remove the claim. The manifest must exist before.
+        """Move the file to its target and remove the claim. The manifest must already exist.
 
         Raises:
-            IngestRejected: a folder on the way became a link.
+            IngestRejected: a folder of the path has become a link.
         """
         with self._place() as (folder, name):
             with suppress(FileNotFoundError):
@@ -139,10 +141,10 @@ class FileClaim:
         self._remove()
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest beside the final place of the file.
+        """Write the manifest next to the final place of the file.
 
         Raises:
-            IngestRejected: a folder on the way became a link.
+            IngestRejected: a folder of the path has become a link.
         """
         text = _json_text(dict(manifest))
         with self._place() as (folder, _), _written(self.directory, text) as fresh:
@@ -158,29 +160,29 @@ class FileClaim:
         self.save()
 
     def has_progressed(self) -> None:
-        """Reset the attempts: only a file that makes no progress is given up."""
+        """Reset the attempt count: only a file without progress is given up."""
         self.attempts = 0
         self.save()
 
     def hold(self, sha256: str) -> None:
-        """Keep it until an operator decides."""
+        """Record that the file waits for an operator, and release the claim."""
         self.held = sha256
         self.save()
         self.release()
 
     def reset_attempts(self) -> None:
-        """Try it again, as often as the first time."""
+        """Clear ``held`` and the attempt count, so that the file is tried again."""
         self.held, self.attempts = None, 0
 
     def release_untried(self) -> None:
-        """Release it without counting the attempt: the file was not the cause of the failure."""
+        """Release the claim without counting the attempt: the file did not cause the failure."""
         self.attempts = max(self.attempts - 1, 0)
         with suppress(OSError):
             self.save()
         self.release()
 
     def release(self) -> None:
-        """Release it as it is; the next run adopts it."""
+        """Release the claim unchanged; the next run adopts it."""
         os.close(self.lock)
 
     def _remove(self) -> None:
@@ -189,11 +191,11 @@ class FileClaim:
 
 
 def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
-    """Claim a dropped file; None when another worker was faster.
+    """Claim a dropped file. Return None if another worker claimed it first.
 
     Args:
         path: relative to the drop zone, as ``discover`` returned it.
-        at: milliseconds since 1970, stored as the beginning of its ingestion.
+        at: the current time, milliseconds since 1970; stored as the start of the ingestion.
     """
     claims = zone / CLAIMS
     claims.mkdir(exist_ok=True, mode=0o700)
@@ -201,7 +203,7 @@ def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
     fresh = claims / f"{_NEW}{claim_id}"
     fresh.mkdir(mode=0o700)
     lock = os.open(fresh / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    # Locked before it has its name, so that nobody takes it for an abandoned one.
+    # Lock the claim before it gets its final name, so that no worker takes it for an abandoned one.
     fcntl.flock(lock, fcntl.LOCK_EX)
     fresh.rename(claims / claim_id)
     new_claim = FileClaim(claim_id, zone, path, lock, started_at=at)
@@ -220,7 +222,7 @@ def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
 
 
 def claim_names(zone: Path) -> list[str]:
-    """Return all claims, of any worker: the least tried first, then the oldest."""
+    """Return the ids of all workers' claims: fewest attempts first, then the oldest."""
     try:
         names = os.listdir(zone / CLAIMS)  # noqa: PTH208 - names alone are needed
     except FileNotFoundError:
@@ -230,10 +232,10 @@ def claim_names(zone: Path) -> list[str]:
 
 
 def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[FileClaim]:
-    """Yield the claims whose worker is gone; each is this worker's from then on.
+    """Take over the claims whose worker is gone, and yield them.
 
     Args:
-        names: of those that may be adopted, in order; None: all.
+        names: the ids of the claims that may be adopted, in order; None: all.
     """
     for name in claim_names(zone) if names is None else names:
         adopted = _adopt_one(zone, name)
@@ -247,7 +249,11 @@ def is_claimed(zone: Path, claim_id: str) -> bool:
 
 
 def claimed_paths(zone: Path, *, include_held: bool = True) -> set[str]:
-    """Return where the files of all claims were dropped; with or without ``include_held`` ones."""
+    """Return the paths at which the claimed files were dropped.
+
+    Args:
+        include_held: include files that wait for an operator.
+    """
     if not (zone / CLAIMS).is_dir():
         return set()
     states = _states(zone, but="")
@@ -255,7 +261,7 @@ def claimed_paths(zone: Path, *, include_held: bool = True) -> set[str]:
 
 
 def claim_states(zone: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the claims that still have their file, of any worker, with what they know."""
+    """Yield the id and the state of each claim, of any worker, that still has its file."""
     for claim_id in claim_names(zone):
         if is_claimed(zone, claim_id):
             fallback = {"path": f"recovered-{claim_id}"}
@@ -283,7 +289,7 @@ def _adopt_one(zone: Path, name: str) -> FileClaim | None:
     try:
         lock = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        # A claim has its lock from the first to the last: this one was being removed.
+        # A claim has its lock file until it is removed: this one was being removed.
         if not _exists(directory / _FILE):
             shutil.rmtree(directory, ignore_errors=True)
         return None
@@ -297,11 +303,11 @@ def _adopt_one(zone: Path, name: str) -> FileClaim | None:
             return None
         raise
     if not _exists(directory / _FILE):
-        # It died before it had the file, or after it had moved it: nothing is left to do.
+        # The worker died before it had the file or after it had moved it: nothing is left to do.
         shutil.rmtree(directory, ignore_errors=True)
         os.close(lock)
         return None
-    # Whatever became of what the claim knew, its file must not be lost.
+    # The claim's state may be lost, but its file must not be.
     state = _read_state(directory) or {"path": f"recovered-{name}"}
     return FileClaim(
         name,
@@ -317,7 +323,7 @@ def _adopt_one(zone: Path, name: str) -> FileClaim | None:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove a claim whose worker died while making it; a young one is still being made."""
+    """Remove an incomplete claim unless it is recent: then its worker may still complete it."""
     with suppress(FileNotFoundError):
         if time.time() - directory.stat().st_mtime > _ABANDONED_SECONDS:
             shutil.rmtree(directory, ignore_errors=True)
@@ -338,13 +344,13 @@ def _states(zone: Path, but: str) -> Iterator[dict[str, Any]]:
 
 
 def _fitting(path: str, number: int, folder: Path) -> str:
-    """Return ``path``, numbered from the second on, such that it and its manifest have legal
-    names.
+    """Return ``path``, numbered if ``number`` > 1, such that the names of the file and its manifest
+    are legal.
     """
     pure = PurePosixPath(path)
     name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
     renamed = str(pure.with_name(name))
-    # A deep path may be legal where it was walked folder by folder, and too long as a whole.
+    # A deep path can be walked folder by folder and still be too long as a whole.
     fits = len(os.fsencode(folder / renamed)) < _MAX_PATH_BYTES and is_reachable(folder, renamed)
     return renamed if fits else name
 
@@ -354,7 +360,7 @@ def _exists(path: Path) -> bool:
 
 
 MANIFEST_VERSION = 1
-# Beyond this a manifest has only the counts of findings, so that people can read it.
+# A manifest lists at most this many findings, so that it stays readable; its counts are complete.
 MAX_FINDINGS = 1_000
 
 Outcome = Literal["processed", "duplicate", "rejected", "held", "skipped", "failed"]
@@ -365,10 +371,10 @@ class FileResult:
     """The outcome of one file.
 
     ``processed``, ``duplicate`` (this content was stored before) and ``rejected`` are final and
-    have a manifest. ``skipped`` stays where it is, ``failed`` stays claimed; both are tried again
-    by the next run. ``held`` stays claimed until a run with ``retry``. ``reason`` is a
-    ``RejectionReason``, or for failed the code of the error. ``stored_as`` and ``manifest`` are
-    relative to the drop zone. ``partial``: it was processed without items that broke a rule;
+    have a manifest. A ``skipped`` file stays where it is and a ``failed`` one stays claimed; the
+    next run tries both again. A ``held`` file stays claimed until a run with ``retry``. ``reason``
+    is a ``RejectionReason``, or the error code of a failure. ``stored_as`` and ``manifest`` are
+    relative to the drop zone. ``partial``: items that broke a rule were left out;
     ``counts["rejected_items"]`` is their number.
     """
 
@@ -406,7 +412,7 @@ class IngestReport:
 
 
 def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
-    """Return findings, up to a bound, their counts by code, and the rejected items by kind."""
+    """Return the manifest's fields for findings: a limited list, counts by code, rejected items."""
     counts: dict[str, int] = {}
     refused = {"memories": 0, "edges": 0}
     for finding in findings:
@@ -423,8 +429,8 @@ def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
 def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a stored file, with ``partial`` and all rejected items counted.
 
-    Some break a rule of the file's format, some one of the database, which is only known when they
-    are stored.
+    Some items break a rule of the file's format, others a rule of the database, which is only known
+    when they are stored.
     """
     refused = dict(manifest.get("rejected_items", {}))
     for kind, items in manifest.get("items", {}).items():

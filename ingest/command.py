@@ -156,9 +156,10 @@ def command(
 ) -> CommandAnswer:
     """Turn dropped files into memories.
 
-    Processes the files in the drop zone, <root>/ORC/memory/ingest/. Every file ends in processed/
-    or rejected/ below it, with a manifest that records the outcome and the reason. The same content
-    is taken only once. Ends with 1 when a file was rejected, held or failed.
+    Processes the files in the drop zone, <root>/ORC/memory/ingest/. Every file is moved to
+    processed/ or rejected/ below it, with a manifest that records the outcome and the reason. The
+    same content is processed only once. The exit code is 1 when a file was rejected, held or
+    failed.
     """
     line: CommandLine = context.find_root().obj
     if dry_run and watch:

@@ -1,9 +1,9 @@
-"""The drop zone: the files in it, copies into it, senders of its files, and cleaning it up.
+"""The drop zone: list its files, copy files into it, record their senders, and clean it up.
 
-Ignored without a report: ``processed/``, ``rejected/`` and everything else whose name begins with a
-dot; temporary files of editors and downloads (``*~``, ``*.tmp``, ``*.part``, ``*.partial``,
-``*.crdownload``, ``*.swp``, ``~$*``, ``Thumbs.db``). A program that writes slowly can use such a
-name and rename the file when it is complete.
+``processed/``, ``rejected/`` and names that begin with a dot are ignored. Temporary files of
+editors and downloads (``*~``, ``*.tmp``, ``*.part``, ``*.partial``, ``*.crdownload``, ``*.swp``,
+``~$*``, ``Thumbs.db``) are skipped and reported. A program that writes slowly can use such a name
+and rename the file when it is complete.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MAX_FILES = 100_000
 INCOMING = ".incoming-"
 _INCOMING_NAME = re.compile(rf"{re.escape(INCOMING)}[0-9a-f]{{16}}")
 STALE_SECONDS = 86_400
-# ``.uploads/<sha256>.json`` names the sender of a content until its file is finished. A file that
-# was dropped by hand has no sender, and no bounds.
+# ``.uploads/<sha256>.json`` records the sender of a file until the file is finished. A file that
+# was dropped by hand has no sender, so no sender's restrictions apply to it.
 UPLOADS: Final = ".uploads"
 _TEMPORARY = ("~", ".tmp", ".part", ".partial", ".crdownload", ".swp", ".swx")
 _UNREADABLE = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP)
@@ -64,8 +64,8 @@ Verdict = Literal["take", "reject", "skip"]
 class DropEntry:
     """A name in the drop zone.
 
-    ``path`` is relative to the drop zone as the file system has it (undecodable bytes as
-    surrogates, fit for ``os`` functions); ``display`` is its printable form.
+    ``path`` is relative to the drop zone, as the file system spells it (undecodable bytes as
+    surrogates, as ``os`` functions accept them); ``display`` is its printable form.
     """
 
     path: str
@@ -93,13 +93,13 @@ def is_hidden_or_temporary(name: str) -> bool:
 def discover(
     drop_zone: Path, *, max_depth: int = MAX_DEPTH, max_files: int = MAX_FILES
 ) -> Iterator[DropEntry]:
-    """Yield everything in the drop zone, folder by folder in the order of names.
+    """Yield the entries of the drop zone, folder by folder, sorted by name.
 
     Only names and types are read; ``read_safely`` checks the content. A missing drop zone yields
     nothing. Files beyond ``max_files`` are left for a later run.
 
     Raises:
-        IngestRejected: the drop zone itself is a link or no folder.
+        IngestRejected: the drop zone itself is a link or not a folder.
     """
     try:
         with open_directory(os.fspath(drop_zone)) as descriptor:
@@ -117,7 +117,7 @@ def _walk(descriptor: int, prefix: str, depth: int) -> Iterator[DropEntry]:
     for name in sorted(os.listdir(descriptor), key=os.fsencode):
         path = f"{prefix}{name}"
         if is_hidden_or_temporary(name):
-            # The pipeline's own claims are hidden names too: nothing to report.
+            # Hidden names, such as the pipeline's own, are not reported.
             if not name.startswith("."):
                 yield _entry(path, "skip", RejectionReason.HIDDEN_OR_TEMPORARY)
             continue
@@ -143,7 +143,7 @@ def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[
     except FileVanished:
         return
     except IngestRejected as error:
-        # It was a folder a moment ago: exchanged for a link, or not ours to read.
+        # The folder was just replaced by a link, or it cannot be read.
         yield _entry(path, "skip", RejectionReason(error.details["reason"]))
 
 
@@ -165,7 +165,7 @@ def _entry(path: str, verdict: Verdict, reason: RejectionReason | None = None) -
 class FileToCopy:
     """A file to copy to ``relative``, or the reason why it is not copied.
 
-    ``copied_to`` is its place in the drop zone once it is there.
+    ``copied_to`` is its path in the drop zone, once it is copied.
     """
 
     source: Path
@@ -175,10 +175,10 @@ class FileToCopy:
 
 
 def choose(paths: Iterable[Path]) -> Iterator[FileToCopy]:
-    """Yield named files, and the files of named folders with their relative paths.
+    """Yield the given files, and the files of given folders with their relative paths.
 
-    A named file is chosen whatever its name; in a folder, other types, hidden names and links are
-    not.
+    A file that is given directly is always copied. In a folder, unsupported types, hidden names and
+    links are yielded with the reason why they are not.
     """
     for path in paths:
         if path.is_dir():
@@ -196,20 +196,20 @@ def choose(paths: Iterable[Path]) -> Iterator[FileToCopy]:
 def stage(paths: Iterable[Path], zone: Path) -> list[FileToCopy]:
     """Copy the files that ``choose`` yields into the drop zone, and report the others.
 
-    Nothing in the drop zone is overwritten: a name that is taken gets a number. Each
-    file appears under its name when it is complete. Unreadable files are reported, and the rest
-    goes on.
+    Nothing in the drop zone is overwritten: a file whose name is taken gets a number. Each file
+    appears under its name only when it is complete. An unreadable file is reported, and the others
+    are still copied.
 
     Raises:
         OSError: a path does not exist, or the drop zone cannot be written to.
-        DatabaseFull: there is no room in it; the files that were copied stay.
-        IngestRejected: a folder of the drop zone is replaced by a link meanwhile.
+        DatabaseFull: the disk is full; files already copied stay.
+        IngestRejected: a folder of the drop zone was replaced by a link meanwhile.
     """
     return [_copy(file, zone) if file.reason is None else file for file in choose(paths)]
 
 
 def _files_in(folder: Path, unreadable: list[Path]) -> Iterator[Path]:
-    """Yield the files of a folder; folders that cannot be read go to ``unreadable``."""
+    """Yield the files of a folder, and append folders that cannot be read to ``unreadable``."""
 
     def note(error: OSError) -> None:
         unreadable.append(Path(os.fsdecode(error.filename)))
@@ -259,11 +259,11 @@ def _copy_open(source: BinaryIO, relative: Path, zone: Path) -> Path:
 
 
 def free_name(zone: Path, relative: Path) -> Path:
-    """Return the name, numbered if it is taken; under the lock of the drop zone.
+    """Return a free path for a file, numbered if its name is taken; call it under ``zone_lock``.
 
-    When a part of the path is no folder, such as a link, the name has no folder.
+    If a part of the path is not a folder, such as a link, only the file's name is used.
     """
-    # At the top of the drop zone these names belong to the pipeline.
+    # These top-level folders of the drop zone belong to the pipeline.
     if len(relative.parts) > 1 and relative.parts[0] in ("processed", "rejected"):
         relative = Path(f"{relative.parts[0]}-1", *relative.parts[1:])
     if not is_reachable(zone, str(relative)):
@@ -277,14 +277,14 @@ def free_name(zone: Path, relative: Path) -> Path:
 
 
 def remove_emptied(zone: Path, folders: Iterable[str]) -> None:
-    """Remove empty folders, relative to the drop zone, and empty ones above them.
+    """Remove the folders that are empty, and their parents that become empty.
 
-    The drop zone itself stays, and so do links.
+    Paths are relative to the drop zone. The drop zone itself and links are never removed.
     """
     names = {str(path) for folder in folders if folder for path in _with_parents(folder)}
     if not names:
         return
-    # A copy makes a folder and fills it under the same lock.
+    # ``stage`` creates and fills a folder under the same lock.
     with zone_lock(zone):
         for folder in sorted(names, key=lambda path: path.count("/"), reverse=True):
             with suppress(FileVanished, IngestRejected), open_parent(zone, folder) as (above, name):
@@ -302,9 +302,10 @@ def _with_parents(folder: str) -> Iterator[PurePosixPath]:
 
 
 def remove_stale(zone: Path, *, older_than_seconds: float = STALE_SECONDS) -> None:
-    """Remove the hidden copies of a killed ``stage``.
+    """Remove the incomplete files that a killed copy or upload left in the drop zone.
 
-    The original files are unchanged.
+    Args:
+        older_than_seconds: how long a file must be unchanged, in seconds.
     """
     try:
         names = [entry for entry in os.listdir(zone) if _INCOMING_NAME.fullmatch(entry)]  # noqa: PTH208 - names alone are needed
@@ -318,28 +319,27 @@ def remove_stale(zone: Path, *, older_than_seconds: float = STALE_SECONDS) -> No
 
 
 def note_sender(zone: Path, sha256: str, *, path: str, sender: Mapping[str, Any]) -> None:
-    """Record the sender of a content that will be dropped at ``path``, relative to the drop
-    zone.
-    """
+    """Record the sender of a file that will be dropped at ``path``, relative to the drop zone."""
     write_durably(_note_of(zone, sha256), {"path": path, "sender": dict(sender)})
 
 
 def sender_of(zone: Path, sha256: str) -> Mapping[str, Any] | None:
-    """Return the sender of a content; None: it was dropped by hand."""
+    """Return the sender of the file with this digest; None if it was dropped by hand."""
     note = _read(_note_of(zone, sha256))
     return None if note is None else note["sender"]
 
 
 def waiting(zone: Path, sha256: str, *, include_held: bool = True) -> Mapping[str, Any] | None:
-    """Return the sender of a content whose file is dropped or claimed; None: no file of it waits.
+    """Return the sender of a file that is still dropped or claimed; None if there is none.
 
     Args:
-        include_held: count files that wait for an operator.
+        sha256: the digest of its content.
+        include_held: also count files that wait for an operator.
     """
     note = _read(_note_of(zone, sha256))
     if note is None:
         return None
-    # A sender who was killed in between left a note without its file.
+    # An upload that was killed midway leaves a note without a file.
     exists = os.path.lexists(zone / note["path"]) or note["path"] in claimed_paths(
         zone, include_held=include_held
     )
@@ -348,14 +348,14 @@ def waiting(zone: Path, sha256: str, *, include_held: bool = True) -> Mapping[st
 
 
 def any_waiting(zone: Path) -> bool:
-    """Return True when a sent file waits for a run."""
+    """Return True when an uploaded file waits for a run."""
     return any(waiting(zone, note.stem, include_held=False) is not None for note in _notes(zone))
 
 
 def forget_sender(zone: Path, sha256: str) -> None:
-    """Remove the sender of a finished content.
+    """Remove the record of a sender, unless a file with this content still waits.
 
-    Not while a file of it waits: the same content may be there twice, or be sent again just now.
+    The same content may have been dropped twice, or may just have been sent again.
     """
     if not _note_of(zone, sha256).exists():
         return
@@ -365,7 +365,7 @@ def forget_sender(zone: Path, sha256: str) -> None:
 
 
 def sent_digest(zone: Path, path: str) -> str | None:
-    """Return the digest of what was sent as ``path``; None: nothing was."""
+    """Return the digest of the file that was sent as ``path``; None if none was."""
     for path_of_note in _notes(zone):
         note = _read(path_of_note)
         if note is not None and note["path"] == path:

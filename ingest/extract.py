@@ -1,4 +1,4 @@
-"""Extraction: sentences become typed candidates by their form, or are dropped and counted."""
+"""Extraction: give each sentence a memory type by its form, or drop and count it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
 from memgraph.text.statement_forms import addresses_model, ground_of, is_rule, stands_alone, type_of
 
-# A form that names its type is surer than a sentence that is merely a statement.
+# The confidence in a sentence whose form shows its type.
 _SURE = 0.85
 _GROUND = MemoryType.OBSERVATION
-# A sentence that begins like this is about what its document is about.
+# A sentence that begins like this is about the subject of its document.
 _GENERIC = re.compile(
     r"(?:we|our|by default|(?:the|this|each|every|all|any)(?: [\w-]+)?"
     r" (?:components?|librar(?:y|ies)|modules?|packages?|tools?|services?|servers?|clients?|apps?|"
@@ -45,7 +45,7 @@ _GENERIC = re.compile(
     r"database|schema|pipeline|workflow|process|team|decisions?|records?))\b",
     re.IGNORECASE,
 )
-# Titles that name a kind of page and not what it is about.
+# Titles that name a kind of page instead of a subject.
 _NO_SUBJECT = re.compile(
     r"\b(?:notes?|readme|journal|logs?|misc|meetings?|to-?dos?|diary|minutes|untitled|index|plans?|"
     r"introduction|overview|document|draft|page|inbox|agenda|daily|memo|facts|people|about|list|"
@@ -56,12 +56,11 @@ _NO_SUBJECT = re.compile(
 
 
 def extract(document: ParsedDocument) -> ParsedDocument:
-    """Give every candidate a type and bounds.
+    """Give every candidate a type, and limit its importance and confidence.
 
-    A sentence that is no statement by itself is dropped with its edges. A standing rule is kept as
-    a quotation of the document, and the reason of a decision ("because") becomes its evidence. A
-    text cannot make itself an Identity: that becomes a Fact. What was dropped or lowered is counted
-    in the findings.
+    A sentence that cannot be understood alone is dropped with its edges. A standing rule is kept as
+    a quotation of the document. The reason of a decision ("because") becomes its evidence. A file
+    cannot define an Identity: it becomes a Fact. The findings count what was dropped or changed.
     """
     typed_candidates: list[IngestCandidate] = []
     edges: list[CandidateEdge] = []
@@ -109,7 +108,7 @@ def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | N
 
 
 def _with_subject(text: str, title: str) -> str:
-    """Return the sentence with its document's title, when it lacks a subject."""
+    """Put the document's title before a sentence that lacks a subject."""
     words = set(re.findall(r"[^\W_]+", text.casefold()))
     subject = set(re.findall(r"[^\W_]{4,}", title.casefold()))
     if not subject or subject & words or _NO_SUBJECT.search(title) or len(title) > 80:
@@ -131,8 +130,9 @@ def _bounded(candidate: IngestCandidate) -> IngestCandidate:
 def _without_dropped(
     document: ParsedDocument, candidates: Sequence[IngestCandidate]
 ) -> ParsedDocument:
-    """Return the document with these candidates alone; its main memory is the first of them if its
-    own was dropped.
+    """Return the document with only these candidates.
+
+    If its main memory was dropped, the first candidate takes its place.
     """
     keys = {candidate.key for candidate in candidates}
     main = document.main_key if document.main_key in keys else None
@@ -154,7 +154,7 @@ def _without_dropped(
 
 
 def _rehung(document: ParsedDocument, keys: set[str], main: str | None) -> tuple[DocumentLink, ...]:
-    """Return the links of kept memories; those of a dropped main memory move to the new one."""
+    """Return the links of the remaining memories; a dropped main memory's go to the new one."""
     return tuple(
         link if link.local_key in keys else replace(link, local_key=main)
         for link in document.links
@@ -165,10 +165,10 @@ def _rehung(document: ParsedDocument, keys: set[str], main: str | None) -> tuple
 def to_memories(
     parsed: ParsedDocument, *, sha256: str, source_path: str
 ) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
-    """Return the candidates as validated inputs, and those that did not pass.
+    """Return the valid candidates as inputs, and a finding for each invalid one.
 
-    Every candidate must have a type by now (see ``extract``). ``source_path`` is the absolute path
-    of the stored file.
+    Every candidate must have a type (see ``extract``). ``source_path`` is the absolute path of the
+    stored file.
     """
     memories: list[MemoryInput] = []
     findings: list[ParseFinding] = []
@@ -194,8 +194,8 @@ def to_document(
 ) -> Document:
     """Return the document for the service.
 
-    ``path`` is where the file was dropped, relative to the drop zone, in printable form. An edge
-    whose memory did not pass is left out.
+    ``path`` is where the file was dropped, relative to the drop zone, in printable form. Edges of
+    candidates that are not among ``memories`` are left out.
     """
     keys = {memory.key for memory in memories}
     return Document(
@@ -224,7 +224,7 @@ def to_document(
 
 
 def shortened(path: str) -> str:
-    """Return a path as a name of at most 512 characters, keeping its end."""
+    """Shorten a path to at most 512 characters, keeping its beginning and its end."""
     if len(path) <= MAX_NAME_CHARS:
         return path
     tail = MAX_NAME_CHARS - 101

@@ -1,4 +1,4 @@
-"""From the bytes of a dropped file to a ``ParsedDocument``: the only entry to the parsers."""
+"""Parse the bytes of a file into a ``ParsedDocument``; the only entry to the parsers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memgraph.errors import IngestRejected
 from memgraph.text.dates import DateOrder
 
 Above = Callable[[str], bytes | None]
-"""Returns the content of a file, by its name, in the parent folder of the current one."""
+"""Returns the content of a file in the parent folder of the current one, by name."""
 _Clean = Callable[[str], tuple[str, int]]
 SUPPORTED_TYPES = (".json", ".md", ".txt")
 
@@ -34,28 +34,26 @@ def parse_document(
     """Parse a file. ``path`` is relative to the drop zone, with ``/``.
 
     Args:
-        clean: removes from a text what the memory itself wrote, line numbers unchanged, and counts
-            it. A file with nothing else is rejected.
-        above: returns the content of a file in the parent folder; None: no such file.
-        order: the order of dates such as 05/06/2023 when the file itself does not show it.
+        clean: removes the lines that the memory itself wrote, keeping line numbers, and returns
+            their number. A file without other lines is rejected.
+        above: returns the content of a file in the parent folder, or None.
+        order: the order of dates such as 05/06/2023, if the file does not reveal it.
 
     Raises:
-        IngestRejected: ``details['reason']`` is a ``RejectionReason``; nothing else is ever raised.
+        IngestRejected: ``details['reason']`` is a ``RejectionReason``. No other error is raised.
     """
     ending = posixpath.splitext(path)[1].casefold()
     if ending not in SUPPORTED_TYPES:
         raise refuse(
             RejectionReason.UNSUPPORTED_TYPE,
-            f"only {', '.join(SUPPORTED_TYPES)} files are taken",
+            f"unsupported file type; supported: {', '.join(SUPPORTED_TYPES)}",
             type=ending[:20],
         )
     text, findings = decode(data)
     if clean is not None:
         text, echoes = clean(text)
         if echoes and not text.strip():
-            raise refuse(
-                RejectionReason.OWN_OUTPUT, "the file is what this memory itself had handed out"
-            )
+            raise refuse(RejectionReason.OWN_OUTPUT, "the file only contains output of this memory")
         if echoes:
             findings = (*findings, ParseFinding(SkippedPart.OWN_OUTPUT, count=echoes))
     if ending == ".json":
@@ -100,12 +98,12 @@ _MAGIC = (
     b"\x00asm",
 )
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\ufffe\uffff]")
-# Above this share of control characters a file is no text, whatever it decodes to.
+# A file with a higher share of control characters is not text.
 _BINARY_SHARE = 0.02
 
 
 def decode(data: bytes) -> tuple[str, tuple[ParseFinding, ...]]:
-    """Return text with ``\\n`` line ends and without control characters, and what was removed.
+    """Decode a file: return its text with ``\\n`` line ends, and the removed control characters.
 
     Raises:
         IngestRejected: empty, binary, nul_bytes, not_utf8 or encoding_truncated.
@@ -113,11 +111,11 @@ def decode(data: bytes) -> tuple[str, tuple[ParseFinding, ...]]:
     if not data:
         raise refuse(RejectionReason.EMPTY, "the file is empty", size=0)
     if data.startswith(_MAGIC):
-        raise refuse(RejectionReason.BINARY, "the file is of a binary format, not text")
+        raise refuse(RejectionReason.BINARY, "the file has a binary format, not text")
     text = _to_text(data)
     if "\x00" in text:
         raise refuse(
-            RejectionReason.NUL_BYTES, "the file holds NUL characters", first=text.index("\x00")
+            RejectionReason.NUL_BYTES, "the file contains NUL characters", first=text.index("\x00")
         )
     text, removed = _CONTROL.subn("", text)
     if removed > _BINARY_SHARE * (len(text) + removed):
@@ -128,7 +126,7 @@ def decode(data: bytes) -> tuple[str, tuple[ParseFinding, ...]]:
     # Other line separators would make line numbers differ from those of an editor.
     text = text.replace("\u2028", "\n").replace("\u2029", "\n").replace("\x85", "\n")
     if not text.strip():
-        raise refuse(RejectionReason.EMPTY, "the file holds white space only", size=len(data))
+        raise refuse(RejectionReason.EMPTY, "the file contains only white space", size=len(data))
     if not removed:
         return text, ()
     return text, (ParseFinding(SkippedPart.CONTROL_CHARACTERS_REMOVED, count=removed),)
@@ -136,7 +134,7 @@ def decode(data: bytes) -> tuple[str, tuple[ParseFinding, ...]]:
 
 def _to_text(data: bytes) -> str:
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        raise refuse(RejectionReason.NOT_UTF8, "UTF-32 is not taken: save the file as UTF-8")
+        raise refuse(RejectionReason.NOT_UTF8, "UTF-32 is not supported: save the file as UTF-8")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _strictly(data, "utf-16")
     return _strictly(data, "utf-8-sig")
@@ -149,7 +147,7 @@ def _strictly(data: bytes, encoding: str) -> str:
         if error.end >= len(data) and error.reason in ("unexpected end of data", "truncated data"):
             raise refuse(
                 RejectionReason.ENCODING_TRUNCATED,
-                "the file ends within a character: it was cut off",
+                "the file ends in the middle of a character: it was truncated",
                 position=error.start,
             ) from None
         if b"\x00" in data:

@@ -1,8 +1,8 @@
 """The ingest pipeline: discover, claim, parse, extract, validate, store, manifest, move.
 
-Each content is stored exactly once, a large one in many short transactions. A worker may be killed
-at any point: a later run adopts its claim and continues. New files come first, small ones before
-large ones, then interrupted ones.
+Each content is stored exactly once; a large file takes many short transactions. A worker may be
+killed at any point: a later run adopts its claim and continues. New files are processed first,
+small ones before large ones, then interrupted ones.
 """
 
 from __future__ import annotations
@@ -69,19 +69,17 @@ if TYPE_CHECKING:
     from memgraph.model.values import MemoryInput
     from memgraph.operations.ingestion.extraction import Proposals
 
-# A file that was begun this often, and got no further, waits for an operator.
+# After this many attempts without progress, a file is held for an operator.
 MAX_ATTEMPTS = 10
-# Larger files are taken when the others are done.
+# Larger files are processed last.
 LARGE_BYTES = 1_000_000
-# Up to so many memories, edges and links, and characters, one transaction does, without a plan.
+# Up to these sizes a file is stored in one transaction, without a plan file.
 _SMALL = 20
 _SMALL_CHARS = 20_000
 MEGABYTE = 1_000_000
-# A record's dates stand in its first lines.
+# The dates of a decision record are in its first lines.
 _HEAD_BYTES = 2_000
-HELD = (
-    f"it was begun {MAX_ATTEMPTS} times and got no further; memgraph ingest --retry tries it again"
-)
+HELD = f"failed {MAX_ATTEMPTS} times without progress; retry it with: memgraph ingest --retry"
 _T = TypeVar("_T")
 _COUNT_FIELDS = (
     "memories",
@@ -95,7 +93,7 @@ _COUNT_FIELDS = (
 
 
 class DocumentIngestion(Protocol):
-    """The used part of an orchestrator's ``ingestion``."""
+    """The members of an orchestrator's ``ingestion`` that the pipeline uses."""
 
     def known(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None: ...
 
@@ -123,7 +121,7 @@ class DocumentIngestion(Protocol):
 
 
 class DocumentStore(Protocol):
-    """The used part of an orchestrator's handle; implemented by ``Orchestrator``."""
+    """The members of an orchestrator's handle that the pipeline uses; see ``Orchestrator``."""
 
     @property
     def paths(self) -> OrchestratorPaths: ...
@@ -137,9 +135,10 @@ class DocumentStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Called before a file (``result`` None), while it is stored, and after it.
+    """The progress of a run, reported before, during and after each file.
 
-    ``total`` is what is known so far; ``steps_done`` and ``steps`` count what is stored of it.
+    ``result`` is None before and during a file. ``total`` is the number of files known so far;
+    ``steps_done`` and ``steps`` count the steps of storing the current file.
     """
 
     done: int
@@ -151,7 +150,7 @@ class Progress:
 
 
 def is_large(zone: Path, entry: DropEntry) -> bool:
-    """Return True for a file that is taken after the others."""
+    """Return True for a file that is processed after the others."""
     try:
         return (zone / entry.path).lstat().st_size > LARGE_BYTES
     except OSError:
@@ -159,7 +158,7 @@ def is_large(zone: Path, entry: DropEntry) -> bool:
 
 
 def read_above(zone: Path, path: str, name: str) -> bytes | None:
-    """Return a file in the parent folder of the one dropped as ``path``, dropped or finished."""
+    """Return a file from the parent folder of ``path``, in the drop zone or in ``processed/``."""
     folders = path.split("/")[:-2]
     for candidate in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
         with (
@@ -179,8 +178,8 @@ def check_count(read: ParsedDocument, limit: int) -> None:
     if len(read.candidates) > limit:
         raise refuse(
             RejectionReason.TOO_MANY_ITEMS,
-            f"the file holds {len(read.candidates)} memories,"
-            f" more than memory.ingest.max_memories_per_file = {limit}: split it",
+            f"the file has {len(read.candidates)} memories,"
+            f" but memory.ingest.max_memories_per_file is {limit}: split the file",
             limit=limit,
         )
 
@@ -198,23 +197,22 @@ def valid_memories(
     if parsed.candidates and not memories:
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
-            "nothing that the file holds keeps the rules of a memory",
+            "the file contains no valid memory",
             findings=[finding.as_dict() for finding in findings[:100]],
         )
     return memories, findings
 
 
 class IngestPipeline:
-    """Processes the drop zone of one orchestrator. Several may run at once, in any processes.
+    """Processes the drop zone of one orchestrator. Several processes may run one concurrently.
 
     Args:
         store: the orchestrator's handle.
-        now_ms: the clock of manifests, milliseconds since 1970.
-        progress: called in this thread, around every file.
-        settle_seconds: how long a file must be unchanged if the system has no leases.
+        now_ms: the clock for manifests, milliseconds since 1970.
+        progress: called in this thread before and after each file and during storing.
+        settle_seconds: how long a file must be unchanged if the system has no file leases.
         stop: checked before each file and each part of one; the rest is left for the next run.
-        retry: in the first run also take up held files, which were begun ten times without
-            progress.
+        retry: also process held files in the first run, which failed ten times without progress.
     """
 
     def __init__(
@@ -241,13 +239,13 @@ class IngestPipeline:
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
-        """Process the files in the drop zone now, then abandoned claims.
+        """Process the files in the drop zone, then abandoned claims.
 
         Raises:
             MemoryDisabled: ``memory.ingest.enabled`` is false.
-            IngestRejected: the drop zone, or a folder of ingest's own in it, is a link.
-            StorageError: the database does not work, or the disk is full; the current file stays
-                claimed, and the next run continues with it.
+            IngestRejected: the drop zone, or one of its own folders, is a link.
+            StorageError: the database failed, or the disk is full; the current file stays claimed,
+                and the next run continues with it.
         """
         with naming_full_disk(self.zone):
             return self._run()
@@ -258,13 +256,13 @@ class IngestPipeline:
             raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
         for own in (CLAIMS, *sorted(OWN_FOLDERS)):
             with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
-                pass  # it is no link: what is moved there lies there
+                pass  # raises if it is a link: files must not be moved out of the drop zone
         remove_stale(self.zone)
         self._emptied = set()
         self._extractor = ModelExtractor(self._store.ingestion.propose)
         self._results = []
         entries = sorted(discover(self.zone), key=partial(is_large, self.zone))
-        # What this run itself leaves is for the next one.
+        # Listed before the run: claims that this run leaves are for the next one.
         interrupted = claim_names(self.zone)
         self._known = len(entries)
         self._orders = self._date_orders(entries)
@@ -279,13 +277,13 @@ class IngestPipeline:
                 self._report(display_path(claim_.path))
                 self._results.append(self._finish_claim(claim_))
                 self._report(self._results[-1].path, self._results[-1])
-        # A file held again waits for the next request.
+        # Files that are held again wait for the next --retry.
         self._retry = False
         remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(self._results))
 
     def _date_orders(self, entries: Iterable[DropEntry]) -> dict[str, DateOrder]:
-        """Return the order of dates in the records of each folder, if one of them shows it."""
+        """Return the date order (day or month first) of each folder, if its records reveal it."""
         heads: dict[str, list[str]] = {}
         for entry in entries:
             if entry.verdict != "take" or not entry.path.casefold().endswith(".md"):
@@ -316,7 +314,7 @@ class IngestPipeline:
             return FileResult(entry.display, "skipped", entry.reason)
         try:
             if entry.verdict == "take":
-                # Looked at before it is moved: a file that is being written stays where it is.
+                # Checked before it is moved: a file that is still being written stays where it is.
                 with open_parent(self.zone, entry.path) as (folder, name):
                     check_safely(name, folder, settle_seconds=self._settle_seconds)
             claimed = claim(self.zone, entry.path, at=self._now_ms())
@@ -327,7 +325,7 @@ class IngestPipeline:
         except PermissionError:
             return FileResult(entry.display, "skipped", RejectionReason.UNREADABLE)
         except IngestRejected as error:
-            # A folder on the way became a link: nothing in it is touched.
+            # A folder of the path became a link, so the file is not touched.
             return FileResult(entry.display, "skipped", str(error.details["reason"]), error.message)
         return None if claimed is None else self._finish_claim(claimed)
 
@@ -368,11 +366,11 @@ class IngestPipeline:
             file_claim.release_untried()
             return FileResult(path, "failed", error.code, error.message)
         except MemgraphError:
-            # The database, not the file: every other file would fail the same way.
+            # A failure of the database, not of the file: all other files would fail too.
             file_claim.release_untried()
             raise
         except BaseException:
-            # The attempt stays on record, and the next run adopts the claim.
+            # The attempt is counted, and the next run adopts the claim.
             file_claim.release()
             raise
         self._store.ingestion.log_event(
@@ -386,7 +384,7 @@ class IngestPipeline:
         return result
 
     def _is_stored(self, sha256: str) -> bool:
-        """Return True when another file with this content was stored meanwhile."""
+        """Return True when another file with the same content has been stored."""
         before = self._store.ingestion.known(sha256)
         return before is not None and before[0] is IngestStatus.PROCESSED
 
@@ -431,7 +429,7 @@ class _Work:
             return self._reject(error, content)
 
     def _act_for_sender(self, sha256: str) -> None:
-        """Store a sent file with the sender's bounds."""
+        """Restrict the storing of a sent file to the sender's permissions."""
         sender = sender_of(self.claim.zone, sha256)
         if sender is not None:
             self.store = self.store.ingestion.on_behalf(sender)
@@ -447,7 +445,7 @@ class _Work:
                 raise _LeftForLater(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
         if under_way is not None and under_way != document.plan:
-            # Its claim is gone, or lost its plan.
+            # The claim that began storing it is gone, or has lost its plan.
             document = document.model_copy(update={"replaces": under_way})
         outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
@@ -458,14 +456,14 @@ class _Work:
         return self._processed(content, outcome.manifest, resumed=resumed)
 
     def _planned(self) -> Document | None:
-        """Return the parsed file of a dead worker, if it was kept."""
+        """Return the stored plan of an interrupted worker, if there is one."""
         try:
             return Document.model_validate_json(self.claim.plan_file.read_bytes())
         except (FileNotFoundError, ValueError):
             return None
 
     def _plan(self, content: FileContent) -> Document:
-        """Parse the file. A plan for more than one transaction is kept until it is stored."""
+        """Parse the file. The plan of a large file is saved until it is stored."""
         read = parse_document(
             content.data,
             self.display,
@@ -509,15 +507,14 @@ class _Work:
             content,
             manifest,
             reason=RejectionReason.PARTIAL,
-            message=f"{count} items of the file broke a rule and were left out",
+            message=f"{count} invalid items of the file were left out",
             resumed=resumed,
         )
 
     def _repeated(self, content: FileContent, recorded: Mapping[str, Any]) -> FileResult:
-        """Return the result for a content that is stored already: by this claim's dead worker, or
-        earlier.
+        """Return the result for a content that is already stored.
 
-        The stored data of such a file is complete; only its manifest was missing.
+        If an interrupted worker of this claim stored it, only the manifest is missing.
         """
         if recorded.get("claim") == self.claim.claim_id:
             return self._processed(content, recorded, resumed=True)
@@ -526,7 +523,7 @@ class _Work:
         return self._close("duplicate", content, {**self._head(content), "first": first})
 
     def _hold(self, content: FileContent, attempts: int) -> FileResult:
-        """Retract its stored part and hold it, so that it is not tried again without a request."""
+        """Retract what was stored of the file, and hold it until a retry is requested."""
         sha256 = content.sha256
         self.store.ingestion.give_up(sha256)
         manifest = {
@@ -549,7 +546,7 @@ class _Work:
             "message": error.message,
             "details": {name: value for name, value in error.details.items() if name != "reason"},
         }
-        # What could not be read has no digest, but if it was sent it had one then.
+        # An unreadable file has no digest, unless it was computed when the file was sent.
         sha256 = content.sha256 if content else sent_digest(self.claim.zone, self.claim.path)
         if sha256 is not None:
             self._act_for_sender(sha256)
@@ -570,7 +567,7 @@ class _Work:
         message: str | None = None,
         resumed: bool = False,
     ) -> FileResult:
-        """Write the manifest first, then move the file, so that a final file always has one."""
+        """Write the manifest, then move the file, so that a finished file always has a manifest."""
         manifest = {**facts, "outcome": outcome, "resumed": resumed, "ended_at": iso(self.now_ms())}
         self.claim.write_manifest(manifest)
         result = FileResult(
@@ -592,7 +589,7 @@ class _Work:
         return result
 
     def _head(self, content: FileContent | None) -> dict[str, Any]:
-        """Return the part of a manifest that is known before anything is stored."""
+        """Return the fields of the manifest that are known before anything is stored."""
         return {
             "version": MANIFEST_VERSION,
             "path": self.display,

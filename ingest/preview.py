@@ -1,4 +1,4 @@
-"""``memgraph ingest --dry-run``: what a run would do with each file; nothing is written."""
+"""Preview of an ingestion run, for ``memgraph ingest --dry-run``. Nothing is written."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ UNKNOWN_JSON: Final = "unknown JSON"
 class FilePreview:
     """The preview of a file's outcome.
 
-    ``outcome`` and ``reason`` are those of a ``FileResult``. ``memories``, by ``types``, is the
-    most that it would give: what is stored already is not stored again. ``edges`` includes links to
-    other files.
+    ``outcome`` and ``reason`` are those of a ``FileResult``. ``memories`` is the maximum number of
+    new memories, and ``types`` that number by memory type: memories that are stored already are not
+    stored again. ``edges`` includes links to other files.
     """
 
     path: str
@@ -77,10 +77,9 @@ class FilePreview:
 def preview(
     store: DocumentStore, paths: Iterable[Path] = (), *, retry: bool = False
 ) -> tuple[list[FilePreview], list[FileToCopy]]:
-    """Return what a run would do with the named files and the drop zone, and what it would not
-    copy.
+    """Return previews of the given files and the drop zone, and the files that would not be copied.
 
-    A model that is configured as the extractor is not asked.
+    A model that is configured as the extractor is not called.
 
     Raises:
         MemoryDisabled: ``memory.ingest.enabled`` is false.
@@ -101,7 +100,7 @@ def preview(
 
 
 def label(document: ParsedDocument) -> str:
-    """Return what a file is recognised as."""
+    """Return the name of a file's format for people."""
     if document.origin is None or document.format in ("decision_record", "transcript"):
         return RECOGNISED[document.format]
     return f"{document.origin} {'note' if document.format == 'markdown' else 'export'}"
@@ -117,7 +116,7 @@ class _Preview:
         self._seen: set[str] = set()
 
     def named(self, chosen: FileToCopy) -> FilePreview | RejectionReason:
-        """Return the preview of a file that would be copied; a reason when it would not."""
+        """Return the preview of a file that would be copied, or the reason why it would not."""
         path = chosen.relative.as_posix()
         if not chosen.source.is_file():
             return RejectionReason.NOT_REGULAR_FILE
@@ -139,13 +138,13 @@ class _Preview:
         return self._content(display_path(path), data, above)
 
     def dropped(self) -> Iterator[FilePreview]:
-        """Yield the previews of what lies in the drop zone."""
+        """Yield the previews of the files in the drop zone."""
         for entry in sorted(discover(self._zone), key=partial(is_large, self._zone)):
             with suppress(FileVanished):
                 yield self._entry(entry)
 
     def claimed(self) -> Iterator[FilePreview]:
-        """Yield the previews of what an earlier run began and did not finish."""
+        """Yield the previews of files that an earlier run did not finish."""
         for claim_id, state in claim_states(self._zone):
             path = display_path(state["path"])
             if not self._retry and state.get("held"):

@@ -1,4 +1,4 @@
-"""Proposals of a language model for prose and notes, beside those of the rules."""
+"""Add a language model's proposals for prose and notes to the candidates of the rules."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from memgraph.operations.ingestion.extraction import Proposal, Proposals
 
 Propose = Callable[[str], "Proposals | None"]
-"""Returns what a model would remember of a text; None: no model is configured."""
+"""Returns a model's proposals for a text; None if no model is configured."""
 
-# After so many files in a row the provider is taken to be down, and the rest goes without it.
+# After this many failed files in a row the model is not called for the remaining ones.
 GIVE_UP_AFTER = 3
 _FORMATS = ("markdown", "prose")
 _DOWN = (ProviderUnavailable.code, ProviderRejected.code, ExtraMissing.code)
@@ -39,7 +39,7 @@ _MAX_QUOTE_CHARS = 500
 
 @dataclass(slots=True)
 class ModelExtractor:
-    """Calls the configured model, as long as it answers; one for each run."""
+    """Calls the configured model until it fails repeatedly; make a new instance for each run."""
 
     propose: Propose
     _failures: int = 0
@@ -47,11 +47,13 @@ class ModelExtractor:
     def extend(self, extracted: ParsedDocument, parsed: ParsedDocument) -> ParsedDocument:
         """Return ``extracted`` with the model's proposals; call it before any transaction.
 
-        A proposal that repeats a sentence of the rules at the same place is left out. A model that
-        fails, and proposals that break a rule, become findings; the rules' output stays.
+        A proposal that repeats an extracted sentence at the same place is left out. A failure of
+        the model, and proposals that break a rule, are reported as findings; the extracted
+        candidates stay.
 
         Args:
-            parsed: the same file before sentences were dropped; it has each place's date.
+            parsed: the same file before sentences were dropped; it gives proposals their date,
+                tags and section.
         """
         if parsed.format not in _FORMATS:
             return extracted
@@ -92,7 +94,7 @@ class _Merge:
         return _with(grown, list(self._findings()))
 
     def _take_all(self) -> None:
-        # Imported here, so that it costs nothing without a model.
+        # Imported here, because it is not needed without a model.
         from memgraph.operations.ingestion.extraction import LocatedSentences
 
         sentences = LocatedSentences()
@@ -119,7 +121,7 @@ class _Merge:
         attributes = {"extractor": self.told.provider, "quote": quote[:_MAX_QUOTE_CHARS]}
         if near is not None and "section" in near.attributes:
             attributes["section"] = near.attributes["section"]
-        # The service's rules bound these values as well; a text must not get past either.
+        # The service limits these values as well; a text must not be able to exceed either limit.
         identity = proposal.type is MemoryType.IDENTITY
         self.made.append(
             IngestCandidate(
@@ -136,7 +138,7 @@ class _Merge:
         )
 
     def _parts(self) -> Iterator[CandidateEdge]:
-        """Join proposals to the notes they come from; prose has no memory for its whole."""
+        """Yield an edge from each proposal to its note; prose has no memory of the whole file."""
         main = self.extracted.main_key
         if self.extracted.format == "markdown" and main is not None:
             for candidate in self.made:
@@ -157,7 +159,7 @@ class _Merge:
 
 
 class _Surroundings:
-    """The candidates around a line, with the date, the tags and the section."""
+    """Finds the candidate near a line, whose date, tags and section apply there."""
 
     def __init__(self, candidates: Sequence[IngestCandidate]) -> None:
         self._ordered = sorted(candidates, key=lambda candidate: line_range(candidate.locator)[0])

@@ -1,4 +1,4 @@
-"""Files in a folder that others write to: links are not followed, pipes do not block."""
+"""Read and write files in a folder that others write to, without following links or blocking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """``sha256`` is of the bytes, as lower-case hex; ``modified_ns`` of the file."""
+    """The content of a file.
+
+    ``sha256`` is the digest of the bytes as lower-case hex, ``modified_ns`` the time of the file's
+    last modification in nanoseconds.
+    """
 
     data: bytes
     sha256: str
@@ -43,7 +47,7 @@ class _Lease(Enum):
 
 
 class StillBeingWritten(Exception):
-    """The file is open for writing, or was changed just now: try again later."""
+    """The file is open for writing, or was just changed: try again later."""
 
 
 class FileVanished(Exception):
@@ -51,7 +55,7 @@ class FileVanished(Exception):
 
 
 def read_head(name: str | bytes, folder: int, size: int) -> bytes:
-    """Return the first bytes of a file; none of a link, a special or an unreadable file."""
+    """Return the first bytes of a file; ``b""`` for a link, a special or an unreadable file."""
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     except OSError:
@@ -69,7 +73,7 @@ def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int
     """Yield a descriptor of a folder that is not a link.
 
     Raises:
-        Vanished, or IngestRejected (link, not_regular_file, unreadable).
+        FileVanished, or IngestRejected (link, not_regular_file, unreadable).
     """
     try:
         descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
@@ -84,13 +88,14 @@ def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int
 def read_safely(
     name: str | bytes, dir_fd: int, *, max_bytes: int, settle_seconds: float = 1.0
 ) -> FileContent:
-    """Return the bytes of a regular file with one name, of at most ``max_bytes``, with no writer.
+    """Return the content of a regular file that nobody is writing and that has no other hard link.
 
-    With the system's read lease, writers wait while it is read; without one the file must not have
-    changed for ``settle_seconds``. In both cases it must not change while it is read.
+    With a read lease of the system, writers wait while the file is read; without leases the file
+    must have been unchanged for ``settle_seconds``. In both cases it must not change while it is
+    read.
 
     Raises:
-        StillBeingWritten, Vanished, or IngestRejected with the reason link, hard_link,
+        StillBeingWritten, FileVanished, or IngestRejected with the reason link, hard_link,
         not_regular_file, too_large or unreadable.
     """
     try:
@@ -106,10 +111,10 @@ def read_safely(
 
 
 def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0) -> None:
-    """Check that ``read_safely`` need not wait for a writer; its rejections are not checked here.
+    """Check that nobody is writing a file. Files that ``read_safely`` rejects pass.
 
     Raises:
-        StillBeingWritten, Vanished.
+        StillBeingWritten, FileVanished.
     """
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
@@ -157,7 +162,7 @@ def _check_at_rest(
     if lease is _Lease.HELD and not keep:
         _release_lease(descriptor)
     age = time.time() - status.st_mtime
-    # A time in the future does not show how long the file has been at rest.
+    # A modification time in the future does not show how long the file has been unchanged.
     if lease is _Lease.UNAVAILABLE and 0 <= age < settle_seconds:
         raise StillBeingWritten
     return lease
@@ -165,7 +170,7 @@ def _check_at_rest(
 
 def _check_shape(status: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are taken")
+        raise refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are accepted")
     if status.st_nlink == 0:
         raise FileVanished
     if status.st_nlink > 1:
@@ -196,12 +201,12 @@ def _read_capped(descriptor: int, max_bytes: int) -> bytes:
 
 
 def _take_lease(descriptor: int) -> _Lease:
-    """Take a read lease: refused while anyone has the file open for writing."""
+    """Take a read lease; the system refuses it while the file is open for writing."""
     if not sys.platform.startswith("linux"):
         return _Lease.UNAVAILABLE
     try:
-        # A writer that comes while we hold it makes the kernel signal us; the usual SIGIO would
-        # end the process, SIGURG is ignored unless somebody asks for it.
+        # The kernel signals us when a writer opens the file. The default signal, SIGIO, would end
+        # the process; SIGURG is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
@@ -221,7 +226,7 @@ def _file_error(error: OSError) -> Exception:
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return refuse(RejectionReason.LINK, "links are not followed")
     if error.errno in (errno.ENXIO, errno.ENOTDIR, errno.EISDIR, errno.ENODEV):
-        return refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are taken")
+        return refuse(RejectionReason.NOT_REGULAR_FILE, "only regular files are accepted")
     return refuse(
         RejectionReason.UNREADABLE,
         "the file cannot be read",
@@ -231,12 +236,13 @@ def _file_error(error: OSError) -> Exception:
 
 @contextmanager
 def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield a descriptor of the folder of ``path``, reached without following a link.
+    """Yield a descriptor of the folder of ``path``, and the file's name, without following links.
 
-    With ``make`` missing folders are created.
+    Args:
+        make: create missing folders.
 
     Raises:
-        Vanished, IngestRejected: a folder on the way is gone, or is a link.
+        FileVanished, IngestRejected: a folder of the path is missing, or is a link.
     """
     *folders, name = path.split("/")
     with _descend(os.fspath(zone), folders, make=make) as descriptor:
@@ -258,7 +264,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def _written(folder: Path, text: str) -> Iterator[Path]:
-    """Write a text durably to a new file, to be renamed; a killed writer leaves it."""
+    """Write a text durably to a temporary file, which the caller renames."""
     fresh = folder / f".{secrets.token_hex(8)}.tmp"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -301,7 +307,7 @@ def _descend(
 
 
 def is_reachable(folder: Path, path: str) -> bool:
-    """Return True when all parts of a path below a folder are folders, or missing."""
+    """Return True if every parent of a path below a folder is a folder or is missing."""
     for part in PurePosixPath(path).parts[:-1]:
         folder /= part
         try:
@@ -314,9 +320,7 @@ def is_reachable(folder: Path, path: str) -> bool:
 
 
 def numbered(name: str, number: int, limit: int) -> str:
-    """Return ``name``, numbered from the second on, its stem shortened to ``limit`` bytes in
-    all.
-    """
+    """Return ``name``, with ``~<number>`` from 2 on, shortened to ``limit`` bytes in all."""
     stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
     mark = f"~{number}" if number > 1 else ""
     if len(os.fsencode(suffix)) > limit // 2:

@@ -1,4 +1,4 @@
-"""Uploaded files: written beside the drop zone, then dropped under their name."""
+"""Uploaded files: written to the drop zone under a hidden name, then renamed."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ class ReceivedFile:
     """A file being received. Always ``discard`` it in the end.
 
     Args:
-        handle: the sender's.
-        name: its name in the drop zone.
+        handle: the sender's handle of the orchestrator.
+        name: the file's name in the drop zone.
         sender: see ``Uploads``.
 
     Raises:
-        InvalidInput: a file name that is not accepted.
-        StorageError: here and later: the drop zone cannot be written to, or is full.
+        InvalidInput: the file name is not accepted.
+        StorageError: the drop zone cannot be written to, or its disk is full; also raised by the
+            methods.
     """
 
     def __init__(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> None:
@@ -59,17 +60,18 @@ class ReceivedFile:
             self._file = self._path.open("xb")
 
     def write(self, data: bytes) -> None:
-        """Append to it. Raises RequestTooLarge: it exceeds the maximum size of a file."""
+        """Append data. Raises RequestTooLarge when the file exceeds the maximum size."""
         self._size += len(data)
         if self._size > self._limit:
-            raise RequestTooLarge(f"a file has {self._limit} bytes at most", limit=self._limit)
+            raise RequestTooLarge(f"a file may have at most {self._limit} bytes", limit=self._limit)
         self._digest.update(data)
         with _on_disk():
             self._file.write(data)
 
     def place(self) -> UploadResult:
-        """Drop it; a content that was accepted before, or waits, is reported and not dropped
-        again.
+        """Move the file into the drop zone.
+
+        Content that is stored already, or waits to be, is reported and not dropped again.
         """
         with _on_disk():
             self._file.flush()
@@ -83,22 +85,22 @@ class ReceivedFile:
             if waiting(self._zone, sha256) is not None:
                 return UploadResult(sha256=sha256, name=self._name, known="waiting")
             target = str(free_name(self._zone, Path(self._name)))
-            # First: a file without a sender would be stored without bounds.
+            # Record the sender first: a file without one would be stored without restrictions.
             note_sender(self._zone, sha256, path=target, sender=self._sender)
             self._path.rename(self._zone / target)
             sync_folder(self._zone)
         return UploadResult(sha256=sha256, name=target)
 
     def discard(self) -> None:
-        """Close it, and remove it unless it was dropped."""
-        # On a full disk the last bytes of a file that is given up cannot be written.
+        """Close the file, and remove it unless it was dropped."""
+        # On a full disk the last bytes cannot be written, which does not matter here.
         with suppress(OSError):
             self._file.close()
         self._path.unlink(missing_ok=True)
 
 
 class Uploads:
-    """A server's interface to sent files; memgraph finds ``uploads`` by its entry point.
+    """A server's interface for uploads; memgraph finds ``uploads`` by its entry point.
 
     A sender is the argument of ``Orchestrator.ingestion.on_behalf``; it is stored as JSON.
     """
@@ -108,15 +110,15 @@ class Uploads:
         return ReceivedFile(handle, name, sender)
 
     def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None:
-        """Return the sender of a waiting file; None: no file with this content waits."""
+        """Return the sender of a waiting file; None if no file with this content waits."""
         return waiting(zone, sha256)
 
     def some_wait(self, zone: Path) -> bool:
-        """Return True when any sent file waits."""
+        """Return True when any uploaded file waits."""
         return any_waiting(zone)
 
     def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None:
-        """Process the drop zone; raises as ``IngestPipeline.run``."""
+        """Process the drop zone. Raises the errors of ``IngestPipeline.run``."""
         IngestPipeline(handle, stop=stop).run()
 
 
@@ -131,17 +133,17 @@ def check_name(name: str) -> None:
     """
     plain = name.isprintable() and not set(name) & {"/", "\\"} and name == name.strip()
     if not plain or is_hidden_or_temporary(name) or len(os.fsencode(name)) > MAX_NAME_BYTES:
-        raise InvalidInput("name: a plain file name, not hidden, without a folder", field="name")
+        raise InvalidInput("name must be a plain file name, without folder or dot", field="name")
     if not name.casefold().endswith(SUPPORTED_TYPES):
-        raise InvalidInput(f"name: ends in {', '.join(SUPPORTED_TYPES)}", field="name")
+        raise InvalidInput(f"name must end in {', '.join(SUPPORTED_TYPES)}", field="name")
 
 
 @contextmanager
 def _on_disk() -> Iterator[None]:
-    """Raise errors of the disk without a path of this machine."""
+    """Translate disk errors into errors that do not reveal a path of this machine."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DatabaseFull("there is no room for the file") from error
-        raise StorageError(f"the file cannot be kept: {error.strerror}") from error
+            raise DatabaseFull("the disk has no space for the file") from error
+        raise StorageError(f"the file cannot be stored: {error.strerror}") from error

@@ -1,6 +1,6 @@
 """Long-term memory that agent orchestrators trust: typed memories and edges, with provenance.
 
-``MemoryService`` is the door. Nothing is loaded before its first use.
+``MemoryService`` is the entry point. Each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ class Unauthenticated(MemgraphError):
 
 
 class RequestRefused(MemgraphError):
-    """The server refused a request before carrying it out."""
+    """A server did not accept or did not complete a request."""
 
     code = "request.refused"
 

@@ -1,6 +1,6 @@
-"""Identifiers: a prefix for the kind, and 26 characters that sort by time (ULID).
+"""Generate identifiers: a prefix for the kind, and a ULID of 26 characters that sorts by time.
 
-Format: Crockford base32 of 48 bits of milliseconds and 80 random bits, as in the ULID spec.
+A ULID is the Crockford base32 encoding of 48 bits of milliseconds and 80 random bits.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 _RANDOM_BYTES = _RANDOM_BITS // 8
 _IDS_AT_ONCE = 64
-# Two characters at a time, the last two first.
+# Encode two characters at a time, from the most significant bits.
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _SHIFTS = range(120, -1, -10)
 
 
 SHORT_CHARS = 8
-"""The last characters of an id: 40 of its 80 random bits."""
+"""The length of a short id: the last characters of an id, which encode 40 of its random bits."""
 
 
 def short_id(memory_id: str) -> str:
-    """Return the short form of an id for prompts, which look-ups also accept."""
+    """Return the short form of an id, for prompts; lookups accept it too."""
     return memory_id[-SHORT_CHARS:]
 
 
@@ -41,12 +41,12 @@ def encode_ulid(value: int) -> str:
 
 
 def first_ulid(ms: int) -> str:
-    """Return the 26 characters that sort before every id made at that time or later."""
+    """Return the 26 characters that sort before every id created at or after a time."""
     return encode_ulid(max(ms, 0) << _RANDOM_BITS)
 
 
 class UlidSource:
-    """Monotonic within a process: ids of the same millisecond sort in the order of creation."""
+    """Creates ids that sort by creation, even within a millisecond. Monotonic per process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -62,7 +62,7 @@ class UlidSource:
             return prefix + encode_ulid(self._last)
 
     def _chance(self) -> int:
-        # A system call for each id costs ten times as much. A fork must not repeat its parent's.
+        # One system call per id is ten times slower. A fork must not reuse its parent's bytes.
         if len(self._random) < _RANDOM_BYTES or self._drawn_by != os.getpid():
             self._random = os.urandom(_IDS_AT_ONCE * _RANDOM_BYTES)
             self._drawn_by = os.getpid()
@@ -71,7 +71,7 @@ class UlidSource:
 
 
 class CountingIds:
-    """Predictable ids for tests: a counter."""
+    """Generates predictable ids from a counter, for tests."""
 
     def __init__(self) -> None:
         self._next = 0

@@ -1,7 +1,7 @@
-"""The log of one orchestrator: JSON lines of bounded size, set up on demand.
+"""The log of an orchestrator: JSON lines of bounded size, set up on demand.
 
 A line is one ASCII JSON object with escaped control and format characters. Errors are logged only
-by class and code, because a provider's text may contain a key or what was sent to it.
+by class and code, because a provider's message may contain a key or the text that was sent to it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LEVELS: Final[tuple[Level, ...]] = ("debug", "info", "warning", "error")
 
 
 class LineSink(Protocol):
-    """The destination of finished lines."""
+    """A destination for finished lines."""
 
     def write(self, line: str) -> None:
-        """Write one line without its line end. Never raises for a full or missing disk."""
+        """Write a line, given without its line end. Never raises for a full or missing disk."""
         ...
 
 
@@ -55,13 +55,14 @@ class MemorySink:
 
 
 class RotatingFile:
-    """Appends lines to a file; at ``max_bytes`` it becomes ``<name>.1``, that ``<name>.2``, …
+    """Appends lines to a file, and rotates it above ``max_bytes`` to ``<name>.1``, ``<name>.2`` …
 
-    Several processes may write the same file: a line is one append, and rotation is guarded by a
-    lock file beside it. On disk are at most ``max_bytes`` and one line, times ``keep_files`` + 1.
+    Several processes may write to the same file: each line is one append, and a lock file next to
+    it guards the rotation. The ``keep_files`` + 1 files have at most ``max_bytes`` plus one line
+    each.
 
-    A log must not fail the work that it records: a line that cannot be written is counted in
-    ``dropped``, and ``last_error`` names the class of the error, for the health report.
+    A logging error must not fail the work that is logged: a line that cannot be written is counted
+    in ``dropped``, and ``last_error`` has the class of the error, for the health report.
     """
 
     def __init__(
@@ -89,22 +90,23 @@ class RotatingFile:
                 self.last_error = type(error).__name__
 
     def _append(self, data: bytes) -> int:
-        """Write a line and return the file's new size. Opened each time: nothing to close, and a
-        file that was rotated or removed by another process is not written on.
+        """Write a line and return the new size of the file.
+
+        The file is opened each time, since another process may have rotated or removed it.
         """
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        # Without a reader a FIFO in the log's place would block for ever.
+        # Without O_NONBLOCK, opening a FIFO in place of the log would block.
         descriptor = os.open(self.path, flags | os.O_NONBLOCK, 0o600)
         try:
             if os.write(descriptor, data) < len(data):
-                raise OSError("the disk took a part of the line")
+                raise OSError("the line was written only partly")
             return os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
 
     def _rotate(self) -> None:
         with self._rotation_lock():
-            # Another process may have rotated while this one waited.
+            # Another process may have rotated the file while this one waited for the lock.
             if self.path.stat().st_size <= self._max_bytes:
                 return
             if self._keep_files == 0:
@@ -131,13 +133,13 @@ class RotatingFile:
 
 
 class EventLog:
-    """Writes events with fields. structlog is loaded with the first event, not before.
+    """Writes events with fields. structlog is loaded with the first event.
 
     Args:
-        sink: takes the finished lines.
-        clock: for the ``time`` of a line.
-        level: lower events are left out.
-        fields: stand in every line, e.g. ``orchestrator="orc-1"``.
+        sink: receives the finished lines.
+        clock: provides the ``time`` of a line.
+        level: events of a lower level are dropped.
+        fields: added to every line, e.g. ``orchestrator="orc-1"``.
     """
 
     def __init__(
@@ -188,13 +190,13 @@ def open_log(
     keep_files: int = DEFAULT_KEEP_FILES,
     **fields: Any,
 ) -> EventLog:
-    """Return a log in a file, whose folder has to exist when the first line is written."""
+    """Return a log in a file; its folder must exist when the first line is written."""
     sink = RotatingFile(path, max_bytes=max_bytes, keep_files=keep_files)
     return EventLog(sink, clock, level=level, **fields)
 
 
 def error_fields(error: BaseException) -> dict[str, str]:
-    """Return the class of an error as ``error``, and the code of memgraph's own as ``code``."""
+    """Return the class of an error as ``error``, and for a MemgraphError its ``code``."""
     fields = {"error": type(error).__name__}
     if isinstance(error, MemgraphError):
         fields["code"] = error.code
@@ -202,7 +204,7 @@ def error_fields(error: BaseException) -> dict[str, str]:
 
 
 def bug_fields(error: BaseException) -> dict[str, Any]:
-    """Return ``error_fields`` of an unexpected error, and where it came from, innermost last."""
+    """Return ``error_fields`` of an unexpected error and its last frames, innermost last."""
     places = traceback.extract_tb(error.__traceback__)[-_PLACES:]
     return {
         **error_fields(error),
@@ -211,14 +213,14 @@ def bug_fields(error: BaseException) -> dict[str, Any]:
 
 
 class _Lines:
-    """The logger under structlog's: every level is one method that takes the finished line."""
+    """The logger that structlog wraps: each level is a method that takes the finished line."""
 
     def __init__(self, sink: LineSink) -> None:
         self.debug = self.info = self.warning = self.error = sink.write
 
 
 def _bound_logger(sink: LineSink, clock: Clock, fields: dict[str, Any]) -> FilteringBoundLogger:
-    import structlog  # 0.2 s, hence here
+    import structlog  # imported here because it takes 0.2 s
 
     def stamped(
         _logger: Any, _level: str, line: MutableMapping[str, Any]
@@ -244,12 +246,12 @@ def _clipped(_logger: Any, _level: str, line: MutableMapping[str, Any]) -> Mutab
 
 
 def _clip(value: Any, depth: int) -> Any:
-    """Return a value as JSON, bounded in length, breadth and depth."""
+    """Return a JSON value, limited in length, number of items and depth."""
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARS else value[:MAX_VALUE_CHARS] + "…"
     if value is None or (isinstance(value, float) and isfinite(value)):
         return value
-    # Python refuses to print an integer of over 4,300 digits.
+    # Python refuses to convert integers of more than 4,300 digits to text.
     if isinstance(value, int) and value.bit_length() <= _MAX_BITS:
         return value
     if depth > 0 and isinstance(value, Mapping):
@@ -259,5 +261,5 @@ def _clip(value: Any, depth: int) -> Any:
         return [_clip(item, depth - 1) for item in islice(value, _MAX_ITEMS)]
     if isinstance(value, PurePath):
         return _clip(str(value), depth)
-    # Not its repr, which might hold anything.
+    # Not its repr, which might contain anything.
     return f"<{type(value).__name__}>"

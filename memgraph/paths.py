@@ -1,4 +1,4 @@
-"""Paths: the runtime root, an orchestrator's folder, and which files may be read."""
+"""Paths: the runtime root, the layout of an orchestrator's folder, and checks of source files."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SOURCE_FIELD = "source_path"
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FULL_NAMES = {errno.errorcode[each] for each in _FULL}
-# Less than this, in bytes, is no room: SQLite writes pages, and the log takes some.
+# With less free space than this, in bytes, the disk counts as full.
 _ROOM = 1 << 16
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
-# Device names of Windows: a folder of such a name cannot be copied there.
+# Device names of Windows, where folders with such names cannot exist, and our own file names.
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", GLOBAL_CONFIG_NAME, KEYS_NAME, KEYS_LOCK_NAME]
     + [SIGNING_KEY_NAME]
@@ -39,21 +39,23 @@ _RESERVED = frozenset(
 
 
 def check_orchestrator_name(name: str) -> str:
-    """Return the name of an orchestrator when it is a safe folder name.
+    """Return the name of an orchestrator, after checking that it is a safe folder name.
 
-    1 to 64 characters of A-Z a-z 0-9 . _ -, beginning with a letter or digit, not ending in a dot,
-    without two dots in a row, and not reserved.
+    A name has 1 to 64 characters of A-Z a-z 0-9 . _ -, begins with a letter or digit, does not end
+    with a dot, has no two dots in a row, and is not reserved.
 
     Raises:
-        InvalidInput: anything else.
+        InvalidInput: the name is not allowed.
     """
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise InvalidInput(
-            f"an orchestrator's name has 1 to {MAX_NAME_CHARS} characters of A-Z a-z 0-9 . _ - "
-            "and begins with a letter or a digit"
+            f"an orchestrator's name must have 1 to {MAX_NAME_CHARS} characters of"
+            " A-Z a-z 0-9 . _ - and begin with a letter or a digit"
         )
     if ".." in name or name.endswith("."):
-        raise InvalidInput("an orchestrator's name has no two dots in a row and no dot at its end")
+        raise InvalidInput(
+            "an orchestrator's name must not contain two dots in a row or end with a dot"
+        )
     # Windows reserves nul.txt as well as nul.
     if {name.lower(), name.lower().split(".")[0]} & _RESERVED:
         raise InvalidInput(f"the name {name!r} is reserved; choose another for the orchestrator")
@@ -63,28 +65,31 @@ def check_orchestrator_name(name: str) -> str:
 def runtime_root(
     argument: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None
 ) -> Path:
-    """Return the folder of all orchestrators: argument, else MEMGRAPH_ROOT, else the platform's.
+    """Return the folder of all orchestrators.
+
+    It is the argument, else MEMGRAPH_ROOT, else the platform's folder for user data.
 
     Args:
-        argument: a path, ``~`` allowed; relative ones start at the working directory.
-        environ: the process's environment when None. An empty variable counts as unset.
+        argument: a path, ``~`` allowed; relative to the working directory.
+        environ: the environment variables; None: those of the process. An empty variable counts as
+            unset.
 
     Returns:
-        An absolute path. Nothing is created, links are not followed.
+        An absolute path. Nothing is created, and links are not followed.
 
     Raises:
-        InvalidInput: an empty path, a NUL in it, or a home that does not exist.
+        InvalidInput: the path is empty or contains a NUL, or its home folder does not exist.
     """
     variables = os.environ if environ is None else environ
     chosen = argument if argument is not None else variables.get(ROOT_VARIABLE) or None
     if chosen is None:
-        # platformdirs costs 40 ms; most callers name a root.
+        # Imported late: platformdirs takes 40 ms to import, and most callers give a root.
         from platformdirs import user_data_path
 
         return user_data_path("memgraph", appauthor=False)
     text = os.fspath(chosen)
     if not text or "\0" in text:
-        raise InvalidInput("the runtime root must not be empty")
+        raise InvalidInput("the runtime root must not be empty or contain a NUL character")
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
@@ -154,12 +159,12 @@ class OrchestratorPaths:
 
     @property
     def left_on_servers(self) -> Path:
-        """The list of schemas that moves have left on servers."""
+        """The file that lists the schemas that moves have left on servers."""
         return self.memory / "replaced" / "servers.json"
 
     @property
     def moving(self) -> Path:
-        """The file that is there while it is moved to another store, and which names both."""
+        """The file that exists during a move to another store, with the addresses of both."""
         return self.memory / "moving.json"
 
     @property
@@ -174,7 +179,7 @@ class OrchestratorPaths:
 
     @property
     def erased(self) -> Stamp:
-        """A stamp that changes with every erasure, for readers without a database."""
+        """A stamp that changes with every erasure, for readers without access to the database."""
         return stamp_of(self.erasing, self.erasures)
 
     @property
@@ -190,7 +195,7 @@ class OrchestratorPaths:
         )
 
     def make_folders(self) -> None:
-        """Create every missing folder of the layout, for its owner alone."""
+        """Create every missing folder of the layout, accessible only to its owner."""
         for folder in self.folders:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -200,7 +205,7 @@ def global_config_file(root: Path) -> Path:
 
 
 def orchestrator_names(root: Path) -> list[str]:
-    """Return names under a root that have a ``memory`` folder, sorted; none without a root."""
+    """Return the sorted names under a root with a ``memory`` folder; empty without a root."""
     try:
         entries = sorted(os.listdir(root))  # noqa: PTH208 - names alone, no Path for each of 1,000
     except FileNotFoundError:
@@ -213,28 +218,26 @@ def canonical_source(
     own: OrchestratorPaths,
     allowed_roots: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
-    """Return the real path of a source file, when this orchestrator may read it.
+    """Return the real path of a source file, after checking that this orchestrator may read it.
 
-    Allowed are files in its own drop zone, or in an allowed root and outside of the runtime root
-    and of every folder of an orchestrator, after resolving links on both sides. The answer holds
-    for the moment: open the file without following links.
+    Files are allowed in its own drop zone, or in an allowed root if they are outside the runtime
+    root and every orchestrator's folder. All links are resolved first. Links may change after the
+    check, so open the file without following links.
 
     Raises:
-        AccessDenied: anything else, whether it exists or not, and whatever cannot be resolved.
+        AccessDenied: the file is not allowed, whether it exists or not, or cannot be resolved.
     """
     real = _real(path)
     if real.is_relative_to(_real(own.ingest)):
         return real
     inside = any(real.is_relative_to(_real(root)) for root in allowed_roots)
     if not inside or real.is_relative_to(_real(own.root)) or _is_in_orchestrator(real):
-        raise AccessDenied(
-            "this source is outside the folders that may be read", field=SOURCE_FIELD
-        )
+        raise AccessDenied("the source file is outside the allowed folders", field=SOURCE_FIELD)
     return real
 
 
 def stamp_of(*files: Path) -> Stamp:
-    """Return the modification time and size of each file; None for a missing one."""
+    """Return (modification time in ns, size) of each file; None for a missing file."""
     stamps: list[tuple[int, int] | None] = []
     for file in files:
         try:
@@ -248,12 +251,12 @@ def stamp_of(*files: Path) -> Stamp:
 
 @contextmanager
 def naming_full_disk(folder: Path) -> Iterator[None]:
-    """Raise errors inside as DatabaseFull when there is no room left in a folder.
+    """Translate errors inside the block into DatabaseFull if the disk of a folder is full.
 
-    SQLite reports some of it as a failure to read or write, Python as an ``OSError``.
+    SQLite may report a full disk as an I/O error, Python as an ``OSError``.
 
     Raises:
-        DatabaseFull: the disk, or the user's quota, is full.
+        DatabaseFull: the disk or the user's quota is full.
     """
     try:
         yield
@@ -277,19 +280,21 @@ def _free(folder: Path) -> int:
 
 
 def take_free_name(draft: Path, target: Path) -> None:
-    """Give a draft its name, unless it was taken meanwhile. The draft may stay as a link.
+    """Move a draft to its target name, unless that was taken meanwhile.
+
+    The draft may remain as a second link to the file.
 
     Raises:
-        Conflict: the file exists.
+        Conflict: the target exists.
     """
     conflict = Conflict(f"the file already exists: {target}", path=str(target))
     try:
-        # A link cannot replace what another process put there meanwhile, a rename would.
+        # Creating a link fails if the target exists; a rename would replace it.
         target.hardlink_to(draft)
     except FileExistsError:
         raise conflict from None
     except OSError:
-        # A file system without links: the check and the rename are two steps there.
+        # On a file system without hard links the check and the rename are not atomic.
         if os.path.lexists(target):
             raise conflict from None
         draft.rename(target)
@@ -298,16 +303,18 @@ def take_free_name(draft: Path, target: Path) -> None:
 def _real(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if not Path(text).is_absolute():
-        raise AccessDenied("the path of a source must be absolute", field=SOURCE_FIELD)
+        raise AccessDenied("the path of a source file must be absolute", field=SOURCE_FIELD)
     try:
-        # strict=False: a missing file gets the same answer as an existing one outside.
+        # Not strict: a missing file gets the same error as an existing one that is not allowed.
         return Path(os.path.realpath(text))
     except (OSError, ValueError) as error:
-        raise AccessDenied("this path cannot be resolved", field=SOURCE_FIELD) from error
+        raise AccessDenied(
+            "the path of the source file cannot be resolved", field=SOURCE_FIELD
+        ) from error
 
 
 def _is_in_orchestrator(path: Path) -> bool:
-    """Return True when a path without links lies in an orchestrator's folder, under any root."""
+    """Return True if a path without links lies in an orchestrator's folder, under any root."""
     folders = (path, *path.parents)
     return any(os.path.lexists(folder / MEMORY_NAME / DATABASE_NAME) for folder in folders)
 

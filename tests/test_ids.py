@@ -1,4 +1,4 @@
-"""Ids are unique and sort by time, in the children of a process too."""
+"""Ids are unique and sort by time, also in forked child processes."""
 
 from __future__ import annotations
 

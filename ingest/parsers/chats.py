@@ -1,4 +1,4 @@
-"""Conversations as JSON: lists of messages, and the exports of ChatGPT, Claude and Slack."""
+"""Parse conversations in JSON: lists of messages, and exports of ChatGPT, Claude and Slack."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_TOOL_CHARS = 4_000
 _CHATGPT_ROLES: Final = ("user", "assistant")
 _CHATGPT_TEXTS: Final = ("text", "multimodal_text")
 _CLAUDE_ROLES: Final = ("human", "assistant")
-# The parent of a first message.
+# The parent of a conversation's first message.
 _CLAUDE_ROOT: Final = "00000000-0000-4000-8000-000000000000"
 
 _SLACK_TIME = re.compile(r"\d{9,11}\.\d{1,9}")
@@ -50,14 +50,14 @@ _SLACK_SPOKEN: Final = frozenset(
 
 
 def _name(value: Any) -> str | None:
-    """Return a text on one line, of a bounded length; None: it is no text, or blank."""
+    """Return a text as one line of limited length; None if it is not text, or blank."""
     if not isinstance(value, str):
         return None
     return " ".join(value.split())[:MAX_NAME_CHARS] or None
 
 
 def _label(values: Any, *names: str) -> str | None:
-    """Return the first of some fields of an object that is a text."""
+    """Return the first of the named fields of an object whose value is text."""
     if not isinstance(values, dict):
         return None
     return next((label for label in (_name(values.get(name)) for name in names) if label), None)
@@ -68,12 +68,12 @@ def _objects(value: Any) -> list[Json]:
 
 
 def _are_mostly(items: Sequence[Any], is_message: Callable[[Any], bool]) -> bool:
-    """Return True when at least half are messages: a broken one does not exclude the others."""
+    """Return True when at least half are messages: a few broken ones are tolerated."""
     count = sum(is_message(item) for item in items)
     return count > 0 and count * 2 >= len(items)
 
 
-# Lists of messages: our own shape, a bare list, and the shapes of OpenAI's interfaces.
+# Lists of messages: our own shape, a bare list, and the shapes of OpenAI's APIs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Chat:
 
 
 def find_chats(value: Any) -> list[_Chat]:
-    """Return the conversations in a JSON value; empty when it is something else."""
+    """Return the conversations in a JSON value; an empty list if it contains none."""
     if isinstance(value, list):
         if _are_mostly(value, _is_message):
             return [_Chat(value, "", {})]
@@ -111,7 +111,7 @@ def find_chats(value: Any) -> list[_Chat]:
 def parse_chats(
     chats: Sequence[_Chat], path: str, findings: tuple[ParseFinding, ...] = ()
 ) -> ParsedDocument:
-    """Return the messages as episodes in order; one without text is reported and left out."""
+    """Return the messages as episodes in order; those without text are reported and left out."""
     turns = ParsedConversation(path, list(findings))
     for place, chat in enumerate(chats, start=1):
         _read_chat(turns, chat, place if len(chats) > 1 else None)
@@ -130,7 +130,7 @@ def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
         if isinstance(messages, list) and _are_mostly(messages, _is_message):
             yield _Chat(messages, f"{pointer}/{name}", value)
             return
-    # ``{"messages": []}`` is a conversation in which nothing was said.
+    # ``{"messages": []}`` is an empty conversation.
     if value.get("messages") == []:
         yield _Chat([], f"{pointer}/messages", value)
 
@@ -183,7 +183,7 @@ def _read_chat(turns: ParsedConversation, chat: _Chat, place: int | None) -> Non
 
 
 def _identifier(values: Json, names: Sequence[str]) -> str | None:
-    """Return the first of some fields that is a text or a whole number."""
+    """Return the first of the named fields whose value is text or an integer."""
     for name in names:
         value = values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -206,7 +206,7 @@ def _time(values: Json, turns: ParsedConversation, where: str) -> int | None:
 
 
 def _message_text(message: Json, where: str, turns: ParsedConversation) -> str:
-    """Return the text of a message: text, text parts of the content, and the called tools."""
+    """Return the text of a message: its text or text parts, and its tool calls."""
     parts: list[str] = []
     for name in _TEXT_FIELDS:
         if message.get(name) is not None:
@@ -230,7 +230,7 @@ def _texts(content: Any, where: str, turns: ParsedConversation) -> Iterator[str]
         text = part
         if isinstance(part, dict):
             text = part.get("text", part.get("refusal"))
-            # The Assistants interface wraps the text once more.
+            # OpenAI's Assistants API nests the text one level deeper.
             text = text.get("value") if isinstance(text, dict) else text
         if isinstance(text, str):
             yield text
@@ -245,13 +245,13 @@ def _paragraphs(parts: Sequence[str]) -> str:
 
 
 # ChatGPT and Claude: a tree of messages. An edited question or a regenerated answer leaves a branch
-# behind. The branch that was shown last is read; the others are counted and left out, and so are
-# system prompts, tools and thoughts.
+# behind. The branch that was shown last is read; messages on other branches are counted and left
+# out. System prompts, tool calls and reasoning are left out, too.
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A message in its tree; ``message`` is empty where the node holds none."""
+    """A node in a tree of messages; ``message`` is empty if the node has none."""
 
     where: str
     message: Json
@@ -270,7 +270,7 @@ def is_claude(value: Any) -> bool:
 
 
 def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return the shown messages as episodes; a conversation is a session."""
+    """Return the messages of the shown branches as episodes; each conversation is a session."""
     turns = ParsedConversation(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "mapping", dict):
         nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", turns)
@@ -282,7 +282,7 @@ def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()
 
 
 def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return the shown messages as episodes; a conversation is a session."""
+    """Return the messages of the shown branches as episodes; each conversation is a session."""
     turns = ParsedConversation(path, list(findings))
     for where, conversation, session in _sessions(value, turns, "chat_messages", list):
         nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", turns)
@@ -296,7 +296,7 @@ def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ())
 
 
 def _is_tree(mapping: Any) -> bool:
-    """Return True for nodes that hold a message, or for none at all."""
+    """Return True for a mapping of message nodes, or an empty one."""
     return isinstance(mapping, dict) and (
         not mapping
         or any(isinstance(node, dict) and "message" in node for node in mapping.values())
@@ -310,7 +310,7 @@ def _as_list(value: Any) -> list[Any]:
 def _sessions(
     value: Any, turns: ParsedConversation, member: str, kind: type
 ) -> Iterator[tuple[str, Json, str]]:
-    """Yield each conversation with its pointer and its session."""
+    """Yield the JSON pointer, the fields and the session id of each conversation."""
     sessions: set[str] = set()
     for place, item in enumerate(_as_list(value)):
         where = f"/{place}" if isinstance(value, list) else ""
@@ -327,14 +327,15 @@ def _sessions(
 def _shown(
     nodes: Mapping[str, _Node], tip: Any, where: str, turns: ParsedConversation
 ) -> list[str]:
-    """Return the ids of the branch that ends in ``tip``, or else in the latest message, from its
-    root.
+    """Return the ids of the branch that ends in ``tip``, from its root.
+
+    If ``tip`` is unknown, the branch ends in the latest message.
     """
     if not isinstance(tip, str) or tip not in nodes:
         parents = {node.parent for node in nodes.values()}
         leaves = [name for name in nodes if name not in parents] or list(nodes)
         candidates = [name for name in leaves if nodes[name].message] or leaves
-        # Of several at the same time the last one in the file.
+        # Among messages of the same time, take the last one in the file.
         order = {name: place for place, name in enumerate(nodes)}
         tip = max(candidates, key=lambda name: (nodes[name].time or 0, order[name]), default=None)
     branch: dict[str, None] = {}
@@ -357,7 +358,7 @@ def _add_branch(
     started: int | None,
     title: str | None,
 ) -> None:
-    """Add the messages of a branch, and count those of the others."""
+    """Add the messages of a branch, and report how many are on other branches."""
     texts = {name: read(node.message) for name, node in nodes.items()}
     on_branch = set(branch)
     omitted = sum(bool(text) for name, (text, _) in texts.items() if name not in on_branch)
@@ -400,7 +401,7 @@ def _chatgpt_nodes(mapping: Json, pointer: str, turns: ParsedConversation) -> di
 
 
 def _chatgpt_text(message: Json) -> tuple[str, int]:
-    """Return what a person or the model wrote, and how many parts of the message are no text."""
+    """Return the visible text of a message, and the number of its parts that are not text."""
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, dict) or author.get("role") not in _CHATGPT_ROLES:
         return "", 0
@@ -413,7 +414,7 @@ def _chatgpt_text(message: Json) -> tuple[str, int]:
         return "", 0
     parts = content.get("parts")
     parts = parts if isinstance(parts, list) else []
-    # A spoken part has its transcript in another member.
+    # An audio part has its transcript in its field ``text``.
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     strings = [text for text in texts if isinstance(text, str)]
     return "\n".join(strings).strip(), len(texts) - len(strings)
@@ -439,11 +440,11 @@ def _claude_nodes(
 
 
 def _claude_text(message: Json) -> tuple[str, int]:
-    """Return the text and the attachments of a message, and how many of its blocks are no text."""
+    """Return the text and attachments of a message, and the number of its non-text blocks."""
     blocks = _objects(message.get("content"))
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     parts = [text for text in texts if isinstance(text, str) and text.strip()]
-    # The text repeats the blocks, with placeholders for what is no text.
+    # ``text`` repeats the blocks, with placeholders for those that are not text.
     if not parts and isinstance(message.get("text"), str):
         parts = [message["text"]]
     for attachment in _objects(message.get("attachments")):
@@ -456,11 +457,11 @@ def _claude_text(message: Json) -> tuple[str, int]:
     return "\n".join(parts).strip(), sum(block.get("type") != "text" for block in blocks)
 
 
-# Slack: ``<channel>/<YYYY-MM-DD>.json`` holds one day of a channel; users.json has the names.
+# Slack: ``<channel>/<YYYY-MM-DD>.json`` contains one day of a channel; users.json has the names.
 
 
 def is_slack_day(value: Any) -> bool:
-    """Return True for a day of a channel: most of its items have Slack's time stamps."""
+    """Return True for a day of a channel: at least half of its items have Slack timestamps."""
     return isinstance(value, list) and _are_mostly(
         value, lambda item: isinstance(item, dict) and _slack_time(item) is not None
     )
@@ -497,11 +498,12 @@ def parse_slack_day(
     findings: tuple[ParseFinding, ...] = (),
     users: Mapping[str, str] | None = None,
 ) -> ParsedDocument:
-    """Return the messages as episodes. A thread is a session, over all its days; so is the day's
-    rest.
+    """Return the messages as episodes.
+
+    A thread is one session across all of its days; the other messages of a day form another one.
 
     Args:
-        users: names by id; the messages themselves may name other users.
+        users: display names by user id; they take precedence over names in the messages.
     """
     turns = ParsedConversation(path, list(findings))
     people = {
@@ -536,7 +538,7 @@ def parse_slack_day(
                 conversation=channel,
                 event_time=read_json_time(stamp),
                 turn_id=stamp,
-                # The replies of another day are in another file.
+                # A thread may continue in another day's file, so the store numbers its turns.
                 numbered=not threaded,
             )
     return turns.document("chat", title=f"{channel} {day}")
@@ -570,7 +572,7 @@ def _slack_text(message: Json, people: Mapping[str, str]) -> str:
 
 
 def _without_marks(text: str, people: Mapping[str, str]) -> str:
-    """Return text without Slack's markup: names for ids, the text of links, ``&`` for ``&amp;``."""
+    """Replace Slack's markup: ids by names, links by their text, ``&amp;`` by ``&``."""
 
     def plain(match: re.Match[str]) -> str:
         target, _, label = match[1].partition("|")

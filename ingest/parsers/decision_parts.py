@@ -74,7 +74,7 @@ _NAMES: tuple[tuple[Role, str], ...] = (
     ),
 )
 _ROLES = tuple((role, re.compile(names)) for role, names in _NAMES)
-# They name the decision only in a record that has no heading of the first kind.
+# These headings mark the decision only if no heading of the record has the role ``decision``.
 _WEAK_DECISION = re.compile(
     r"(?:the )?(?:proposal|proposed (?:solution|change|decision|approach)|what(?:'s| is) proposed"
     r"|solution|outcome|resolution|chosen (?:option|solution)|recommendation|conclusion)"
@@ -96,7 +96,7 @@ RELATION_FIELDS = (
     "amended by",
     "amended-by",
 )
-# The date of the decision comes before the day on which the text was begun or changed.
+# In order of precedence: the date of the decision, then those of the text's creation and update.
 _DATE_FIELDS = (
     *("date", "datum", "fecha", "decided", "decided on", "decision date", "date decided"),
     *("accepted", "approved", "created", "date created", "creation date", "proposed on"),
@@ -121,9 +121,9 @@ class StatusLine:
 
 @dataclass(slots=True)
 class RecordSections:
-    """A record's sections under their roles, and what its head says.
+    """A record's sections with their roles, and the fields of its head.
 
-    ``dates`` are the texts of its date fields, the one of the decision first.
+    ``dates`` has the text of each date field, by the field's name.
     """
 
     title: str
@@ -141,7 +141,7 @@ class RecordSections:
 
 
 def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
-    """Return whether the headings are those of a decision record in one of the known templates."""
+    """Return True if the headings follow a known template of decision records."""
     names = [_bare(part.title) for part in parts]
     roles = {_named_role(name) for name in names}
     frame = roles & {"status", "context", "consequences", "drivers", "options"}
@@ -161,9 +161,10 @@ def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
 def dissect(
     parts: Sequence[HeadedSection], front: FrontMatter, path: str, order: DateOrder | None = None
 ) -> RecordSections:
-    """Give each section its role and read title, number, date and status lines.
+    """Give each section its role, and read the title, number, date and status lines.
 
-    The file's name numbers a record before its heading does: headings are copied more often.
+    The number in the file's name takes precedence over the heading's, which is more often copied
+    from another record.
     """
     heading = next((part.title for part in parts if part.level == 1), None)
     number = record_number(path)
@@ -201,7 +202,7 @@ def is_decision_heading(title: str) -> bool:
 
 
 def option_name(section: HeadedSection) -> str | None:
-    """Return which option a section is about; None for a list of all of them."""
+    """Return the name of the option that a section is about; None for a list of options."""
     for title in (section.title, *reversed(section.path)):
         role = _named_role(_bare(title))
         if role is None or re.match(r"(?:option|alternative) (?:\d|[a-z]\b)", title, re.I):
@@ -213,12 +214,12 @@ def option_name(section: HeadedSection) -> str | None:
 
 def _role(part: HeadedSection, strong: bool) -> Role:
     chain = [_own_role(title, strong) for title in (*part.path, part.title)]
-    # What is good and bad about an option is no consequence of the decision.
+    # The pros and cons of an option are not consequences of the decision.
     if "options" in chain and chain[-1] in (None, "consequences", "options", "context"):
         return "options"
     if part.level <= 1 and not part.path and chain[-1] is None:
         return "preamble"
-    # A heading without a role of its own continues the section that it stands in.
+    # A heading without a role of its own inherits the role of the section that contains it.
     return next((role for role in reversed(chain) if role is not None), "other")
 
 
@@ -306,7 +307,7 @@ def _read_relations(anatomy: RecordSections, part: HeadedSection) -> None:
 
 
 def _read_front(anatomy: RecordSections, front: FrontMatter) -> None:
-    # The front matter is what a tool keeps up to date, so its status is the first to count.
+    # Tools keep the front matter up to date, so its status takes precedence.
     anatomy.statuses[:0] = [StatusLine(text) for text in front.values.get("status", ())]
     for name in RELATION_FIELDS:
         for value in front.values.get(name.replace(" ", "-"), ()) if " " not in name else ():
@@ -320,7 +321,7 @@ def _read_front(anatomy: RecordSections, front: FrontMatter) -> None:
 
 
 def _date(anatomy: RecordSections, path: str, order: DateOrder | None) -> int | None:
-    """Return the day of the decision: of its fields, its status lines, or its file's name."""
+    """Return the day of the decision, from its fields, its status lines or its file's name."""
     for name in sorted(anatomy.dates, key=_DATE_FIELDS.index):
         moment = read_date(anatomy.dates[name], order=order)
         if moment is not None:
@@ -403,9 +404,10 @@ class _Reference:
 
 
 def status_word(statuses: Sequence[StatusLine]) -> str | None:
-    """Return the record's status as written, e.g. Accepted, Partly superseded; None without one.
+    """Return the record's status, e.g. Accepted or Partly superseded; None if it has none.
 
-    Being superseded counts before earlier statuses. A template's list of choices is no status.
+    "Superseded" takes precedence over other status lines. A template's list of choices is not a
+    status.
     """
     texts = [line.text for line in statuses if " | " not in line.text]
     for text in texts:
@@ -428,8 +430,9 @@ def is_wholly_superseded(text: str) -> bool:
 
 
 def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[RecordRelation]:
-    """Yield relations from status lines, fields and link sections, where a bare number is a
-    record.
+    """Yield relations from status lines, fields and link sections.
+
+    A bare number in them refers to a record.
     """
     for line in lines:
         text, links = _with_markdown_links(line)
@@ -448,9 +451,9 @@ def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[RecordRel
 
 
 def body_relations(text: str, links: Sequence[TextLink], path: str) -> Iterator[RecordRelation]:
-    """Yield relations from running text: only those that are about this record and certain.
+    """Yield relations from running text: only certain ones that concern this record.
 
-    A passive ("these ranges have been superseded by …") refers to a part of the record.
+    A passive ("these ranges have been superseded by …") concerns only a part of the record.
     """
     for sentence in split_sentences(text):
         references = _references(sentence, links, path)
@@ -486,7 +489,7 @@ def _reason(match: re.Match[str], reference: _Reference) -> str:
 
 
 def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[TextLink, ...]]:
-    """Return front matter with its links as Markdown; elsewhere they are parsed already."""
+    """Extract the Markdown links of front matter; the links of other lines are already parsed."""
     typed = tuple(TextLink(match[1], match[2]) for match in _MD_LINK.finditer(line.text))
     if not typed:
         return line.text, line.links
@@ -494,8 +497,9 @@ def _with_markdown_links(line: StatusLine) -> tuple[str, tuple[TextLink, ...]]:
 
 
 def _references(text: str, links: Sequence[TextLink], path: str) -> list[_Reference]:
-    """Return links and record numbers in ``text`` by place; a number in a link's label is the
-    link's.
+    """Return the links, file names and record numbers in ``text``, in order of position.
+
+    A number within a link's label belongs to the link.
     """
     references: list[_Reference] = []
     spans: list[tuple[int, int]] = []

@@ -1,8 +1,8 @@
-"""Decision records (the Nygard and MADR templates and similar ones) as a small graph.
+"""Parse decision records (the Nygard and MADR templates and similar ones) into a small graph.
 
-One Decision memory has the decision; its reasons and its consequences are attached by CausedBy, the
-options by PartOf, and other records by Updates, the newer from the older. A record without a
-decision's text gives no Decision.
+The decision becomes a Decision memory. Reasons and consequences are attached by CausedBy, options
+by PartOf, and other records by Updates. A record without the text of a decision has no Decision
+memory.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from memgraph.text.statement_forms import (
 
 __all__ = ["MAX_DECISION_CHARS", "is_decision_record", "parse_decision_record"]
 
-# What of a decision's text goes with its title; the rest hangs on it by PartOf.
+# The maximum text of the Decision memory; the rest is attached to it by PartOf.
 MAX_DECISION_CHARS = 700
-# Of each kind of section so many statements are kept: the first say the most.
+# The number of statements kept from each kind of section; the first are the most important.
 _MOST: dict[Role, int] = {"context": 4, "drivers": 2, "consequences": 7, "other": 4}
 _MAX_DETAILS = 6
 _MAX_OPTIONS = 8
@@ -119,11 +119,11 @@ def parse_decision_record(
     findings: tuple[ParseFinding, ...] = (),
     order: DateOrder | None = None,
 ) -> ParsedDocument:
-    """Return the record as candidates, the decision first.
+    """Parse a record into candidates, the decision first.
 
-    The decision is superseded when a status line says that it was replaced as a whole; what was
-    replaced in part, rejected or not yet accepted stays active and says so behind the title and in
-    ``attributes.decision_status``.
+    The decision is superseded if a status line says that it was replaced entirely. Decisions that
+    were replaced partly, rejected or not accepted yet stay active, with their status in the title
+    and in ``attributes.decision_status``.
     """
     anatomy = dissect(parts, front, path, order)
     word = status_word(anatomy.statuses)
@@ -206,7 +206,7 @@ def _add_decision(draft: _Draft) -> None:
 
 
 def _core(passages: Sequence[Passage]) -> tuple[int, int]:
-    """Return the statements that are the decision: all, or those from the one that decides on."""
+    """Return the range of the decision's statements: all, or those from the deciding one on."""
     if len(_joined(passages)) <= MAX_DECISION_CHARS:
         return 0, len(passages)
     decided = (
@@ -230,7 +230,7 @@ def _decides(text: str) -> bool:
 
 
 def _joined(passages: Sequence[Passage]) -> str:
-    """Return statements as running text; a list's introduction occurs once."""
+    """Join statements to running text; the introduction of a list is not repeated."""
     parts: list[str] = []
     lead = ""
     for passage in passages:
@@ -247,7 +247,7 @@ def _joined(passages: Sequence[Passage]) -> str:
 
 
 def _worth(draft: _Draft) -> tuple[int, float]:
-    """Return importance and confidence: a decision that does not stand weighs less."""
+    """Return importance and confidence; they are lower for decisions that are not in force."""
     if draft.status is MemoryStatus.SUPERSEDED:
         return 45, 0.85
     if draft.is_dropped or draft.known_status == "deprecated":
@@ -297,7 +297,7 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
 
 
 def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
-    """Keep the open boxes of a list of actions as Todos; what is ticked is over."""
+    """Add the open task boxes of a list of actions as Todos."""
     for passage in passages:
         if (
             passage.checked is False
@@ -315,12 +315,12 @@ def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
 
 
 def _add_options(draft: _Draft) -> None:
-    """Keep the arguments for and against each option, or else the list of them."""
+    """Add the arguments for and against each option, or else the list of options."""
     listed: list[Passage] = []
     about: dict[str, list[tuple[str, Passage]]] = {}
     for section in draft.anatomy.of("options"):
         name = option_name(section)
-        # Of a mere list the options themselves, without what is nested in them.
+        # In a plain list of options, nested items are left out.
         blocks = [block for block in section.blocks if name or block.level <= 1]
         passages = _usable(draft, section, statements(blocks))
         if name is None:
@@ -343,7 +343,7 @@ def _add_options(draft: _Draft) -> None:
 
 
 def _chosen(draft: _Draft) -> str | None:
-    """Return the option that the decision names, as MADR has it."""
+    """Return the chosen option that the decision names (MADR)."""
     if draft.main_key is None:
         return None
     match = _CHOSEN.search(draft.candidates[0].content)
@@ -358,7 +358,7 @@ def _same(name: str, chosen: str) -> bool:
 def _packed(
     passages: Sequence[Passage], limit: int, marks: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield statements as few texts of bounded length, each with its lines."""
+    """Combine statements into few texts of bounded length; yield each with its lines."""
     pending: list[Passage] = []
     text = mark = ""
     count = 0
@@ -382,7 +382,7 @@ def _packed(
 def _usable(
     draft: _Draft, section: HeadedSection, passages: Iterable[Passage], *, min_words: int = 3
 ) -> list[Passage]:
-    """Return what is neither left over from the template, nor a bare link, nor a box."""
+    """Return the passages that are not template text, bare links or task boxes."""
     usable: list[Passage] = []
     options = list(draft.anatomy.of("options"))
     for passage in passages:
@@ -412,7 +412,7 @@ def _grounds(passage: Passage) -> bool:
 
 
 def _stands(passage: Passage) -> bool:
-    """Return True when a statement is understandable with only the record's title."""
+    """Return True if a statement is understandable with only the record's title."""
     return (
         not passage.hangs
         and not hangs(passage.said)
@@ -423,9 +423,7 @@ def _stands(passage: Passage) -> bool:
 
 
 def _follows(passage: Passage) -> bool:
-    """Return True as ``_stands``, but "this" is the decision, and an item may leave out its
-    verb.
-    """
+    """Like ``_stands``, but "this" may refer to the decision, and items need no verb."""
     if points_elsewhere(passage.text) or len(passage.text.split()) < 3:
         return False
     if passage.opens and re.match(r"(?:\w+ ){0,2}(?:this|it)\b", passage.text, re.IGNORECASE):
@@ -449,7 +447,7 @@ def _add(
     label: str,
     kind: MemoryType | None = None,
 ) -> None:
-    """Add a statement of the record beside its title, joined to the decision."""
+    """Add a statement of the record, prefixed with its title and linked to the decision."""
     if draft.status is MemoryStatus.SUPERSEDED:
         label = f"superseded, {label}"
     content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', text)}"
@@ -463,7 +461,7 @@ def _add(
             summary=summarize(content),
             importance=40 if role == "context" else 50,
             confidence=0.8,
-            # The rest of a replaced decision goes with it; its grounds stay what they were.
+            # Details of a replaced decision are superseded with it; its context stays active.
             status=draft.status if role == "decision_detail" else MemoryStatus.ACTIVE,
             event_time=draft.anatomy.date,
             tags=draft.tags[:1],
@@ -483,7 +481,7 @@ def _add(
 
 
 def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
-    """Yield Updates for statements about other records, RelatedTo for plain links."""
+    """Yield Updates links for statements about other records, and RelatedTo for plain links."""
     own = set(document_keys(draft.path, draft.anatomy.number))
     strongest: dict[tuple[str, bool], RecordRelation] = {}
     for relation in _relations(draft):
@@ -509,7 +507,7 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
         for block in section.blocks:
             for link in block.links:
                 keys = link_keys(link.href, draft.path)
-                # A page of the web is no file that could be dropped here.
+                # A web page is not a file that could be ingested.
                 if len(keys) < 2 or keys[0] in own or related & set(keys):
                     continue
                 related.update(keys)

@@ -17,11 +17,11 @@ _TYPES = (".md", ".txt", ".json")
 
 
 def document_keys(path: str, number: int | None = None) -> tuple[str, ...]:
-    """Return the keys under which others may link to ``path`` (relative to the drop zone, with
+    """Return the keys by which other files may link to ``path`` (relative to the drop zone, with
     ``/``).
 
-    ``path:`` is exact; ``name:`` is the bare file name; ``record:`` is a number, in its folder and
-    anywhere.
+    ``path:`` is the exact path, ``name:`` the file name alone, and ``record:`` the number of the
+    record, in its folder or in any folder.
     """
     folder, name = posixpath.split(path)
     keys = [f"path:{path.casefold()}", f"name:{name.casefold()}"]
@@ -31,8 +31,9 @@ def document_keys(path: str, number: int | None = None) -> tuple[str, ...]:
 
 
 def link_keys(href: str, path: str) -> tuple[str, ...]:
-    """Return the keys for a link found in ``path``, strictest first; empty if it leads to no
-    document.
+    """Return the keys for a link in the file ``path``, strictest first.
+
+    The result is empty if the link does not lead to a file of a supported type.
     """
     bare = unquote(href.split("#", 1)[0].split("?", 1)[0]).strip()
     if not bare.casefold().endswith(_TYPES):
@@ -47,7 +48,7 @@ def link_keys(href: str, path: str) -> tuple[str, ...]:
 
 
 def number_keys(number: int, path: str) -> tuple[str, ...]:
-    """Return the keys for a record that is named only by its number."""
+    """Return the keys for a record that is referred to only by its number."""
     folder = posixpath.dirname(path).casefold()
     return tuple(dict.fromkeys((f"record:{folder}#{number}", f"record:#{number}")))
 
@@ -68,13 +69,14 @@ def date_in_name(path: str) -> int | None:
 
 
 def session_name(path: str) -> str:
-    """Return the session of a transcript without one: the path without its extension."""
+    """Return the default session of a transcript: its path without the extension."""
     return str(PurePosixPath(path).with_suffix(""))[-200:] or "session"
 
 
 def conversation_name(session: str) -> str:
-    """Return the conversation of a session: ``team`` for ``team-session-03``, in any folder; others
-    unchanged.
+    """Return the conversation of a session: ``team`` for ``team-session-03``, in any folder.
+
+    A session without such a number is returned unchanged.
     """
     match = _SESSION.match(posixpath.basename(session))
     return match[1] if match else session

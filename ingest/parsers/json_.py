@@ -1,4 +1,4 @@
-"""JSON by its structure: memories, conversations, exports of other tools, or a table of records."""
+"""Parse JSON by its structure: memories, conversations, exports of other tools, or records."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from memgraph.model.enums import MemoryType
 from memgraph.text.dates import read_json_time
 
 Above = Callable[[str], str | None]
-"""Returns the text of a file in the parent folder of the current file; None: no such file."""
+"""Returns the text of a file in the folder above the current file's; None if it does not exist."""
 SHAPES: Final = (
     '{"memories": [...]}, {"messages": [...]}, an export of ChatGPT, Claude, Slack or mem0,'
     " or a list of records with the same plain fields"
 )
 _RECORD_IMPORTANCE: Final = 30
 _RECORD_CONFIDENCE: Final = 0.8
-# Files, beside the folders of the channels, that name Slack's users.
+# Files with the names of Slack's users, next to the channels' folders.
 _SLACK_USERS: Final = ("users.json", "org_users.json")
 _TIME_FIELDS: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_at")
 
@@ -58,14 +58,13 @@ _TIME_FIELDS: Final = ("timestamp", "time", "date", "datetime", "created_at", "u
 def parse_json(
     text: str, path: str, findings: tuple[ParseFinding, ...], above: Above
 ) -> ParsedDocument:
-    """Return the document for the structure of the JSON.
+    """Parse JSON with the parser for its structure.
 
     Args:
-        above: reads a file of the parent folder of ``path``.
+        above: reads a file in the folder above the one that contains ``path``.
 
     Raises:
-        IngestRejected: not strict JSON, a document of memories that breaks the rules, or
-            json_shape_unknown.
+        IngestRejected: not strict JSON, an invalid document of memories, or json_shape_unknown.
     """
     value = load_json(text)
     if is_memories_document(value):
@@ -91,14 +90,14 @@ def parse_json(
         return _document(tuple(_records(value)), path, findings)
     raise refuse(
         RejectionReason.JSON_SHAPE_UNKNOWN,
-        f"the JSON has none of the known shapes: {SHAPES}",
+        f"the JSON has no known shape; expected {SHAPES}",
         found=_described(value),
     )
 
 
 @lru_cache(maxsize=4)
 def _names_in(users: str) -> Mapping[str, str]:
-    """Return the names in users.json by id; all days of an export read the same file."""
+    """Return the names in users.json by id; cached, since all days of an export read this file."""
     try:
         return slack_users(load_json(users))
     except IngestRejected:
@@ -192,7 +191,7 @@ class _OutOfRange(ValueError):
 
 
 def load_json(text: str) -> Any:
-    """Return the value in ``text``.
+    """Parse strict JSON.
 
     Raises:
         IngestRejected: json_invalid, json_truncated, json_duplicate_key, json_not_a_number (NaN,
@@ -211,12 +210,12 @@ def load_json(text: str) -> Any:
     except _DuplicateKey as error:
         raise refuse(
             RejectionReason.JSON_DUPLICATE_KEY,
-            "an object names the same field twice",
+            "an object has the same field twice",
             field=str(error),
         ) from None
     except _NotANumber:
         raise refuse(
-            RejectionReason.JSON_NOT_A_NUMBER, "NaN and Infinity are no JSON numbers"
+            RejectionReason.JSON_NOT_A_NUMBER, "NaN and Infinity are not JSON numbers"
         ) from None
     except _OutOfRange:
         raise refuse(
@@ -232,7 +231,7 @@ def load_json(text: str) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Check the depth before parsing: the parser's own limit is the interpreter's stack."""
+    """Check the depth before parsing, since only the interpreter's stack limits the parser."""
     depth = 0
     for match in _MARK.finditer(text):
         mark = text[match.start()]
@@ -252,11 +251,11 @@ def _check_text(value: Any) -> None:
     plain = json.dumps(value, ensure_ascii=False)
     if _LONE.search(plain):
         raise refuse(
-            RejectionReason.JSON_LONE_SURROGATE, "half of a surrogate pair is no character"
+            RejectionReason.JSON_LONE_SURROGATE, "half of a surrogate pair is not a character"
         )
-    # Dumping writes NUL as its escape again; an escaped backslash before it is doubled.
+    # ``dumps`` writes NUL as an escape again, and doubles any literal backslash before it.
     if re.search(r"(?<!\\)(?:\\\\)*\\u0000", plain):
-        raise refuse(RejectionReason.JSON_NUL, "a text holds the NUL character")
+        raise refuse(RejectionReason.JSON_NUL, "a string contains the NUL character")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

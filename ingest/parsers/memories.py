@@ -1,4 +1,4 @@
-"""Lists of memories, the project's own and mem0's: each item is accepted or rejected by itself."""
+"""Parse lists of memories, our own and mem0's; each item is accepted or rejected separately."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.text.dates import read_json_time, to_ms
 
 _FIELDS = frozenset(("memories", "edges"))
-# Distinguished from other unknown fields: they would claim another's authority.
+# Reported separately from other unknown fields: they would forge a memory's provenance.
 _CLAIMS = frozenset(("captured_by", "source", "memory_id", "created_at", "orchestrator_id"))
 _MAX_ATTRIBUTES_CHARS = 16_000
 _DEFAULT_CONFIDENCE = 0.8
 _MEM0_IDS = ("id", "user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 _SUBJECT = re.compile(r"(?:the|an?|this|these|there|it|user|from|since|in|on) ", re.IGNORECASE)
-# A user id that is a person's name, and no number or digest.
+# A user id that is a person's name, not a number or a digest.
 _NAME = re.compile(r"[^\W\d_]{2,40}(?:[ ._-][^\W\d_]{1,40}){0,3}")
 
 
@@ -62,11 +62,11 @@ def parse_memories(
     if unknown or not isinstance(edges, list) or not isinstance(memories, list):
         raise refuse(
             RejectionReason.SCHEMA_VIOLATION,
-            "the document has the fields memories and edges, both lists",
+            "the document must have only the fields memories and edges, both lists",
             unknown=[name[:80] for name in unknown[:10]],
         )
     if len(edges) > 10 * MAX_CANDIDATES:
-        raise refuse(RejectionReason.TOO_MANY_ITEMS, "the document holds too many edges: split it")
+        raise refuse(RejectionReason.TOO_MANY_ITEMS, "the document has too many edges: split it")
     all_findings = list(findings)
     keys = KeySource()
     candidates: list[IngestCandidate] = []
@@ -78,7 +78,7 @@ def parse_memories(
     if memories and not candidates:
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
-            "no memory of the document keeps the rules",
+            "no memory of the document is valid",
             findings=[finding.as_dict() for finding in all_findings[:100]],
         )
     return ParsedDocument(
@@ -93,14 +93,14 @@ def parse_memories(
 
 
 def is_mem0(value: Any) -> bool:
-    """Return True for an export of mem0: items that have a text as ``memory``."""
+    """Return True for an export of mem0: at least half of its items have text as ``memory``."""
     items = _mem0_items(value)[1]
     good = sum(isinstance(item, dict) and isinstance(item.get("memory"), str) for item in items)
     return good > 0 and good * 2 >= len(items)
 
 
 def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return each memory as a fact about its user, dated by its last change."""
+    """Return each memory as a fact or preference of its user, dated by its last change."""
     all_findings = list(findings)
     keys = KeySource()
     candidates: list[IngestCandidate] = []
@@ -111,7 +111,9 @@ def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -
         text = raw.get("memory") if isinstance(raw, dict) else None
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_CONTENT_CHARS:
             all_findings.append(
-                ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": ["memory: not a text"]})
+                ParseFinding(
+                    SkippedPart.VALUE_INVALID, where, {"problems": ["memory: invalid text"]}
+                )
             )
             continue
         name = raw["id"] if isinstance(raw.get("id"), str) else None
@@ -137,7 +139,7 @@ def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -
 
 
 def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
-    """Return the items with the pointer to their list."""
+    """Return the JSON pointer to the list of items, and the items."""
     if isinstance(value, dict):
         for name in ("results", "memories"):
             if isinstance(value.get(name), list):
@@ -248,9 +250,9 @@ def _inconsistency(item: MemoryItem) -> str | None:
     if not item.content.strip():
         return "content: is only white space"
     if (item.scope is Scope.GLOBAL) != (item.scope_id is None):
-        return "scope_id: a session or project scope needs one, global has none"
+        return "scope_id: required for a session or project scope, not allowed for global"
     if len(json.dumps(item.attributes, ensure_ascii=False)) > _MAX_ATTRIBUTES_CHARS:
-        return f"attributes: over {_MAX_ATTRIBUTES_CHARS} characters as JSON"
+        return f"attributes: more than {_MAX_ATTRIBUTES_CHARS} characters as JSON"
     return None
 
 
@@ -285,7 +287,10 @@ def _capped_confidence(item: MemoryItem, where: str, findings: list[ParseFinding
 
 
 def _broken(error: ValidationError, where: str) -> ParseFinding:
-    """Return the problems; the first one gives the code. The offending text is not repeated."""
+    """Return a finding with the problems of an item; the first problem determines its code.
+
+    The invalid values are not repeated.
+    """
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     messages = [
         f"{'.'.join(str(part)[:80] for part in problem['loc']) or '(all)'}: {problem['msg']}"
@@ -353,7 +358,7 @@ Moment = Annotated[
 
 
 class _Item(BaseModel):
-    # Strict, so that "80" is no number and true is no 1; enums are given as their text.
+    # Strict: "80" is not a number, and true is not 1. Enums are given as text.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -362,7 +367,7 @@ class MemoryItem(_Item):
 
     content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
     type: TypeName
-    key: Key | None = Field(default=None, description="What edges of this document call it by.")
+    key: Key | None = Field(default=None, description="Identifies it in this document's edges.")
     kind: Annotated[MemoryKind, Field(strict=False)] = MemoryKind.FACT
     summary: Annotated[str, StringConstraints(max_length=400)] | None = None
     importance: Annotated[int, Field(ge=0, le=100)] | None = Field(
@@ -374,7 +379,7 @@ class MemoryItem(_Item):
     status: Literal["active", "superseded"] = MemoryStatus.ACTIVE.value
     sensitivity: Annotated[Sensitivity, Field(strict=False)] = Sensitivity.INTERNAL
     scope: Annotated[Scope, Field(strict=False)] = Scope.GLOBAL
-    scope_id: Name | None = Field(default=None, description="Needed unless the scope is global.")
+    scope_id: Name | None = Field(default=None, description="Required unless the scope is global.")
     session_id: Name | None = None
     turn_id: Name | None = None
     conversation_id: Name | None = None
@@ -391,7 +396,7 @@ class MemoryItem(_Item):
 
 
 class EdgeItem(_Item):
-    """An edge between two memories of this document, named by their keys."""
+    """An edge between two memories of this document, which are referred to by their keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
 
@@ -401,7 +406,7 @@ class EdgeItem(_Item):
     weight: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
     partial: bool = Field(
-        default=False, description="Of Updates: the older memory stays active, amended in part."
+        default=False, description="For Updates: the older memory is amended and stays active."
     )
 
 
@@ -423,5 +428,5 @@ def document_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the text of the published file."""
+    """Return the published schema file as text."""
     return json.dumps(document_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Plain text: a conversation when it looks like one, otherwise prose."""
+"""Parse plain text: as a conversation if it looks like one, otherwise as prose."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Unit:
     listed: bool = False
 
     def block(self) -> Block:
-        """Return the same as a block of Markdown."""
+        """Return the unit as a block of Markdown."""
         return Block(
             "item" if self.listed else "paragraph",
             " ".join(self.parts),
@@ -56,7 +56,7 @@ class _Unit:
 
 
 def parse_text(text: str, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return episodes for a transcript; else the untyped statements.
+    """Return the episodes of a transcript, or the untyped statements of prose.
 
     A date on a line of its own dates the following text.
     """
@@ -87,7 +87,7 @@ def sentence(
     section: tuple[str, ...] = (),
     title: str | None = None,
 ) -> Iterator[IngestCandidate]:
-    """Yield untyped candidates for a statement; one without a letter is left out."""
+    """Yield untyped candidates for a statement; pieces without a letter are left out."""
     attributes = _attributes(section, title)
     for piece in split_long(passage.text, MAX_PASSAGE_CHARS):
         if any(char.isalpha() for char in piece):
@@ -117,7 +117,7 @@ def task(
 ) -> Iterator[IngestCandidate]:
     """Yield a task box as a Todo; a ticked one is superseded.
 
-    A single word, a placeholder, or an instruction to a model is no task.
+    A single word, a placeholder or an instruction to a model is not a task.
     """
     if len(passage.said.split()) < 2 or is_placeholder(passage.said):
         return

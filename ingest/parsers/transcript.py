@@ -1,4 +1,4 @@
-"""Conversations as text: ``Name: words``, with dates as headings or beside names."""
+"""Parse conversations in plain text: ``Name: words``, with dates in headings or next to names."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class ParsedConversation:
         """Append a turn, in pieces when it is long.
 
         Args:
-            numbered: its position in the session is the next one of this file; False: the next one
-                in the store, for a session that continues from file to file.
+            numbered: number the turn by its position in this file's session; False: leave the
+                number to the store, for a session that continues across files.
         """
         pieces = list(split_long(text, MAX_TURN_CHARS))
         if not pieces:
@@ -126,7 +126,7 @@ class ParsedConversation:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line that opens a turn: who, when (text of the stamp), and what follows."""
+    """A line that begins a turn: the speaker, the text of the timestamp, and the rest."""
 
     name: str
     stamp: str | None
@@ -144,9 +144,7 @@ class _Turn:
 
 
 def is_transcript(text: str) -> bool:
-    """Return True when most of ``text`` is turns of a conversation, judged by its first 400
-    lines.
-    """
+    """Return True if ``text`` is mainly turns of a conversation, judging by its first 400 lines."""
     opened: list[_Line] = []
     filled = 0
     dated = False
@@ -208,7 +206,7 @@ def episode(
     event_time: int | None,
     turn_id: str,
 ) -> IngestCandidate:
-    """Return one turn of a conversation as a candidate, observed and not known."""
+    """Return a turn of a conversation as a candidate of the type Observation."""
     return IngestCandidate(
         key,
         content,
@@ -262,7 +260,7 @@ def _read_turns(text: str) -> tuple[list[_Turn], list[int | None], str | None]:
 
 
 def _begin_session(turns: list[_Turn], starts: list[int | None], moment: int | None) -> None:
-    """Begin a session; a date directly under its heading dates it instead of beginning another."""
+    """Begin a session, or date the current one if it has neither turns nor a date yet."""
     fresh = not turns or turns[-1].session != len(starts) - 1
     if fresh and starts[-1] is None:
         starts[-1] = moment
@@ -315,7 +313,7 @@ def _looks_spoken(opened: list[_Line], filled: int, dated: bool) -> bool:
         return True
     if len(names) * 2 <= len(opened) + 1 and max(names.values()) > 1:
         return len(opened) * 2 >= filled or len(names) <= 4
-    # Every name once: a list of keys and values, unless the lines are whole sentences.
+    # With every name used only once it is a list of keys and values, unless lines are sentences.
     words = sum(len(line.text.split()) for line in opened)
     return len(opened) == filled and words >= 4 * len(opened) and _named(names)
 

@@ -69,8 +69,8 @@ def server_of(
     """Validate an address and return its connection settings.
 
     Raises:
-        InvalidInput: it is no address of a server, or the key would leave the machine unencrypted.
-            The message repeats neither.
+        InvalidInput: the address is invalid, or the key would be sent unencrypted to another
+            machine. The message contains neither.
     """
     try:
         parsed = httpx.URL(url)

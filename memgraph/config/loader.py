@@ -1,9 +1,9 @@
-"""Settings from files, environment and code, each value with its origin.
+"""Load settings from files, environment and code, and keep the origin of each value.
 
-Precedence: code, environment, the orchestrator's file, the global file, defaults. Where an
-orchestrator lies, its own file says before all others, then ``placement``. Every layer is
-validated as it is laid on, so an error names the layer that holds it, and a wrong value fails even
-where another layer would override it.
+Precedence: code, environment, the orchestrator's file, the global file, defaults. For the location
+of an orchestrator, its own file comes first, then ``placement``. Every layer is validated when it
+is added, so an error names its layer, and an invalid value fails even if another layer overrides
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """One setting in force. ``origin``: a file's path, a variable, ``code`` or ``default``."""
+    """An effective setting. ``origin``: a file's path, a variable, ``code`` or ``default``."""
 
     key: str
     value: Any
@@ -55,17 +55,17 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Return the settings for a runtime root, or for one orchestrator of it.
+    """Return the settings for a runtime root, or for one of its orchestrators.
 
     Args:
-        root: holds ``memgraph.toml``; a missing file is an empty one.
-        orchestrator: adds ``<root>/<orchestrator>/memory/config.toml``.
-        environ: the process's environment when None.
+        root: the folder with ``memgraph.toml``, which is optional.
+        orchestrator: also read ``<root>/<orchestrator>/memory/config.toml``.
+        environ: environment variables; None: those of the process.
         overrides: nested or dotted keys, e.g. ``{"memory.retrieval.top_n": 5}``.
 
     Raises:
-        UnknownConfigKey: a key that does not exist; ``details`` has ``key`` and ``origin``.
-        InvalidConfig: a wrong type, a value out of range, or a file that cannot be read.
+        UnknownConfigKey: a key does not exist; ``details`` has ``key`` and ``origin``.
+        InvalidConfig: a value has the wrong type or range, or a file cannot be read.
     """
     layers = [_read_toml(global_config_file(root))]
     own: dict[str, _Given] = {}
@@ -77,7 +77,7 @@ def load_settings(
     layers.append(_flat_layer(overrides or {}, CODE_ORIGIN))
     merged: dict[str, _Given] = {}
     settings = Settings()
-    # Validating again for each layer blames the one that was laid on last.
+    # Validating after each layer attributes an error to the layer that was added last.
     for layer in layers:
         if layer:
             merged.update(layer)
@@ -90,7 +90,7 @@ def load_settings(
 
 
 def _place(merged: Mapping[str, _Given], orchestrator: str) -> _Given | None:
-    """Return where ``placement`` puts an orchestrator; None: it says nothing of it."""
+    """Return the location of an orchestrator by ``placement``, or None if no pattern matches."""
     if (placement := merged.get("memory.storage.placement")) is None:
         return None
     for entry in placement.value:
@@ -101,7 +101,7 @@ def _place(merged: Mapping[str, _Given], orchestrator: str) -> _Given | None:
 
 
 def describe(settings: Settings) -> list[SettingValue]:
-    """Return every setting in force and its origin, in the order of the reference."""
+    """Return every effective setting with its origin, in the order of the reference."""
     return [
         SettingValue(name, _value_at(settings, name), settings._origins.get(name, DEFAULT_ORIGIN))
         for name in keys()
@@ -122,7 +122,7 @@ def _read_toml(path: Path) -> dict[str, _Given]:
         return {}
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read: {error.strerror}", origin=str(path)) from error
-    # 16 ms that a process without such a file need not spend.
+    # Imported late: it takes 16 ms, and many roots have no such file.
     import tomllib
 
     try:
@@ -138,7 +138,7 @@ def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Given]:
         if name in groups():
             if not isinstance(value, Mapping):
                 raise InvalidConfig(
-                    f"{name} in {origin} is a table of settings, not a value",
+                    f"{name} in {origin} must be a table of settings, not a value",
                     key=name,
                     origin=origin,
                 )
@@ -150,9 +150,7 @@ def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Given]:
 
 
 def _flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield dotted names and values; an empty table counts as a value, so that its name is
-    checked.
-    """
+    """Yield dotted names and values, and empty tables, so that their names are checked."""
     for part, value in tree.items():
         name = f"{prefix}{part}"
         if isinstance(value, Mapping) and value and name not in keys():
@@ -165,7 +163,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     layer = {}
     for variable in sorted(environ):
         path = SHORT_VARIABLES.get(variable) or variable.removeprefix(ENVIRONMENT_PREFIX)
-        # Others may own MEMGRAPH_PORT and the like; what is meant for us is nested or begins so.
+        # Only nested names and those with MEMORY are ours; MEMGRAPH_PORT may belong to others.
         if path == variable or not ("__" in path or path.startswith("MEMORY")):
             continue
         name = path.lower().replace("__", ".")
@@ -176,9 +174,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _parse(key: SettingReference, text: str, variable: str) -> Any:
-    """Return the text of a variable as the type of its key: numbers, true/false, folders by
-    ``:``.
-    """
+    """Convert the text of a variable to the type of its key; lists are separated by ``:``."""
     try:
         if key.kind is bool:
             return _TRUTH[text.strip().lower()]
@@ -231,9 +227,9 @@ def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
 
 
 def _known_prefix(location: tuple[int | str, ...]) -> str:
-    """Return the key of an error; inside a list the location continues with the item's number.
+    """Return the key for the location of an error, without the position in a list.
 
-    A check of a whole group is reported under the group's first key.
+    Errors of a whole group are reported under its first key.
     """
     name = ".".join(str(part) for part in location)
     while name not in keys():
@@ -252,13 +248,13 @@ def _unknown(name: str, origin: str) -> UnknownConfigKey:
 
 @dataclass(frozen=True, slots=True)
 class SettingReference:
-    """One setting.
+    """The reference of one setting.
 
     Attributes:
         name: dotted, e.g. ``memory.retrieval.top_n``.
         kind: bool, int, float, str or tuple (of str).
-        choices: the allowed texts, where only some are.
-        bounds: e.g. ``1..1000``; empty when there are none.
+        choices: the allowed strings, if limited.
+        bounds: e.g. ``1..1000``; empty if there are none.
         global_only: not allowed in an orchestrator's own file.
     """
 
@@ -312,7 +308,7 @@ def _as_toml(value: Any) -> str:
 def _walk(
     group: type[BaseModel], prefix: str, *, global_only: bool = False
 ) -> Iterator[SettingReference]:
-    """Yield the keys of a group; properties of a group hold for all its keys."""
+    """Yield the keys of a group; properties of the group apply to all of them."""
     for name, field in group.model_fields.items():
         annotation, extra = field.annotation, field.json_schema_extra
         is_global = global_only or (isinstance(extra, dict) and bool(extra.get("global_only")))

@@ -18,7 +18,7 @@ class ConsoleSettings(SettingsGroup):
         default=30,
         ge=1,
         le=1_440,
-        description="A session of the console that was not used for so long ends, minutes.",
+        description="Minutes of inactivity after which a session of the console ends.",
     )
     sign_ins_per_minute: int = Field(
         default=10,
@@ -30,7 +30,7 @@ class ConsoleSettings(SettingsGroup):
 
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?")
-"""RFC 9110, 7.2: a name, or an IPv6 address in brackets, and a port; the root's dot is left out."""
+"""RFC 9110, 7.2: a name or a bracketed IPv6 address, and a port. A trailing dot is dropped."""
 
 
 def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -41,13 +41,13 @@ def _networks(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def host_name(host: str) -> str | None:
-    """Return the name in a Host header, in lower case, without its port; None: it is not valid."""
+    """Return the name in a Host header, in lower case and without its port; None if invalid."""
     match = _HOST.fullmatch(host.lower())
     return None if match is None else match["name"]
 
 
 def allowed_host(host: str) -> str:
-    """Return the name of a host as an operator may write it, such as a bare IPv6 address.
+    """Return the normalised name of a host in a setting, which may be a bare IPv6 address.
 
     Raises:
         ValueError: it is not the name of a host.
@@ -70,61 +70,61 @@ Addresses = Annotated[Names, AfterValidator(_networks)]
 class ServerSettings(SettingsGroup):
     host: str = Field(
         default="127.0.0.1",
-        description="Address to listen at; any but a loopback one takes keys and `allowed_hosts`.",
+        description="Address to listen on; any but loopback requires keys and `allowed_hosts`.",
     )
     port: int = Field(
         default=8420,
         ge=0,
         le=65_535,
-        description="Port to listen at; 0: a free one.",
+        description="Port to listen on; 0: a free one.",
     )
     allow_without_key: bool = Field(
         default=False,
-        description="Whether anybody on this machine may ask without a key, for everything.",
+        description="Whether anybody on this machine has full access without a key.",
     )
     allowed_hosts: Hosts = Field(
         default=(),
-        description="Names in the Host header that are answered, besides loopback ones.",
+        description="Accepted names in the Host header, in addition to loopback ones.",
     )
     allowed_origins: Names = Field(
         default=(),
-        description="Origins of web pages that may ask, such as `https://console.example`.",
+        description="Origins of web pages that may send requests, e.g. `https://console.example`.",
     )
     trusted_proxies: Addresses = Field(
         default=(),
-        description="Addresses and networks of proxies that are believed who asks through them:"
-        " their `X-Forwarded-For` and `X-Forwarded-Proto`.",
+        description="Addresses and networks of proxies whose `X-Forwarded-For` and"
+        " `X-Forwarded-Proto` headers are trusted.",
     )
     max_body_bytes: int = Field(
         default=4_000_000,
         ge=1_000,
         le=1_000_000_000,
-        description="A larger request is refused; an uploaded file has the limit of ingest.",
+        description="Maximum size of a request; uploaded files have the limit of ingest.",
     )
     request_timeout_s: float = Field(
         default=30.0,
         gt=0.0,
         le=3_600.0,
-        description="How long a request may take to arrive, and then to be answered, seconds.",
+        description="Seconds that a request may take to arrive, and then to be answered.",
     )
     head_timeout_s: float = Field(
         default=10.0,
         gt=0.0,
         le=3_600.0,
-        description="How long the head of a request may take to arrive, seconds.",
+        description="Seconds that the head of a request may take to arrive.",
     )
     max_connections: int = Field(
         default=1_000,
         ge=1,
         le=100_000,
-        description="Connections that may be open; half of the files that the process may open at"
-        " most. A new one takes the place of one that has no request in hand.",
+        description="Maximum number of open connections, at most half of the process's file limit."
+        " A new connection replaces an idle one.",
     )
     connections_per_address: int = Field(
         default=256,
         ge=1,
         le=100_000,
-        description="Connections of one address, as above; `trusted_proxies` have no such bound.",
+        description="Maximum number of connections per address, except `trusted_proxies`.",
     )
     requests_per_second: int = Field(
         default=500,
@@ -144,29 +144,29 @@ class ServerSettings(SettingsGroup):
         default=8,
         ge=0,
         le=10_000,
-        description="Streams of events that one key may have open at a time.",
+        description="Maximum number of open event streams per key.",
     )
     threads: int = Field(
         default=16,
         ge=1,
         le=1_000,
-        description="Requests that are worked on at the same time.",
+        description="Maximum number of requests processed concurrently.",
     )
     max_waiting: int = Field(
         default=256,
         ge=0,
         le=100_000,
-        description="Requests that may wait for a thread; more are refused at once.",
+        description="Requests that may wait for a thread; more are refused immediately.",
     )
     traces: bool = Field(
         default=False,
-        description="Send OpenTelemetry traces, as the `OTEL_*` variables say; extra `otel`.",
+        description="Send OpenTelemetry traces, configured by `OTEL_*`; extra `otel`.",
     )
     drain_s: float = Field(
         default=20.0,
         ge=0.0,
         le=3_600.0,
-        description="How long a server that is told to end works on what it has, seconds.",
+        description="Seconds that a stopping server continues to work on open requests.",
     )
     console: ConsoleSettings = Field(default_factory=ConsoleSettings)
 
@@ -179,13 +179,13 @@ def _target(url: str) -> str:
         return url
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise ValueError("an address without user and password")
+        raise ValueError("must not contain a user or a password")
     if parts.hostname and (
         parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))
     ):
         _ = parts.port  # raises ValueError
         return url
-    raise ValueError("an https address, or an http one of this machine, or empty")
+    raise ValueError("must be an https URL, an http URL of this machine, or empty")
 
 
 def _is_loopback(host: str) -> bool:
@@ -197,7 +197,7 @@ def _is_loopback(host: str) -> bool:
 
 def _topics(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names or not set(names) <= set(TOPICS):
-        raise ValueError(f"some of {', '.join(TOPICS)}")
+        raise ValueError(f"must be some of: {', '.join(TOPICS)}")
     return names
 
 
@@ -205,24 +205,23 @@ class WebhookSettings(SettingsGroup):
     url: Annotated[str, AfterValidator(_target)] = Field(
         default="",
         max_length=2_000,
-        description="Where events are posted: an https address, or an http one of this machine;"
-        " empty: nowhere.",
+        description="URL to which events are posted: https, or http on this machine; empty: none.",
     )
     secret_file: str = Field(
         default="",
         max_length=4_096,
-        description="File with the secrets that sign, one a line, the newest first; read at every"
-        " delivery; for its owner alone.",
+        description="File with the signing secrets, one per line, newest first; read at every"
+        " delivery; only its owner may read it.",
     )
     topics: Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_topics)] = (
-        Field(default=TOPICS, description="What is posted.")
+        Field(default=TOPICS, description="Topics to post.")
     )
     timeout_s: float = Field(
-        default=5.0, gt=0.0, le=60.0, description="How long the receiver may take, seconds."
+        default=5.0, gt=0.0, le=60.0, description="Seconds that the receiver may take."
     )
 
     @model_validator(mode="after")
     def _is_signed(self) -> WebhookSettings:
         if self.url and not self.secret_file:
-            raise ValueError("secret_file: is needed when there is a url")
+            raise ValueError("secret_file: is required with a url")
         return self

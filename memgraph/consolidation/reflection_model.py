@@ -1,9 +1,9 @@
-"""A reflection by a language model: sentences that each cite the memories they rest on.
+"""Write a reflection with a language model; every sentence cites memories.
 
-The model sees memories under numbers of ours, so nothing that a text says can name another one. A
-sentence is dropped without a valid citation, when too few of its words stand in what it cites or a
-number or name of it does not, and when it tells its reader what to do. A reflection never expires,
-so this is what keeps a hostile sentence out.
+Memories are numbered for the prompt, so no text can refer to another memory by its id. A sentence
+is dropped if it has no valid citation, if too few of its words occur in the cited memories, if a
+number or name does not, or if it tells its reader what to do. Reflections never expire, so this is
+the protection against hostile sentences.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ANSWER_SCHEMA: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReflectionInput:
-    """A memory that may be reflected on."""
+    """A memory that may be part of a reflection's material."""
 
     memory_id: str
     content: str
@@ -79,7 +79,7 @@ class ReflectionInput:
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """One sentence and the ids it rests on, never none."""
+    """A sentence and the ids of the memories that it cites, at least one."""
 
     text: str
     memory_ids: tuple[str, ...]
@@ -90,9 +90,9 @@ class ModelReflection:
     """A reflection written by a model.
 
     Attributes:
-        sentences: 1 to 20.
-        sent: how many memories the model saw.
-        rejected: sentences that were dropped, by their place in the answer.
+        sentences: 1 to 20 sentences.
+        sent: the number of memories that were sent to the model.
+        rejected: the dropped sentences, by their position in the answer.
     """
 
     sentences: tuple[CitedSentence, ...]
@@ -101,14 +101,14 @@ class ModelReflection:
 
     @property
     def text(self) -> str:
-        """A list with the cited ids in brackets behind each sentence."""
+        """Return the sentences as a list, each followed by the cited ids in brackets."""
         return "\n".join(
             f"- {sentence.text} [{', '.join(sentence.memory_ids)}]" for sentence in self.sentences
         )
 
     @property
     def cited(self) -> tuple[str, ...]:
-        """Every cited id once, in the order of the text."""
+        """Return the cited ids without duplicates, in the order of the text."""
         return tuple(
             dict.fromkeys(
                 memory_id for sentence in self.sentences for memory_id in sentence.memory_ids
@@ -124,19 +124,19 @@ def reflect_with_model(
     max_sensitivity: Sensitivity,
     mark: Callable[[], str] = random_mark,
 ) -> ModelReflection | None:
-    """Ask once for a reflection on memories.
+    """Request a reflection on memories from the model, with one call.
 
     Args:
-        memories: the ones that matter most first; what exceeds 24,000 tokens is not sent, nor is
-            what is above ``max_sensitivity``.
+        memories: the most important first. Memories above ``max_sensitivity``, and those beyond
+            24,000 tokens, are not sent.
 
     Returns:
-        None: the budget is spent, or nothing may be sent.
+        The reflection; None if the budget is spent, or nothing may be sent.
 
     Raises:
-        ProviderUnavailable, ProviderRejected: the model can't be asked.
-        ProviderAnswerInvalid: no sentence of the answer can be used; ``details["rejected"]`` holds
-            pairs of a code and a place.
+        ProviderUnavailable, ProviderRejected: the call failed.
+        ProviderAnswerInvalid: no sentence of the answer is usable; ``details["rejected"]`` has
+            (code, position) pairs.
     """
     open_ones = [memory for memory in memories if memory.sensitivity.level <= max_sensitivity.level]
     sent, lines = _chosen(open_ones)
@@ -159,7 +159,7 @@ def reflect_with_model(
 def _chosen(
     memories: Sequence[ReflectionInput],
 ) -> tuple[list[ReflectionInput], list[dict[str, Any]]]:
-    """Return what is sent, and its lines, numbered from 1."""
+    """Return the memories to send and their lines, numbered from 1."""
     sent: list[ReflectionInput] = []
     lines: list[dict[str, Any]] = []
     remaining = MAX_PROMPT_TOKENS
@@ -198,7 +198,7 @@ def _judge(
 
 
 def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str:
-    """Return the sentence, or the code of why it is dropped."""
+    """Return the checked sentence, or the code of the reason for its rejection."""
     if not isinstance(item, dict) or set(item) != {"text", "memories"}:
         return "fields"
     text, numbers = item["text"], item["memories"]
@@ -218,7 +218,7 @@ def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str
 
 
 def _unfounded(text: str, contents: Sequence[str]) -> str | None:
-    """Return the code of why a sentence does not rest on what it cites."""
+    """Return a code if the cited memories do not support a sentence, else None."""
     if is_advice(text):
         return "advice"
     if grounded(text, [QuotedTurn(content, "") for content in contents]) < MIN_GROUNDED:
@@ -227,7 +227,7 @@ def _unfounded(text: str, contents: Sequence[str]) -> str | None:
 
 
 def _cleaned(text: str) -> str:
-    """One line, without control and format characters and lone surrogates."""
+    """Return the text on one line, without control and format characters or surrogates."""
     hidden = ("Cc", "Cf", "Cs")
     chars = (" " if unicodedata.category(char) in hidden else char for char in text)
     return " ".join("".join(chars).split())

@@ -1,9 +1,9 @@
-"""Decide which clauses of a turn are facts that a reader understands alone, and of which type.
+"""Find the clauses of a turn that are facts understandable on their own, and their types.
 
-A clause is kept as it was said: nothing here rewrites it. It has to have one of a few shapes: what
-the speaker is, has, does by habit, prefers, decided, has to do or aims at; a turn in a life; what
-holds for somebody named, for "my …" or "the … …". No word of it may stand for something that was
-said elsewhere. Everything else stays in its turn. English only.
+Clauses are quoted, never rewritten. A fact must have one of a few shapes: what the speaker is, has,
+does regularly, prefers, has decided, must do or aims at; a life event; or a statement about a
+named person, "my …" or "the …". No word of it may refer to another sentence. Everything else is
+left in the turn. English only.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from memgraph.text.tokens import COMPOUNDS
 MAX_FACT_CHARS: Final = 400
 MIN_WORDS: Final = 3
 MAX_BEFORE: Final = 2
-"""So many sentences before a clause may be quoted to say whom it is about."""
-# The share of its words that makes a sentence a repetition of an earlier one.
+"""The number of preceding sentences that may be quoted to identify the subject."""
+# A sentence that shares this part of its words with an earlier one is a repetition.
 MIN_REPEATED: Final = 0.8
 
 MAX_CONTEXT_CHARS: Final = 120
@@ -49,8 +49,8 @@ class ClauseVerdict(NamedTuple):
     """The judgement of a clause as a fact.
 
     Attributes:
-        score: 1 to 5; the more, the more telling.
-        own: the speaker tells something of "me" or "us".
+        score: how informative it is, 1 to 5.
+        own: it is a statement about the speaker ("me" or "us").
     """
 
     type: MemoryType
@@ -59,7 +59,7 @@ class ClauseVerdict(NamedTuple):
 
 
 class SentenceKey(NamedTuple):
-    """The content of a sentence, to find repetitions: its words, names, numbers and negation."""
+    """The content of a sentence (words, names, numbers, negation), to detect repetitions."""
 
     text: str
     words: frozenset[str]
@@ -68,7 +68,7 @@ class SentenceKey(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> SentenceKey:
-        """Return the gist of a sentence."""
+        """Return the key of a sentence."""
         words = [re.sub(r"'s$", "", word.replace("’", "'")) for word in COMPOUNDS.findall(text)]
         exact = [
             word.lower()
@@ -85,7 +85,7 @@ class SentenceKey(NamedTuple):
         )
 
     def repeats(self, earlier: SentenceKey) -> bool:
-        """Return whether ``earlier`` says all of this but one word in five, the same names too."""
+        """Return True if ``earlier`` has the same names and at least four fifths of the words."""
         if self.text == earlier.text:
             return True
         if len(self.words) < 2 or self.denied != earlier.denied:
@@ -106,11 +106,11 @@ def facts_of(
     """Yield the quotations of a turn that are facts, each a contiguous part of it.
 
     Args:
-        speakers: the names of those who talk; addressing one of them names nobody.
-        voice: a person's standing orders ("Always …") are preferences; an agent is heard only of
-            what it has done itself.
-        acquainted: people talk to each other, so that "the meeting" is one that both know of.
-        names_around: words that are written as names in the turns around.
+        speakers: the names of the speakers; addressing one of them does not count as a name.
+        voice: standing instructions of a person ("Always …") are preferences; of an agent only
+            statements about its own actions are facts.
+        acquainted: people talk to each other, so "the meeting" is one that both know.
+        names_around: words that are capitalised as names in the surrounding turns.
     """
     sentences = list(sentences_of(content, speakers))
     names = {word for word in names_around if not patterns.IDLE.fullmatch(word)}
@@ -127,11 +127,11 @@ def facts_of(
 
 
 class _Reader(NamedTuple):
-    """The state of reading one turn clause by clause.
+    """Reads one turn, clause by clause.
 
     Attributes:
-        alone: nothing else is said in the turn, so that "the rent" is the only one.
-        named: words that are written as names in the turns around.
+        alone: the turn has only one sentence, so that "the rent" is unambiguous.
+        named: words that are capitalised as names in the surrounding turns.
     """
 
     speakers: Collection[str]
@@ -141,13 +141,13 @@ class _Reader(NamedTuple):
     named: Collection[str]
 
     def order_in(self, text: str) -> tuple[str, ClauseVerdict] | None:
-        """Return what a person wants an assistant to do from now on; None where it is no order."""
+        """Return a person's standing instruction to an assistant, or None."""
         if self.acquainted or self.voice is SpeakerRole.AGENT or len(text) > MAX_FACT_CHARS:
             return None
         return self.as_order(text) or self.as_order(patterns.GROUND.split(text)[0])
 
     def as_order(self, text: str) -> tuple[str, ClauseVerdict] | None:
-        """Return a text as an order that stands; None where it is none, or hangs on another."""
+        """Return a text as a standing instruction; None if it is not one, or not self-contained."""
         low = _plain(text)
         if low.startswith("let"):
             return None
@@ -166,7 +166,7 @@ class _Reader(NamedTuple):
     def facts_with(
         self, sentence: TurnSentence, before: Sequence[TurnSentence]
     ) -> list[tuple[str, ClauseVerdict]]:
-        """Return the facts that begin a sentence with the sentence that says of whom they are."""
+        """Return the first fact of a sentence, quoted together with the sentence of its subject."""
         if patterns.OF_ANOTHER.match(sentence.text) is None:
             return []
         for first in reversed(before):
@@ -187,10 +187,10 @@ class _Reader(NamedTuple):
         return []
 
     def facts_in(self, sentence: str, before: str = "") -> Iterator[tuple[str, ClauseVerdict]]:
-        """Yield the clauses that are facts, each with what it takes to understand it.
+        """Yield the clauses that are facts, each with the clauses needed to understand it.
 
         Args:
-            before: what is said before the first clause.
+            before: the text before the first clause.
         """
         clauses = clauses_of(sentence)
         reader = self._replace(alone=self.alone and len(clauses) == 1)
@@ -213,19 +213,19 @@ class _Reader(NamedTuple):
             before = ""
 
     def clear_end(self, sentence: str, start: int, end: int, before: str) -> int:
-        """Return where the clear part of a clause ends, at a comma; ``end`` where there is none."""
+        """Return the end of the self-contained part of a clause, at a comma, or ``end``."""
         at = sentence.find(", ", start, end)
         return at if at > 0 and self.is_clear(sentence[start:at], before) else end
 
     def is_conditional(self, sentence: str, clause: tuple[int, int]) -> bool:
-        """Return whether a clause that is left off says when the clause before it holds."""
+        """Return True if a clause is a condition of the clause before it."""
         low = _plain(sentence[clause[0] : clause[1]])
         return patterns.CONDITION.match(low) is not None and patterns.LISTENER.search(low) is None
 
     def goes_on(
         self, sentence: str, start: int, end: int, clause: tuple[int, int], before: str = ""
     ) -> bool:
-        """Return whether the next clause belongs to the fact from ``start`` to ``end``."""
+        """Return True if the next clause belongs to the fact from ``start`` to ``end``."""
         if clause[1] - start > MAX_FACT_CHARS:
             return False
         if not self.is_clear(sentence[start : clause[1]], before):
@@ -243,10 +243,10 @@ class _Reader(NamedTuple):
         return bool(exact) and not is_comment
 
     def judge(self, text: str, before: str = "") -> ClauseVerdict | None:
-        """Return what a clause is as a fact; None where it has no shape that is kept.
+        """Return the verdict on a clause; None if it has none of the shapes of a fact.
 
         Args:
-            before: the fact that it continues; a pronoun may stand for something named there.
+            before: the fact that it continues; a pronoun may refer to it.
         """
         words, low = COMPOUNDS.findall(text), _plain(text)
         if len(words) < MIN_WORDS - bool(patterns.CLOSE.match(low)) or len(text) > MAX_FACT_CHARS:
@@ -260,7 +260,7 @@ class _Reader(NamedTuple):
         if self.voice is SpeakerRole.AGENT and kind is not MemoryType.EVENT:
             return None
         weak = kind is None and patterns.WEAK.search(straight) is not None
-        # To an assistant it is a step of what it is asked to do.
+        # Said to an assistant, a perfect tense only describes a step of the current task.
         weak = weak and (self.acquainted or not patterns.PERFECT.search(straight))
         if kind is None and not weak and not self.holds(text):
             return None
@@ -274,7 +274,7 @@ class _Reader(NamedTuple):
     def weight(
         self, words: list[str], low: str, kind: MemoryType | None, *, weak: bool = False
     ) -> int | None:
-        """Return how telling a clause of a shape is, 1 to 5; None where it says too little."""
+        """Return how informative a clause is, 1 to 5; None if it says too little."""
         bare = patterns.UNTOLD.sub(" ", low)
         meaning = {
             word
@@ -288,7 +288,7 @@ class _Reader(NamedTuple):
         life = patterns.LIFE.search(low) is not None
         event = kind is MemoryType.EVENT
         liked = kind in (MemoryType.PREFERENCE, MemoryType.TODO)
-        # "I signed the contract on 3 May" is exact for those who know which.
+        # "I signed the contract on 3 May" is exact only if the contract is known.
         dated = patterns.DATED.search(low) is not None
         due = patterns.DUE.search(low) if kind is None else dated and not (event and " the " in low)
         has_name = self.is_named(["", *words] if words[0] in self.named else words)
@@ -311,15 +311,15 @@ class _Reader(NamedTuple):
         return 1 + exact + dated + counted + (len(meaning) > 3)
 
     def is_clear(self, text: str, before: str = "") -> bool:
-        """Return whether no word means the listener, the moment or something said before.
+        """Return True if no word refers to the listener, the moment or an earlier sentence.
 
         Args:
-            before: what is quoted with it; it may say whom a pronoun means.
+            before: the text quoted with it, which may contain antecedents.
         """
         return not patterns.PASSING.search(_plain(text)) and self.refers_within(text, before)
 
     def refers_within(self, text: str, before: str = "") -> bool:
-        """Return whether all that the pronouns of a text may stand for is said in it or before."""
+        """Return True if every pronoun of a text has an antecedent in it or in ``before``."""
         low = _plain(text)
         for pronoun in patterns.PRONOUN.finditer(
             patterns.FILLED.sub(lambda match: " " * len(match[0]), low)
@@ -331,7 +331,7 @@ class _Reader(NamedTuple):
                 )
             else:
                 plain = patterns.REFERRING.match(pronoun[0])
-                # What a clause speaks of is no object of it.
+                # The first word is the subject of the clause, not an antecedent.
                 start = 0 if before or patterns.NEXT_SUBJECT.search(low, 0, pronoun.start()) else 1
                 has_antecedent = (
                     plain is not None
@@ -342,7 +342,7 @@ class _Reader(NamedTuple):
         return True
 
     def holds(self, text: str) -> bool:
-        """Return whether it says what holds for somebody named, for "my …" or "the … …"."""
+        """Return True if a text is a statement about somebody named, "my …" or "the …"."""
         be = patterns.IS.search(text)
         if be is not None:
             pair = (
@@ -408,7 +408,7 @@ class _Reader(NamedTuple):
         return not (value[:1].isupper() or plain)
 
     def names_somebody(self, text: str) -> bool:
-        """Return whether a text names somebody who is not addressed."""
+        """Return True if a text names somebody other than the listener."""
         straight = text.replace("’", "'")
         words = COMPOUNDS.findall(straight)
         if self.is_named(COMPOUNDS.findall(patterns.PLACED.sub(" ", straight))):
@@ -416,7 +416,7 @@ class _Reader(NamedTuple):
         return bool(words) and (_is_given(words[0]) or words[0].removesuffix("'s") in self.named)
 
     def is_named(self, words: list[str]) -> bool:
-        """Return whether a word after the first is written as a name and is no day or month."""
+        """Return True if a word after the first is capitalised as a name, not as a day or month."""
         return any(
             word[0].isupper()
             and word not in self.speakers
@@ -437,12 +437,11 @@ def _plain(text: str) -> str:
 
 MAX_CONFIDENCE: Final = 0.7
 AGENT_CONFIDENCE: Final = 0.45
-# What an agent writes at length is advice, or a letter in the user's name; a short turn may say
-# what it has done.
+# Long turns of an agent are advice, or texts in the user's name; short ones may report what it did.
 MAX_REPORT_CHARS: Final = 600
 MAX_SPEAKER_CHARS: Final = 60
 _PLAIN: Final = frozenset({MemoryType.FACT, MemoryType.EVENT})
-# A name is called by its beginning too: "Mel" for Melanie.
+# Names are also shortened to their first letters: "Mel" for Melanie.
 _SHORTENED: Final = (3, 4)
 
 
@@ -456,22 +455,22 @@ class _Found(NamedTuple):
 
 
 class RuleExtractor:
-    """Reads pages of turns. It has no state; instances may be shared by threads."""
+    """Extracts facts from pages of turns by rules. Stateless; threads may share an instance."""
 
     def extract(self, turns: Sequence[PageTurn], *, limit: int) -> list[FactCandidate]:
-        """Return at most ``limit`` facts, the most telling, in the order they were said."""
+        """Return the ``limit`` most informative facts, in the order they were said."""
         return self.extract_some(turns, limit=limit)[0]
 
     def extract_some(
         self, turns: Sequence[PageTurn], *, limit: int
     ) -> tuple[list[FactCandidate], int]:
-        """Return what ``extract`` returns, and the number of facts that were left out."""
+        """Return the facts of ``extract``, and the number of facts that were left out."""
         ordered: list[_Found] = []
         gists: dict[str, list[tuple[int, SentenceKey]]] = {}
         for quotation in _quotations(turns):
             speaker = str(quotation.fact.attributes["speaker"])
             earlier_keys, key = gists.setdefault(speaker, []), SentenceKey.of(quotation.fact.quote)
-            # A decision or a goal is more than a fact in the same words.
+            # A fact or event does not replace a decision or goal with the same words.
             alike = {quotation.fact.type} | (
                 {*MemoryType} if quotation.fact.type in _PLAIN else set()
             )
@@ -497,7 +496,7 @@ class RuleExtractor:
 
 
 def speaker_of(role: str) -> str:
-    """Return how a speaker is written before a quotation: the name, or the role in lower case."""
+    """Return the speaker as written before a quotation: the name, or the role in lower case."""
     name = " ".join("".join(" " if char in ":“”" else char for char in role).split())
     name = name[:MAX_SPEAKER_CHARS].rstrip()
     if name.casefold() in AGENTS | PERSONS or name.casefold() == "customer":
@@ -524,7 +523,7 @@ def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
 
 
 def _names(turns: Sequence[PageTurn]) -> frozenset[str]:
-    """Return the names by which those who talk call each other."""
+    """Return the names by which the speakers may address each other."""
     names = {speaker_of(turn.source_role) for turn in turns}
     firsts = {name.split()[0] for name in names if name}
     short = {first[:size] for first in firsts for size in _SHORTENED if len(first) > size + 1}

@@ -1,4 +1,4 @@
-"""Candidates of a context: removing repetitions, and ranking within a tier."""
+"""Deduplicate the candidates of a context, and rank them within a tier."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from memgraph.model.values import Memory
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.rules.similarity import normal_form
 
-# Maximum of markers and labels around a question.
+# Markers and labels may make a repetition of the query longer by this much.
 _MARKS_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ContextCandidate:
-    """A memory that may come into a context.
+    """A memory that may become part of a context.
 
     Attributes:
-        citation: its source in one line; shown: the same as its line has it.
+        citation: the memory's source in one line.
+        shown: the citation as its rendered line shows it.
         confidence: 0..1, after decay.
-        recalled: its rank, from 1, among the recalled ones; None: it was not recalled.
-        beside: the id of the memory whose open contradiction added it; None: it came by itself.
-        against: ids of what it contradicts, unresolved.
-        mark: the text about that in its line.
+        recalled: the memory's rank in the recall, from 1; None: it was not recalled.
+        beside: the id of the memory whose open contradiction added this one; None: it was
+            selected on its own.
+        against: ids of the memories that it contradicts, unresolved.
+        mark: the text in its line that names these contradictions.
     """
 
     memory: Memory
@@ -39,15 +41,19 @@ class ContextCandidate:
 
     @property
     def at(self) -> int:
-        """The time of the event, else of the storing."""
+        """The time of the event if known, else the time of storing."""
         event_time = self.memory.event_time
         return self.memory.created_at if event_time is None else event_time
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctCandidates:
-    """``kept``: distinct candidates; ``repeated``: repetitions; ``asked``: repetitions of the
-    query.
+    """Candidates sorted into distinct ones, repetitions of those, and repetitions of the query.
+
+    Attributes:
+        kept: the distinct candidates.
+        repeated: candidates with the same text as one of ``kept``.
+        asked: candidates that only repeat the query.
     """
 
     kept: tuple[ContextCandidate, ...]
@@ -56,11 +62,11 @@ class DistinctCandidates:
 
 
 def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCandidates:
-    """Return one of equal texts: a fact before a turn, then the nearest to the task, then the best
-    recalled.
+    """Keep one candidate for each text.
 
-    It gets the best rank of them all. Repetitions of the query itself, in the normal form of
-    `memgraph.rules.similarity`, are left out.
+    A fact is preferred to a turn, then the tier nearest to the task, then the best recall rank.
+    The kept candidate takes the best rank of its repetitions. Candidates that repeat the query, in
+    the normal form of `memgraph.rules.similarity`, are left out.
     """
     places = {tier: place for place, tier in enumerate(Scope)}
     form = normal_form(query)
@@ -91,10 +97,10 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
 def ranked(
     of_tier: Sequence[ContextCandidate], tier: Scope, head_tail: int
 ) -> list[tuple[ContextCandidate, tuple[str, ...]]]:
-    """Return the candidates of one tier, best first, each with the reasons why it is considered.
+    """Return the candidates of one tier, best first, each with the reasons for considering it.
 
-    For a task its first and last items; then the others by the reciprocal ranks of relevance and
-    importance.
+    The first and last items of a task lead. The others follow by reciprocal rank fusion of
+    relevance and importance.
     """
     ends = _ends(of_tier, head_tail) if tier is Scope.SESSION else {}
     by_id = {candidate.memory.memory_id: candidate for candidate in of_tier}
@@ -128,7 +134,7 @@ def _says(text: str, query: str, form: str) -> bool:
 
 
 def _ends(of_tier: Sequence[ContextCandidate], count: int) -> Mapping[str, tuple[str, ...]]:
-    """Return the first and last items by id, those at the very ends first; and which each is."""
+    """Return the ids of the first and last items, outermost first, each with its reasons."""
     in_time = [candidate.memory.memory_id for candidate in sorted(of_tier, key=by_time)]
     reasons: dict[str, tuple[str, ...]] = {}
     for first, last in zip(in_time[:count], in_time[::-1], strict=False):

@@ -1,9 +1,9 @@
-"""Items as memories and memories as items, without loss in either direction.
+"""Convert items to memories and back, without loss in either direction.
 
-An item's text is the memory's content and is stored only there; the rest of its payload is in the
-memory's attributes, so that a Todo's ``done`` is the same for both. What a memory has no place for
-(``importance`` 0.555, a timestamp as it was written, a custom kind …) is kept in the attribute
-``context_item``, only if it cannot be derived from the memory.
+An item's text becomes the memory's content and is stored only there. The rest of its payload goes
+into the memory's attributes, so that both share a Todo's ``done``. Values that a memory cannot
+represent (``importance`` 0.555, a timestamp as it was written, a custom kind …) are kept in the
+attribute ``context_item``, but only if they cannot be derived from the memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RECORD: Final = "context_item"
 """The attribute with the fields for which a memory has no column."""
 
 RESERVED: Final = frozenset({RECORD, "supersedes", "enriched_at", "enriched_names"})
-"""Attributes that are the store's own notes on a memory, never a part of an item's payload."""
+"""Attributes that the store itself keeps on a memory; they are never part of an item's payload."""
 
 TEXT_KEYS: Final = (
     "text",
@@ -46,12 +46,12 @@ TEXT_KEYS: Final = (
     "content",
     "output",
 )
-"""The keys of a payload that may hold its text, in this order; without one, all of it is the
-text.
+"""The payload keys that may contain the text, by precedence. Without any of them, the whole payload
+as JSON is the text.
 """
 
 _NEUTRAL_IMPORTANCE: Final = 50
-# With what ``context_item`` may hold it stays within ``MAX_ATTRIBUTES_CHARS``.
+# Together with ``context_item`` this stays within ``MAX_ATTRIBUTES_CHARS``.
 _MAX_REST_CHARS: Final = 8_000
 _TYPES = {each.value.lower(): each for each in MemoryType} | {
     "convention": MemoryType.PREFERENCE,
@@ -69,7 +69,7 @@ def type_of(kind: str) -> MemoryType:
 
 
 def text_key(payload: Mapping[str, Any]) -> str | None:
-    """Return the key of a payload's text; None: all of it is the text."""
+    """Return the key of a payload's text; None if the whole payload is the text."""
     return next((key for key in TEXT_KEYS if _is_text(payload.get(key))), None)
 
 
@@ -81,15 +81,15 @@ def source_of(scope: Scope, scope_id: str | None) -> str:
 def memory_input_of(
     item: ContextItem, tier: Scope, scope_id: str | None, **fields: Any
 ) -> MemoryInput:
-    """Return the memory that an item is stored as.
+    """Return the memory input that stores an item.
 
     Args:
-        scope_id: of the task or the project; None for the global tier.
+        scope_id: the id of the task or the project; None for the global tier.
         fields: further fields of ``MemoryInput``, which take precedence.
 
     Raises:
-        InvalidInput: naming each field that no memory can have: a text over 32,000 characters,
-            more than 64 tags …
+        InvalidInput: a memory cannot have these values, e.g. a text over 32,000 characters or more
+            than 64 tags. The error names every such field.
     """
     content, attributes, record = _stored_payload(item.payload)
     type_ = type_of(item.kind)
@@ -127,8 +127,8 @@ def memory_input_of(
 def item_of(memory: Memory) -> ContextItem:
     """Return a memory as an item, whether it was stored as one or not.
 
-    One that was not has its ``memory_id`` as id, its type in lower case as kind, its place as
-    source, and ``text`` with its attributes as payload.
+    A memory that was not stored as an item gets its ``memory_id`` as id, its type in lower case as
+    kind, its scope as source, and its ``text`` and attributes as payload.
     """
     record = _record(memory)
     weight = _importance(record, memory)
@@ -143,35 +143,36 @@ def item_of(memory: Memory) -> ContextItem:
         "token_cost": cost if _is_cost(cost) else memory.token_cost,
         "payload": _payload(record, memory),
     }
-    # Validated when it was stored; a source made of a long scope_id need not be a name.
+    # Not validated again: a source made from a long scope_id may be longer than a name.
     return ContextItem.model_construct(**fields)
 
 
 def checked(item: ContextItem) -> ContextItem:
-    """Return the item as a backend keeps it: a copy that is valid and can be stored.
+    """Return a valid copy of the item that a backend can store.
 
     Raises:
-        InvalidInput: no item, a payload nested over 100 deep, an id and a tag of a key-value
-            store's item, which belongs to no tier, or see ``memory_input_of``.
+        InvalidInput: it is not an item; its payload is nested more than 100 levels deep; its id and
+            tags are reserved for key-value stores, whose items belong to no tier; or see
+            ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
-        raise InvalidInput("a backend takes ContextItems only", field="item")
+        raise InvalidInput("a backend stores only ContextItems", field="item")
     if _is_deep(item.payload, MAX_DEPTH):
-        raise InvalidInput(f"payload: nested over {MAX_DEPTH} deep", field="payload")
+        raise InvalidInput(f"payload: nested over {MAX_DEPTH} levels", field="payload")
     if is_item(item.context_item_id, item.tags):
-        raise InvalidInput("this name is reserved for items of a key-value store", field="tags")
+        raise InvalidInput("this id and these tags are reserved for key-value stores", field="tags")
     copy = validated(ContextItem, item.model_dump(warnings=False))
     memory_input_of(copy, Scope.GLOBAL, None)
     return copy
 
 
 def equal(first: ContextItem, second: ContextItem) -> bool:
-    """Return True when two items are equal, their payloads as JSON: true is not 1."""
+    """Return True when two items are equal; payloads are compared as JSON, so true is not 1."""
     return first == second and same(first.payload, second.payload)
 
 
 def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return a payload's content, attributes, and the rest for ``context_item``."""
+    """Split a payload into content, attributes, and the values for ``context_item``."""
     key = text_key(payload)
     rest = {name: value for name, value in payload.items() if name != key}
     if key is None or len(_json(rest)) > _MAX_REST_CHARS:
@@ -198,7 +199,7 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
             payload = json.loads(memory.content)
         except (ValueError, RecursionError):
             payload = None
-        # Anybody may store a memory that says of itself that it is an item.
+        # Any caller may store a memory with this attribute, so its values are not trusted.
         if isinstance(payload, dict) and not _is_deep(payload, MAX_DEPTH):
             return payload
     key = key if isinstance(key, str) else "text"
@@ -206,7 +207,7 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     hidden = record.get("payload")
     if isinstance(hidden, dict):
         rest |= hidden
-    # Only what was never an item can have an attribute by the name of the text.
+    # Only a memory that was never an item can have an attribute named like the text's key.
     return (
         {key: memory.content, "attributes": rest} if key in rest else {key: memory.content, **rest}
     )
@@ -247,14 +248,14 @@ def _is_cost(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Return True when it can be the content of a memory unchanged."""
+    """Return True when a value can be a memory's content unchanged."""
     if not isinstance(value, str) or len(value) > MAX_CONTENT_CHARS:
         return False
     return bool(value.strip()) and "\x00" not in value
 
 
 def _step_of(source: str, tier: Scope, scope_id: str | None) -> str | None:
-    """Return the stage of a task that an item is from: ``plan`` of ``task/t1/plan``."""
+    """Return the task's stage in an item's source: ``plan`` in ``task/t1/plan``."""
     task = f"{source_of(tier, scope_id)}/"
     return (
         source[len(task) :] or None if tier is Scope.SESSION and source.startswith(task) else None

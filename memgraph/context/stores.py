@@ -1,4 +1,4 @@
-"""The stores of tasks, projects and everything."""
+"""The item stores of tasks, of projects and of the global tier, and their backends."""
 
 from __future__ import annotations
 
@@ -32,29 +32,32 @@ class MemoryBackend(Protocol):
     """The items of one task, of one project or of the global tier. Thread-safe."""
 
     def add(self, item: ContextItem) -> None:
-        """Store an item; it replaces one with the same id, and an equal one is not stored again.
+        """Store an item, replacing one with the same id; an equal item is not stored again.
 
         Raises:
-            InvalidInput: it cannot be stored, see ``memgraph.context.items.memory_input_of``.
-            StorageError: it was not stored.
+            InvalidInput: the item cannot be stored; see
+                ``memgraph.context.items.memory_input_of``.
+            StorageError: the item was not stored.
         """
         ...
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
         """Store an item and evict the excess, in one step.
 
-        What is evicted is decided by ``memgraph.rules.lifecycle``.
+        ``memgraph.rules.lifecycle`` decides which items are evicted.
 
         Returns:
-            The ids of the evicted items, in order.
+            The ids of the evicted items, in the order of eviction.
 
         Raises:
-            InvalidInput, StorageError: as ``add``; or ``max_items`` is below 1. Nothing changed.
+            InvalidInput, StorageError: see ``add``; or ``max_items`` is below 1. Nothing changed.
         """
         ...
 
     def trim(self, max_items: int) -> int:
-        """Evict what is over ``max_items``; return how many. Raises as ``add_bounded``."""
+        """Evict the items in excess of ``max_items``; return how many. Raises: see
+        ``add_bounded``.
+        """
         ...
 
     def query(
@@ -63,25 +66,26 @@ class MemoryBackend(Protocol):
         """Return the items that pass a filter, sorted.
 
         Args:
-            filters: ``{"kind": "code", "tags": ["bug"], "importance": {"$gte": 0.7}}``; empty:
-                every item passes.
+            filters: e.g. ``{"kind": "code", "tags": ["bug"], "importance": {"$gte": 0.7}}``. Every
+                item passes an empty filter.
             limit: 1 to 1,000,000 items.
-            order_by: ``timestamp`` is newest first, ``-timestamp`` oldest first; so with
-                ``importance``, ``token_cost``, ``kind``, ``source`` and ``context_item_id``. Ties
-                are broken by id, the lowest first; items without the field come last either way.
+            order_by: ``timestamp`` (newest first), ``importance``, ``token_cost``, ``kind``,
+                ``source`` or ``context_item_id``, each descending; a leading ``-`` makes it
+                ascending. Ties are broken by id, the lowest first. Items without the field come
+                last in both directions.
 
         Raises:
-            InvalidInput: an unknown field or operator, an operand that the field cannot have, an
-                unknown order, or a limit out of range.
+            InvalidInput: a field, an operator or the order is unknown, an operand does not fit its
+                field, or the limit is out of range.
         """
         ...
 
     def get(self, item_id: str) -> ContextItem | None:
-        """Return the item with that id; None: there is none."""
+        """Return the item with that id, or None."""
         ...
 
     def delete(self, item_id: str) -> bool:
-        """Remove an item; False: there is none with that id."""
+        """Remove an item; return False if there is none with that id."""
         ...
 
     def list_all(self) -> list[ContextItem]:
@@ -89,7 +93,7 @@ class MemoryBackend(Protocol):
         ...
 
     def clear(self) -> int:
-        """Remove every item; return how many there were."""
+        """Remove every item; return the number of removed items."""
         ...
 
     def count(self) -> int:
@@ -98,7 +102,7 @@ class MemoryBackend(Protocol):
 
 
 class InMemoryBackend:
-    """Items that are lost with the process: for tests, and for temporary data."""
+    """Keeps items in memory until the process ends, for tests and temporary data."""
 
     def __init__(self) -> None:
         self._items: dict[str, ContextItem] = {}
@@ -162,20 +166,21 @@ class InMemoryBackend:
 
 
 MAX_OUTPUT_CHARS: Final = 12_000
-"""Maximum characters of an output as JSON; with its other fields it fits into a payload."""
+"""Maximum characters of an output as JSON, so that it fits into a payload with other fields."""
 
 _HEAD_PARTS, _PARTS = 2, 3
 
 
 def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
-    """Return the text of an output, and the payload for it.
+    """Return the text of an output, and the payload that stores it.
 
-    For a text or other plain JSON within ``MAX_OUTPUT_CHARS``: ``output``, unchanged. Else
-    ``output`` is its text (JSON for what was no text) with the middle left out, ``shortened`` is
-    true, ``length`` counts its characters and ``sha256`` is that of all of it as UTF-8.
+    The payload has the ``output`` unchanged if it is at most ``MAX_OUTPUT_CHARS`` characters as
+    JSON. Otherwise ``output`` is the text, or the JSON of another value, without its middle;
+    ``shortened`` is true, ``length`` is the number of characters of the whole, and ``sha256`` its
+    digest as UTF-8.
 
     Raises:
-        InvalidInput: it is no plain JSON.
+        InvalidInput: the output is not plain JSON.
     """
     written = _json(output)
     text = output if isinstance(output, str) else written
@@ -191,9 +196,10 @@ def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the text, or its first two thirds and last third around a mark.
+    """Shorten a text to ``limit`` characters as JSON; a text within the limit is unchanged.
 
-    It has at most ``limit`` characters as JSON, in which a control character takes six.
+    About two thirds of the result come from the beginning and one third from the end, with a mark
+    between them. A control character takes six characters as JSON.
     """
     room = limit
     result = text
@@ -215,19 +221,20 @@ def _json(value: Any) -> str:
 
 @runtime_checkable
 class BoundedBackend(Protocol):
-    """A backend that adds an item and evicts the excess in one step."""
+    """A backend that can add an item and evict the excess in one step."""
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        """Add an item; return the ids of the evicted ones."""
+        """Add an item; return the ids of the evicted items."""
         ...
 
 
 class ItemStore:
-    """A backend and the writes into it: the base of the three stores.
+    """The base class of the three stores: builds items and writes them to a backend.
 
     Args:
         backend: stores the items.
-        clock, ids: sources of timestamps and ids; by default the machine's clock.
+        clock: the source of timestamps; by default the system clock.
+        ids: the source of ids; by default ULIDs.
     """
 
     def __init__(
@@ -248,7 +255,9 @@ class ItemStore:
         importance: float | None,
         payload: Mapping[str, Any],
     ) -> ContextItem:
-        """Return a new item, stamped now. Raises InvalidInput, naming each field that is wrong."""
+        """Return a new item with the current time. Raises InvalidInput that names invalid
+        fields.
+        """
         fields = {
             "context_item_id": self._ids.new(f"{prefix}-"),
             "kind": kind,
@@ -263,9 +272,9 @@ class ItemStore:
 
     @staticmethod
     def _statement(text: str) -> str:
-        """Return the text. Raises InvalidInput: it is empty."""
+        """Return the text. Raises InvalidInput if it is blank."""
         if not isinstance(text, str) or not text.strip():
-            raise InvalidInput("a non-blank text is needed", field="text")
+            raise InvalidInput("the text must not be blank", field="text")
         return text
 
     def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
@@ -276,7 +285,7 @@ class ItemStore:
 def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tuple[str, ...]:
     """Add an item and evict the excess; return the ids of the evicted items.
 
-    In one step if the backend can (see ``BoundedBackend``), else one after the other.
+    Both happen in one step if the backend supports it (see ``BoundedBackend``), else separately.
     """
     if isinstance(backend, BoundedBackend):
         return tuple(backend.add_bounded(item, max_items))
@@ -290,12 +299,12 @@ def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tu
 
 
 class TaskMemoryStore(ItemStore):
-    """The reasoning and the tool outputs of a task, invisible to other tasks.
+    """Stores the reasoning and the tool outputs of a task; other tasks do not see them.
 
-    The host calls ``clear`` when the task has ended, after promoting what is worth keeping.
+    The host calls ``clear`` when the task has ended, after promoting the items worth keeping.
 
     Attributes:
-        task_id: of the task.
+        task_id: the id of the task.
         backend: stores the items; by default in memory.
     """
 
@@ -315,10 +324,10 @@ class TaskMemoryStore(ItemStore):
         """Store the reasoning of a stage.
 
         Args:
-            item_id: None: a new one. An existing item with this id stays as it is.
+            item_id: None: a new id. If an item with this id exists, it is returned unchanged.
 
         Raises:
-            InvalidInput: the text is empty or too long, or an id is no name.
+            InvalidInput: the text is blank or too long, or an id is not a valid name.
         """
         return self._add(
             f"reasoning-{stage_id}",
@@ -341,14 +350,14 @@ class TaskMemoryStore(ItemStore):
     ) -> ContextItem:
         """Store the output of a tool: a text or plain JSON.
 
-        One that is too long for an item is shortened, see ``memgraph.context.stores``.
+        An output that is too long for an item is shortened; see ``output_payload``.
 
         Args:
-            stage_id: the stage that called it; None: the task as a whole.
-            item_id: as for ``add_reasoning``.
+            stage_id: the stage that called the tool; None: the task as a whole.
+            item_id: see ``add_reasoning``.
 
         Raises:
-            InvalidInput: the output is no plain JSON, or an id is no name.
+            InvalidInput: the output is not plain JSON, or an id is not a valid name.
         """
         text, payload = output_payload(output)
         return self._add(
@@ -369,8 +378,8 @@ class TaskMemoryStore(ItemStore):
     def clear(self) -> None:
         """Remove all items of the finished task.
 
-        In a database the items are retracted with the reason ``task_closed``, which refutes
-        nothing: what was derived from them stays active.
+        In a database the items are retracted with the reason ``task_closed``. This does not refute
+        them, so memories derived from them stay active.
         """
         self.backend.clear()
 
@@ -394,13 +403,13 @@ SOURCE = "global"
 
 
 class GlobalMemoryStore(ItemStore):
-    """Preferences and patterns; they are never evicted.
+    """Stores global preferences and patterns, which are never evicted.
 
-    They come into every prompt. Adding or changing a preference and clearing the store require a
-    person's consent; adding a pattern and reading do not.
+    They are part of every prompt. A person must consent to adding or changing a preference and to
+    clearing the store, but not to adding a pattern or to reading.
 
     Attributes:
-        confirmation_callback: asks for consent; without it such changes are refused.
+        confirmation_callback: asks for consent; without it changes that need consent are refused.
     """
 
     def __init__(
@@ -420,14 +429,14 @@ class GlobalMemoryStore(ItemStore):
         """Store a person's preference about ``style``, ``verbosity``, ``tools`` …
 
         Args:
-            require_confirmation: False: the caller vouches that the person was asked.
+            require_confirmation: False: the caller guarantees that the person has consented.
 
         Returns:
-            The item; None: the person declined.
+            The item; None if the person declined.
 
         Raises:
-            InvalidInput: the text is empty or too long, or the category is no name.
-            ConfirmationMissing: the callback gave no answer.
+            InvalidInput: the text is blank or too long, or the category is not a valid name.
+            ConfirmationMissing: the callback returned no answer.
         """
         item = self._new(
             "pref",
@@ -446,18 +455,19 @@ class GlobalMemoryStore(ItemStore):
     def change_preference(
         self, context_item_id: str, preference: str, require_confirmation: bool = True
     ) -> ContextItem | None:
-        """Replace a preference's text, whoever stored it; its id and other fields stay.
+        """Replace the text of any preference, and keep its id and its other fields.
 
-        Returns, raises: as ``add_preference``.
+        Args, Returns: see ``add_preference``.
 
         Raises:
-            NotFound: there is no preference with that id.
-            Conflict: it was changed while the person was asked.
+            InvalidInput, ConfirmationMissing: see ``add_preference``.
+            NotFound: no preference has that id.
+            Conflict: the preference was changed while the person was asked.
         """
         old = self.backend.get(context_item_id)
         if old is None or old.kind != "preference":
             raise NotFound(f"no preference {context_item_id[:80]!r}")
-        # One that was promoted or remembered keeps its text elsewhere than one that was added.
+        # A promoted or remembered preference has its text under another key than an added one.
         key = text_key(old.payload) or "preference"
         fresh = self._item(
             "pref",
@@ -476,7 +486,7 @@ class GlobalMemoryStore(ItemStore):
         if require_confirmation and not self._consent(question):
             return None
         if self.backend.get(context_item_id) != old:
-            raise Conflict("it was changed in the meantime", context_item_id=context_item_id)
+            raise Conflict("the preference has been changed", context_item_id=context_item_id)
         self.backend.add(item)
         return item
 
@@ -484,7 +494,7 @@ class GlobalMemoryStore(ItemStore):
         """Store a pattern that proved itself in a domain.
 
         Raises:
-            InvalidInput: the text is empty or too long, or the domain is no name.
+            InvalidInput: the text is blank or too long, or the domain is not a valid name.
         """
         item = self._new(
             "pattern",
@@ -498,17 +508,17 @@ class GlobalMemoryStore(ItemStore):
         return item
 
     def query_preferences(self, category: str | None = None) -> list[ContextItem]:
-        """Return preferences, of one category or all, newest first, 100 at most."""
+        """Return at most 100 preferences, of one category or all, newest first."""
         filters: dict[str, Any] = {"kind": "preference", "source": SOURCE}
         if category:
             filters["tags"] = [category]
         return self.backend.query(filters, limit=100)
 
     def clear_all(self) -> bool:
-        """Remove everything that is global; False: the person declined.
+        """Remove all global items; return False if the person declined.
 
         Raises:
-            ConfirmationMissing: the callback gave no answer.
+            ConfirmationMissing: the callback returned no answer.
         """
         if not self._consent("DANGER: Clear ALL global memory? This cannot be undone."):
             return False
@@ -524,18 +534,16 @@ class GlobalMemoryStore(ItemStore):
         return self._item(prefix, statement, kind=kind, source=SOURCE, tags=tags, **fields)
 
 
-# What failed, however a program describes it.
-
-
 FailureSignature: TypeAlias = Mapping[str, Any] | BaseModel | Any
-"""A mapping, a pydantic model or a dataclass with a ``code``: a text, a number or an enum."""
+"""A failure: a mapping, pydantic model or dataclass whose ``code`` is a text, integer or enum."""
 
 
 def failure_fields(failure: FailureSignature) -> tuple[str, dict[str, Any]]:
-    """Return the code of a failure as text, and all of it as plain JSON.
+    """Return the code of a failure as text, and all its fields as plain JSON.
 
     Raises:
-        InvalidInput: it is none of the three, has no code, or holds what JSON cannot.
+        InvalidInput: it is not a ``FailureSignature``, has no code, or contains a value that JSON
+            cannot represent.
     """
     fields = _fields(failure)
     code = fields.get("code")
@@ -565,14 +573,14 @@ def _fields(failure: FailureSignature) -> dict[str, Any]:
 
 
 class ProjectMemoryStore(ItemStore):
-    """The decisions, conventions and failures of a project, invisible to other projects.
+    """Stores the decisions, conventions and failures of a project; other projects do not see them.
 
-    Over ``max_items`` a tenth is evicted with the write that exceeded it, see
+    A write that exceeds ``max_items`` also evicts a tenth of the items; see
     ``memgraph.rules.lifecycle``.
 
     Attributes:
-        project_id: of the project.
-        max_items: 1 or more.
+        project_id: the id of the project.
+        max_items: the maximum number of items, 1 or more.
     """
 
     def __init__(
@@ -594,7 +602,7 @@ class ProjectMemoryStore(ItemStore):
         """Store a decision.
 
         Raises:
-            InvalidInput: the text is empty or too long, or a tag is no name.
+            InvalidInput: the text is blank or too long, or a tag is not a valid name.
         """
         return self._add(
             decision,
@@ -605,10 +613,10 @@ class ProjectMemoryStore(ItemStore):
         )
 
     def add_convention(self, convention: str, scope: str) -> ContextItem:
-        """Store a convention, and what it applies to (``scope``: ``python``, ``commits`` …).
+        """Store a convention and its ``scope``: ``python``, ``commits`` …
 
         Raises:
-            InvalidInput: as ``add_decision``.
+            InvalidInput: see ``add_decision``.
         """
         return self._add(
             convention,
@@ -622,7 +630,7 @@ class ProjectMemoryStore(ItemStore):
         """Store a failure and the lesson from it.
 
         Raises:
-            InvalidInput: as ``add_decision``; or see ``failures.failure_fields``.
+            InvalidInput: see ``add_decision`` and ``failure_fields``.
         """
         code, fields = failure_fields(failure)
         return self._add(
@@ -634,9 +642,7 @@ class ProjectMemoryStore(ItemStore):
         )
 
     def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
-        """Return decisions, newest first, 100 at most; with ``tags`` those that have any of
-        them.
-        """
+        """Return at most 100 decisions, newest first; with ``tags`` only those with any of them."""
         filters: dict[str, Any] = {"kind": "decision", "source": self._source}
         tag_set = _tags(tags or ())
         if tag_set:

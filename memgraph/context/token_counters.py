@@ -1,7 +1,7 @@
 """Token counters: a model's own tokenizer if it is available, else an estimate.
 
-A tokenizer comes with litellm, which takes seconds to load: it is loaded in a thread, and until
-then the estimate is used. Nothing is ever downloaded for counting.
+Tokenizers come with litellm, which takes seconds to load. It is loaded in a thread; the estimate is
+used until it is ready. Nothing is ever downloaded for counting.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TokenCounter(Protocol):
 
     Attributes:
         name: ``litellm:<model>`` or ``estimate``.
-        by_line: a text costs exactly what its lines cost one by one.
+        by_line: True: the count of a text is the sum of the counts of its lines.
     """
 
     @property
@@ -34,15 +34,15 @@ class TokenCounter(Protocol):
     def by_line(self) -> bool: ...
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text, >= 0; the same for the same text."""
+        """Return the number of tokens of a text, 0 or more; always the same for the same text."""
         ...
 
 
 class EstimatedCounter:
-    """`memgraph.rules.budget.token_cost`; its docstring documents the error."""
+    """Estimates with `memgraph.rules.budget.token_cost`, which documents its error."""
 
     name = ESTIMATE
-    # No token of the estimate holds white space.
+    # The estimate counts no token across white space.
     by_line = True
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class EstimatedCounter:
 
 _UNKNOWN = Degraded(
     code="tokenizer.unknown",
-    text="the tokenizer of this model is not at hand; tokens are estimated",
+    text="the tokenizer of this model is not available; tokens are estimated",
 )
 _LOADING = Degraded(
     code="tokenizer.loading",
@@ -60,7 +60,7 @@ _LOADING = Degraded(
 
 
 class TokenCounters:
-    """The counters of a process's models, each loaded once. Thread-safe."""
+    """Loads the token counter of each model once per process. Thread-safe."""
 
     def __init__(self) -> None:
         self._estimate = EstimatedCounter()
@@ -69,10 +69,9 @@ class TokenCounters:
         self._loading: dict[str, threading.Thread] = {}
 
     def at_hand(self, model: str | None) -> tuple[TokenCounter, tuple[Degraded, ...]]:
-        """Return the current counter of a model, without waiting, and why it is not its own
-        tokenizer.
+        """Return the counter of a model without waiting, and why it is only the estimate, if so.
 
-        One that is not loaded yet is loaded in a thread meanwhile.
+        A tokenizer that is not loaded yet starts loading in a thread.
         """
         if model is None:
             return self._estimate, ()
@@ -82,21 +81,24 @@ class TokenCounters:
         return (self._estimate, (_UNKNOWN,)) if counter is None else (counter, ())
 
     def wait(self, model: str, timeout_s: float | None = None) -> bool:
-        """Wait until the counter of a model is known; return True when it is.
+        """Wait until the tokenizer of a model is loaded or known to be unavailable.
 
         Args:
-            timeout_s: seconds; None: as long as it takes.
+            timeout_s: seconds; None: no limit.
+
+        Returns:
+            False on a timeout, or if too many models were looked up before.
         """
         if model not in self._found and (thread := self._start(model)) is not None:
             thread.join(timeout_s)
         return model in self._found
 
     def _start(self, model: str) -> threading.Thread | None:
-        """Return the thread that loads it; None: there were too many other models."""
+        """Return the thread that loads the tokenizer; None if too many models were looked up."""
         with self._lock:
             thread = self._loading.get(model)
             if thread is None and len(self._loading) < _MOST_MODELS:
-                # A daemon: a program that ends does not wait for litellm.
+                # A daemon thread, so that a program can exit without waiting for litellm.
                 thread = threading.Thread(
                     target=self._load, args=(model,), name="memgraph-tokenizer", daemon=True
                 )

@@ -142,7 +142,7 @@ def _sought(
         if value is None:
             continue
         if len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value):
-            message = f"{field} has at most {MAX_SOUGHT_CHARS} characters, such as can be stored"
+            message = f"{field} must have at most {MAX_SOUGHT_CHARS} storable characters"
             raise InvalidInput(message, field=field)
     words = () if text is None else tuple(text.split())
     return ContradictionFilter(words, memory_id, dismissed, oldest_first)
@@ -278,7 +278,7 @@ class _Reading:
         )
 
     def _tiers(self, ids: list[str]) -> dict[str, tuple[TrustTier, bool]]:
-        """Return the trust tier of each side, and whether it is of the time of the case."""
+        """Return the trust tier of each side, and whether it is the tier as of the case's time."""
         snapshot, then = self._snapshot, self._view.as_of
         if then is not None:
             return trust_rows.protections_then(snapshot, self._trust, ids, then)

@@ -1,7 +1,7 @@
-"""A subgraph as JSON node-link, GraphML, DOT or Mermaid.
+"""Export a subgraph as JSON node-link, GraphML, DOT or Mermaid.
 
-A memory's text is data from outside. In every format it stays inside its string, whatever it
-contains; the drawn formats show only its beginning.
+A memory's text is untrusted: in every format it is escaped so that it stays inside its string. The
+graphical formats show only its beginning.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from memgraph.rules.lifecycle import contradiction_state
 
 LABEL_CHARS = 60
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 does not allow, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# Letters, digits and a few marks that mean nothing to Mermaid; all else becomes an entity.
+# Characters without a meaning in Mermaid; all others become entities.
 _MERMAID_PLAIN = re.compile(r"[^\W_]|[ .,]")
 
 
 def to_json(graph: Subgraph) -> str:
-    """Return node-link JSON, as ``networkx.node_link_graph(…, edges="edges")`` reads it.
+    """Return node-link JSON that ``networkx.node_link_graph(…, edges="edges")`` can read.
 
-    Nodes are keyed by ``id`` with every field of the memory, its ``distance`` and its
-    ``provenance``; edges have ``source``, ``target`` and ``key``. Times are ISO 8601.
+    Nodes are keyed by ``id`` and have every field of the memory, its ``distance`` and its
+    ``provenance``. Edges have ``source``, ``target`` and ``key``. Times are ISO 8601.
     """
     return json.dumps(node_link(graph), ensure_ascii=False, indent=2) + "\n"
 
 
 def node_link(graph: Subgraph) -> dict[str, Any]:
-    """Return the content of ``to_json``."""
+    """Return the content of ``to_json`` as a dictionary."""
     sources = {source.source_id: source.model_dump(mode="json") for source in graph.sources}
     return {
         "directed": True,
@@ -65,8 +65,10 @@ def node_link(graph: Subgraph) -> dict[str, Any]:
 
 
 def to_graphml(graph: Subgraph) -> str:
-    """Return GraphML, written by networkx. Lists and objects are JSON text, missing values are left
-    out, and characters that XML cannot hold are dropped.
+    """Return GraphML, written by networkx.
+
+    Lists and objects become JSON text. Missing values and characters that XML does not allow are
+    left out.
     """
     import networkx as nx
 
@@ -144,7 +146,7 @@ def _edge_label(edge: Edge) -> str:
 
 
 def xml_attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:
-    """Return fields as attributes of GraphML, without those that are missing and ``but``."""
+    """Return fields as GraphML attributes, without None values and without the field ``but``."""
     return {
         name: xml_value(value)
         for name, value in fields.items()
@@ -153,7 +155,9 @@ def xml_attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:
 
 
 def xml_value(value: Any) -> Any:
-    """Return a value as XML can hold it: a number, else text, lists and objects as JSON."""
+    """Convert a value for XML: numbers are unchanged, all else is text; lists and objects as
+    JSON.
+    """
     if isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -161,7 +165,7 @@ def xml_value(value: Any) -> Any:
 
 
 def _dot(text: str) -> str:
-    # In a quoted string only the quote and the backslash mean something; & begins an entity.
+    # In a quoted string only the quote and the backslash are special; & begins an entity.
     flat = flatten(text).replace("\\", "\\\\").replace('"', '\\"')
     return flat.replace("&", "&amp;")
 

@@ -1,4 +1,4 @@
-"""Changes between two times, and the history of one memory, as far as a reader may see."""
+"""Return the visible changes between two times, and the history of a memory."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def diff(
     limit: int = 100,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> Diff:
-    """Return the changes after ``since`` until ``until``, both in milliseconds.
+    """Return the changes after ``since`` up to ``until``, both in milliseconds.
 
     Args:
-        limit: 1 to 1,000: of each list.
+        limit: the maximum length of each list, 1 to 1,000.
 
     Raises:
-        InvalidInput: a limit out of range, or an end before the beginning.
+        InvalidInput: the limit is out of range, or ``until`` is before ``since``.
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_LIMIT:
@@ -64,10 +64,10 @@ def history(
     exponent: float,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> History:
-    """Return every status and every value that a memory had. Raises NotFound.
+    """Return all statuses and values that a memory had. Raises NotFound.
 
     Args:
-        exponent: of the decay of confidence in this store.
+        exponent: the decay exponent of this store.
     """
     with database.read() as snapshot:
         view = View(viewer)
@@ -76,7 +76,7 @@ def history(
             memory=memory,
             periods=status_periods(snapshot, view, memory_id),
             values=_values(memory, history_rows.revisions(snapshot, memory_id)),
-            # Clocks differ: nothing was read before it was stored.
+            # Clocks may differ: the time of reading is never before the time of storing.
             at=max(now_ms, memory.created_at),
             decay_exponent=exponent,
         )
@@ -85,7 +85,7 @@ def history(
 def _values(memory: Memory, revisions: Sequence[tuple[Any, ...]]) -> tuple[ValuePeriod, ...]:
     periods, since = [], memory.created_at
     for until, importance, confidence, decay_rate, valid_until, tags in revisions:
-        # What changed twice at one moment never held in between.
+        # Skip values that were changed twice at the same time.
         if until > since:
             periods.append(
                 ValuePeriod(
@@ -112,7 +112,7 @@ def _values(memory: Memory, revisions: Sequence[tuple[Any, ...]]) -> tuple[Value
 
 
 class _Comparing:
-    """Builds one diff, on one snapshot."""
+    """Builds a diff on a snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View, during: Interval, limit: int) -> None:
         self._snapshot = snapshot
@@ -179,7 +179,7 @@ class _Comparing:
         return tuple(events)
 
     def _decided(self) -> dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]]:
-        """Return visible decisions by kind, newest first."""
+        """Return the visible decisions by their kind, newest first."""
         entries = [
             (decision, _details(decision))
             for decision in history_rows.decisions(self._snapshot, self._during)

@@ -1,8 +1,8 @@
 """The influence of a memory, and the evidence behind a memory or a run.
 
-Both follow derivations, causes and parts, and join the receipts: what was handed out to whom. A
-hand-out shows what a caller was given, not its effect; later memories of a run or a conversation
-are reported as such.
+Both follow derivations, causes and parts, and include the receipts. A receipt shows what a caller
+was given, not its effect; memories that a run or a conversation stored later are reported only as
+such.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MAX_NODES = 1_000
 MOST_NODES = 10_000
 MAX_DEPTH = 12
 MAX_LEFT = 10
-"""Memories listed for one run or conversation."""
+"""The maximum number of memories listed for each run or conversation."""
 MAX_LEAVING = 20
-"""Runs, and conversations, whose memories are listed."""
-# A memory that was met before takes a row of a step without taking room.
+"""The maximum number of runs, and of conversations, whose memories are listed."""
+# Rows may lead to memories that were already visited, so more rows than nodes are read.
 _ROWS_PER_NODE = 4
 
 
@@ -60,11 +60,11 @@ def impact(
 
     Args:
         max_nodes: 1..10,000 derived memories, and as many receipts.
-        as_of: milliseconds; what it had reached by then. None: by now.
+        as_of: milliseconds; only what it had reached by this time. None: now.
 
     Raises:
         InvalidInput: ``max_nodes`` is out of range.
-        NotFound: no such memory, or hidden from the reader; both read the same.
+        NotFound: the memory does not exist or is hidden; the message does not tell which.
         StorageError: the database cannot be read.
     """
     _require_range(max_nodes)
@@ -108,7 +108,7 @@ def grounds_of_memory(
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> EvidenceReport:
-    """Return a memory's evidence, and what was given to the run or conversation it comes from.
+    """Return a memory's evidence, and what its run or conversation had been given before.
 
     Args, Raises: as of ``impact``.
     """
@@ -128,12 +128,12 @@ def grounds_of_run(
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> EvidenceReport:
-    """Return what a run was given, and the evidence of that.
+    """Return what a run was given, and the evidence for it.
 
     Args: as of ``impact``.
 
     Raises:
-        NotFound: no receipt and no memory of such a run, as far as the reader may see.
+        NotFound: the run has no visible receipt and no visible memory.
         InvalidInput, StorageError: as of ``impact``.
     """
     _require_range(max_nodes)
@@ -157,7 +157,7 @@ def grounds_of_run(
 
 @dataclass(slots=True)
 class _Walk:
-    """Builds one answer, on one snapshot; ``cut`` collects the bounds that were met."""
+    """Walks the graph on one snapshot; ``cut`` collects the limits that were reached."""
 
     snapshot: Snapshot
     view: View
@@ -165,7 +165,7 @@ class _Walk:
     cut: set[str] = field(default_factory=set)
 
     def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
-        """Return what is reached step by step, each memory once, at its shortest distance."""
+        """Return the memories reached from the seeds, each at its shortest distance."""
         links: dict[str, Link] = {}
         visited = set(seeds)
         frontier: Sequence[str] = seeds
@@ -206,7 +206,7 @@ class _Walk:
         return fresh
 
     def bounded(self, mentions: Sequence[ReceiptMention]) -> tuple[ReceiptMention, ...]:
-        """Return at most ``max_nodes`` receipts."""
+        """Return at most ``max_nodes`` receipts, and record whether any were left out."""
         if len(mentions) > self.max_nodes:
             self.cut.add("max_receipts")
         return tuple(mentions[: self.max_nodes])
@@ -226,7 +226,7 @@ def _link(step: graph.GraphStep, distance: int) -> Link:
 def _reached(
     walk: _Walk, place: Place, hand_outs: Iterable[ReceiptMention]
 ) -> tuple[ReachedRun, ...]:
-    """Return the recipients of hand-outs, the latest first."""
+    """Return the runs or conversations that received memories, latest first."""
     times: dict[str, list[int]] = {}
     for mention in hand_outs:
         name = getattr(mention, place)
@@ -256,7 +256,7 @@ def _reached(
 
 
 def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
-    """Return what had been given to the run or conversation that a memory comes from."""
+    """Return what a memory's run or conversation had been given before it was stored."""
     [source] = graph.sources_of(walk.snapshot, [memory])
     by_receipt: dict[str, ReceiptMention] = {}
     places: tuple[tuple[Place, str | None], ...] = (

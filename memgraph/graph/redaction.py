@@ -1,4 +1,4 @@
-"""Blanking the ids of hidden memories wherever they occur."""
+"""Replace the ids of hidden memories with a placeholder wherever they occur."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from memgraph.store.visibility import View
 HIDDEN: Final = "(not visible)"
 
 _ID_PREFIXES: Final = tuple(kind.id_prefix for kind in MemoryKind)
-# As a reason may name it: "lost to fact_…".
+# Finds ids inside reasons such as "lost to fact_…".
 _ID_IN_A_TEXT: Final = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}")
 
 JsonT = TypeVar("JsonT")
 
 
 def without_hidden(snapshot: Snapshot, view: View, values: Sequence[JsonT]) -> list[JsonT]:
-    """Return JSON values, in order, with hidden ids blanked."""
+    """Return the JSON values with the ids of hidden memories replaced."""
     texts = [text for value in values for text in _texts(value)]
     ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
     ids |= {memory_id for text in texts for memory_id in _ID_IN_A_TEXT.findall(text)}
@@ -37,13 +37,13 @@ def without_hidden(snapshot: Snapshot, view: View, values: Sequence[JsonT]) -> l
 def journal_notes(
     snapshot: Snapshot, view: View, rows: Sequence[Sequence[Any]]
 ) -> tuple[JournalNote, ...]:
-    """Return entries of the journal as they may be shown.
+    """Return journal entries without the ids of hidden memories.
 
     Args:
-        rows: (seq, at, actor, action, details as JSON).
+        rows: (seq, at, actor, action, details as JSON) of each entry.
 
     Raises:
-        DatabaseCorrupt: the details of one cannot be read.
+        DatabaseCorrupt: the details of an entry cannot be read.
     """
     readable = without_hidden(snapshot, view, [read_details(row[4]) for row in rows])
     return tuple(
@@ -53,7 +53,7 @@ def journal_notes(
 
 
 def read_details(text: str) -> Any:
-    """Return the details of a journal entry. Raises DatabaseCorrupt: they cannot be read."""
+    """Parse the details of a journal entry. Raises DatabaseCorrupt if they are not JSON."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -63,10 +63,10 @@ def read_details(text: str) -> Any:
 def status_periods(
     snapshot: Snapshot, view: View, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:
-    """Return the statuses of a memory as they may be shown, in order.
+    """Return the statuses of a memory in order, without the ids of hidden memories.
 
     Args:
-        until: milliseconds; later ones are left out.
+        until: milliseconds; later statuses are left out.
     """
     periods = graph.status_history(snapshot, memory_id, until=until)
     reasons = without_hidden(snapshot, view, [period.reason for period in periods])
@@ -90,7 +90,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _without(value: Any, hidden: Collection[str]) -> Any:
-    """Return a JSON value in which the strings of ``hidden`` are blanked."""
+    """Return a JSON value with the ids in ``hidden`` replaced."""
     if isinstance(value, str):
         return _without_ids(value, hidden)
     if isinstance(value, dict):

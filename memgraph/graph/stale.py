@@ -1,4 +1,4 @@
-"""Memories with superseded or retracted evidence, by the evidence that ended last."""
+"""List memories with superseded or retracted evidence, by the evidence that ended last."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ from memgraph.store.visibility import View
 
 MAX_PAGE: Final = 500
 MAX_LOOKS: Final = 10_000
-"""Ended evidence that one page reads."""
-# Endings that are looked at together: at first a few, of which a short page may be full.
+"""The maximum number of endings that one page examines."""
+# Endings are examined in batches. The first is small, for it may already fill a short page.
 _AT_FIRST: Final = 8
 _AT_ONCE: Final = 256
-# Whose grounds are looked for together: what is below more of them is more than a step reads.
+# Evidence is looked up for this many memories at once: that of more could exceed a step's limit.
 _NAMES_AT_ONCE: Final = 50
 _PLACE: Final = re.compile(r"(-?[0-9]{1,15})\.([^.\s]{1,200})\.([^.\s]{0,200})")
 
 
 class RetractedEvidence(NamedTuple):
-    """A memory with retracted evidence. ``since``: when that ended, milliseconds."""
+    """A memory with superseded or retracted evidence.
+
+    ``since``: the time at which the evidence ended, in milliseconds.
+    """
 
     since: int
     ground_id: str
@@ -44,7 +47,7 @@ class RetractedEvidence(NamedTuple):
 
 
 class StaleCursor(NamedTuple):
-    """The end of a page; an empty ``memory_id``: after all memories with that evidence."""
+    """The end of a page. With an empty ``memory_id``, the next page begins after this evidence."""
 
     since: int
     ground_id: str
@@ -55,7 +58,7 @@ class StaleCursor(NamedTuple):
 
 
 class StaleSearch(NamedTuple):
-    """Some stale memories; ``place``: where to continue, None: there are no more."""
+    """Stale memories, and the ``place`` where the next page begins; None: there are no more."""
 
     items: tuple[RetractedEvidence, ...]
     place: StaleCursor | None
@@ -73,12 +76,12 @@ def list_stale(
     """Return active memories that depend on ended evidence, each once, with the path to it.
 
     Args:
-        limit: 1 to 500.
-        after: ``next_after`` of the page before.
-        as_of: milliseconds; as it was then.
+        limit: the page size, 1 to 500.
+        after: ``next_after`` of the previous page.
+        as_of: list the memories that were stale at this time, in milliseconds; None: now.
 
     Raises:
-        InvalidInput: ``limit`` or ``after`` is not one of the above.
+        InvalidInput: ``limit`` is out of range, or ``after`` is not from a page.
         StorageError: the database cannot be read.
     """
     if not 1 <= limit <= MAX_PAGE:
@@ -117,16 +120,16 @@ def find_stale(
     max_looks: int = MAX_LOOKS,
     max_rows: int = evidence.MAX_ROWS,
 ) -> StaleSearch:
-    """Return what ``list_stale`` does, on the caller's snapshot, and by ids only.
+    """Find the memories of ``list_stale`` in the caller's snapshot, as ids only.
 
     Args:
-        max_looks: ended evidence that is read.
-        max_rows: dependent memories that are read in one step.
+        max_looks: the maximum number of endings to examine.
+        max_rows: the maximum number of dependent memories to read in one step.
     """
     reading = _Listing(snapshot, view, limit, after, max_rows)
     place = None if after is None else EndedMemory(after.since, after.ground_id)
     if place is not None and after is not None and after.memory_id:
-        # A page may end amid what stands on one ground: that one is looked at again.
+        # The last page may have ended among the dependents of one ending: examine it again.
         reading.add([place])
     count, at_once = 0, _AT_FIRST
     while count < max_looks and len(reading.items) <= limit:
@@ -140,7 +143,7 @@ def find_stale(
 
 
 class _Listing:
-    """Builds a page, by evidence, newest first."""
+    """Builds a page of stale memories, by their evidence, newest ending first."""
 
     def __init__(
         self,
@@ -160,18 +163,18 @@ class _Listing:
         self._cut = False
 
     def found(self, cursor: StaleCursor | None) -> StaleSearch:
-        """Return the page; ``cursor``: where to continue if all results are on it."""
+        """Return the page. ``cursor``: where the next one begins if all results fit on this one."""
         if len(self.items) > self._limit:
             cursor = self.items[self._limit - 1].place
         return StaleSearch(tuple(self.items[: self._limit]), cursor, self._cut)
 
     def add(self, grounds: Sequence[EndedMemory]) -> None:
-        """Add memories that depend on this evidence and on none that ended later, while there is
-        room.
+        """Add the memories that depend on this evidence, and on none that ended later, until
+        full.
         """
         unsupported = self._on(grounds)
         while unsupported and len(self.items) <= self._limit:
-            # As many as there is room for: what stands on a ground may be a crowd.
+            # No more than fit: many memories may depend on the same evidence.
             room = self._limit + 1 - len(self.items)
             page, unsupported = unsupported[:room], unsupported[room:]
             self.items += self._listed_here(page)
@@ -202,7 +205,7 @@ class _Listing:
         return sorted(retracted, key=lambda ground: ground.place, reverse=True)
 
     def _listed_here(self, unsupported: Sequence[RetractedEvidence]) -> list[RetractedEvidence]:
-        """Return those that are on no earlier page: the evidence that ended last decides."""
+        """Return the memories that no earlier page lists: evidence that ended later comes first."""
         if self._after is None:
             return list(unsupported)
         names = [item.memory_id for item in unsupported]
@@ -220,9 +223,7 @@ class _Listing:
 def described(
     snapshot: Snapshot, paths: Mapping[str, Sequence[Dependency]], view: View
 ) -> dict[str, InvalidPremise]:
-    """Return the premise at the end of each path, by the key of the path. Hidden ids are
-    blanked.
-    """
+    """Return the invalid premise at the end of each path, by key, without hidden ids."""
     anyone = View(view.viewer, view.as_of)
     ids = sorted({path[-1].ground_id for path in paths.values()})
     grounds = graph.visible_memories(snapshot, ids, anyone)

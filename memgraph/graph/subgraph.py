@@ -1,7 +1,7 @@
-"""The bounded neighbourhood of some memories: breadth first, along edges in both directions.
+"""Read the bounded neighbourhood of memories, breadth first along edges in both directions.
 
-Hidden memories are left out by the queries themselves, on every hop: nothing is reached through
-them, and a bound counts only visible ones.
+The queries exclude hidden memories on every hop: nothing is reached through them, and limits count
+only visible ones.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def subgraph(
     """Return the memories within ``hops`` of ``ids``, and the edges between them.
 
     Args:
-        ids: where to start; the first ``max_nodes`` of them that are visible are kept.
+        ids: the memories to start from; the first ``max_nodes`` visible ones are used.
         hops: 1 to 4.
-        max_nodes: 1 to 2,000. When a hop has more than there is room for, the strongest edges win,
-            then the newest, then the higher edge id.
-        edge_types: followed and shown; None: all, and derivations are shown, too.
-        as_of: milliseconds; the graph as it was then, with the values of then.
-        max_degree: 1 to 1,000: edges of one node that are followed, chosen the same way.
-        statuses: of shown memories; active and superseded by default, None: retracted ones too.
+        max_nodes: 1 to 2,000. If a hop exceeds it, the strongest edges are preferred, then the
+            newest, then the higher edge id.
+        edge_types: the types to follow and return; None: all, and derivations are returned too.
+        as_of: milliseconds; the graph and its values as of this time.
+        max_degree: 1 to 1,000: the edges followed per node, with the same preference.
+        statuses: the statuses of returned memories; None: all, including retracted ones.
 
     Raises:
-        InvalidInput: a bound lies outside its range.
+        InvalidInput: a limit is outside its range.
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
@@ -77,9 +77,7 @@ def subgraph_in(
     edge_types: Collection[EdgeType] | None = None,
     max_degree: int = MAX_DEGREE,
 ) -> Subgraph:
-    """Return ``subgraph`` on the snapshot of a reader, for callers that read more in the same
-    one.
-    """
+    """Return a subgraph on an open snapshot; see ``subgraph``."""
     _require("hops", hops, MAX_HOPS)
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
     _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
@@ -138,7 +136,7 @@ def _strength(step: GraphStep) -> tuple[float, int, str]:
 
 
 def _capped(steps: Iterable[GraphStep], max_degree: int) -> tuple[list[GraphStep], bool]:
-    """Return the strongest steps of every origin, and whether any origin had more."""
+    """Return the strongest steps of each origin, and whether any origin had more."""
     by_origin: dict[str, list[GraphStep]] = {}
     for step in steps:
         by_origin.setdefault(step.origin_id, []).append(step)
@@ -150,14 +148,14 @@ def _capped(steps: Iterable[GraphStep], max_degree: int) -> tuple[list[GraphStep
 
 
 def _in_order(steps: Iterable[GraphStep]) -> list[str]:
-    """Return the memories reached, each once, those with the strongest edge first."""
+    """Return the reached memories without duplicates, strongest edge first."""
     return list(
         dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))
     )
 
 
 NEWEST_PAIRS = 5_000
-"""Edges, and as many derivations, among which the most connected memories are looked for."""
+"""The number of newest edges, and of derivations, that ``connected`` examines."""
 NEAR_A_HUB = 12
 
 
@@ -168,14 +166,14 @@ def connected(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> list[str]:
-    """Return the ids of memories with the most neighbours, each followed by some of these.
+    """Return the ids of the memories with the most neighbours, each followed by some of these.
 
-    Among the newest ``NEWEST_PAIRS`` edges and as many derivations, of memories of any status. A
-    memory without an edge is not among them.
+    Only the newest ``NEWEST_PAIRS`` edges and as many derivations are examined, of memories in any
+    status.
 
     Args:
-        limit: of the ids; a hub brings ``NEAR_A_HUB`` of its neighbours, so that one alone does
-            not fill the answer.
+        limit: the maximum number of ids. Each hub adds at most ``NEAR_A_HUB`` neighbours, so that
+            no single hub fills the result.
     """
     with database.read() as snapshot:
         pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)

@@ -1,4 +1,4 @@
-"""The trace of a memory: its sources, what became of it, and what depends on it."""
+"""Trace a memory: its sources, its changes, its evidence and its dependents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_RECEIPTS = 10_000
 
 _UPDATES = frozenset({EdgeType.UPDATES})
 _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
-# A memory that was met before takes a row of a step without taking room.
+# A step may also return memories visited before; they take rows, but do not count as links.
 _ROWS_PER_STEP = 4 * MAX_LINKS
 
 
@@ -42,16 +42,16 @@ def trace(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> Trace:
-    """Return all that is known about a memory, in whatever status, as far as the reader may see.
+    """Return everything about a memory, whatever its status, that the reader may see.
 
-    Each list holds at most 200 entries, each chain goes at most 12 steps, and at most 10,000
-    receipts are counted; ``cut_reasons`` names the limits that were met.
+    Each list has at most 200 entries, each chain at most 12 steps, and at most 10,000 receipts are
+    counted; ``cut_reasons`` names the limits that were reached.
 
     Args:
-        as_of: milliseconds; what was known then. None: now.
+        as_of: milliseconds; the trace as of this time. None: now.
 
     Raises:
-        NotFound: no such memory, or hidden from the reader; both read the same.
+        NotFound: the memory does not exist or is hidden from the reader; the message is the same.
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
@@ -59,7 +59,7 @@ def trace(
 
 
 class _Tracing:
-    """Builds one trace, on one snapshot."""
+    """Builds a trace from one snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self._snapshot = snapshot
@@ -124,9 +124,9 @@ class _Tracing:
         *,
         derivations: bool = False,
     ) -> tuple[tuple[Link, ...], set[tuple[str, str]]]:
-        """Return what is reached step by step, each memory once, at its shortest distance.
+        """Return the memories reached from a memory, each once, at its shortest distance.
 
-        With every pair of (a memory, one that is reached from it).
+        Also return the pairs of ids (a memory, a memory one step from it).
         """
         links: dict[str, Link] = {}
         pairs: set[tuple[str, str]] = set()
@@ -167,7 +167,7 @@ class _Tracing:
         return tuple(links.values()), pairs
 
     def _refuted(self, memories: Iterable[Memory]) -> dict[str, RefutedEvidence]:
-        """Return the memories that were superseded or retracted."""
+        """Return the memories that are refuted: superseded or retracted, except by housekeeping."""
         not_active = [memory.memory_id for memory in memories if not _stands(memory)]
         return evidence.refuted_among(self._snapshot, not_active, self._view)
 
@@ -198,7 +198,7 @@ class _Tracing:
         return journal_notes(self._snapshot, self._view, rows)
 
     def _handed_out(self, memory_id: str) -> DeliveryCount:
-        """Return the visible receipts in which a memory was handed out."""
+        """Count the visible receipts that contain a memory."""
         mentions = influence.receipts_naming(
             self._snapshot, [memory_id], self._view, limit=MAX_RECEIPTS + 1, until=self._until
         )

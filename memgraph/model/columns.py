@@ -1,7 +1,7 @@
 """Declare columns: names of constraints, enums that the database checks, references.
 
-Relationships and JSON values are for people who read with a session
-(``MemoryService.session``): the statements of the store use the columns alone.
+Relationships and JSON values are for callers that read through a session
+(``MemoryService.session``); the statements of the store use only the columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlmodel import Field, Relationship, SQLModel
 
 from memgraph.model.enums import MemoryType
 
-# Of 100. A text's own memories stay far below: a person may raise them.
+# Out of 100.
 DEFAULT_IMPORTANCE: Mapping[MemoryType, int] = {
     MemoryType.DECISION: 70,
     MemoryType.GOAL: 60,
@@ -45,10 +45,10 @@ metadata.naming_convention = {
 
 
 def choice(enum: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
-    """Return the type of an enum that is stored by value and checked by the database.
+    """Return the column type of an enum that is stored by value and checked by the database.
 
     Args:
-        checked: False: the table has a constraint of its own, for not all members are stored.
+        checked: False: the table has its own constraint, because not all members are stored.
     """
     return sa.Enum(
         enum,
@@ -61,14 +61,14 @@ def choice(enum: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
 
 
 def column(type_: Any, *constraints: sa.ForeignKey, **options: Any) -> Any:
-    """Return a field that is defined by its column alone."""
+    """Return a field that is defined only by its column."""
     return Field(sa_column=sa.Column(type_, *constraints, **options))
 
 
 def python_type(table: sa.Table, name: str) -> type:
-    """Return the type of a column's values: bool, int, float, bytes, str or an enum of texts.
+    """Return the Python type of a column: bool, int, float, bytes, str or a string enum.
 
-    A name that is no column's is a text's.
+    For a name without a column it is str.
     """
     if name not in table.c:
         return str
@@ -83,16 +83,19 @@ def memory_ref(**options: Any) -> Any:
 
 
 JSON = "json"
-"""In a column's ``info``: its text is JSON."""
+"""The key in a column's ``info`` that marks its text as JSON."""
 
 
 def json_column(name: str, **options: Any) -> Any:
-    """Return a column of JSON text, under a field named ``…_json``; see ``json_value``."""
+    """Return a column of JSON text, for a field named ``…_json``; see ``json_value``."""
     return column(sa.Text, name=name, info={JSON: True}, **options)
 
 
 def json_value(field: str) -> hybrid_property[Any]:
-    """Return the Python value of a ``json_column``; in a statement, an expression of type JSON."""
+    """Return a property with the parsed value of a ``json_column``.
+
+    In a statement it is an expression of type JSON.
+    """
 
     def value(row: Any) -> Any:
         text = getattr(row, field)
@@ -106,16 +109,16 @@ def json_value(field: str) -> hybrid_property[Any]:
 
 
 def related_row(to: Related, **options: Any) -> Any:
-    """Return the row that a row refers to, loaded on first access and read-only.
+    """Return a read-only relationship to one row, loaded on first access.
 
     Args:
-        to: the class, by its full name where it cannot be imported.
-        options: of SQLAlchemy's ``relationship``; tables and columns by name.
+        to: the class, or its full name where it cannot be imported.
+        options: options of SQLAlchemy's ``relationship``; tables and columns by name.
     """
     return Relationship(sa_relationship=relationship(to, viewonly=True, **options))
 
 
 def related_rows(to: Related, *, order_by: str, **options: Any) -> Any:
-    """Return the rows that belong to a row; see ``related_row``."""
-    # The annotation cannot say that it is a list where it names a class of later in the module.
+    """Return a read-only relationship to many rows; see ``related_row``."""
+    # SQLAlchemy cannot tell from an annotation with a forward reference that this is a list.
     return related_row(to, order_by=order_by, collection_class=list, **options)

@@ -26,15 +26,15 @@ MAX_LEFT_OUT = 200
 
 
 def tier_of(word: Scope | str) -> Scope:
-    """Return the scope that a context calls by a word: its ``task`` is a session.
+    """Return the scope of a context tier; the tier ``task`` is the session scope.
 
     Raises:
-        InvalidInput: it is none of ``task``, ``project`` and ``global``.
+        InvalidInput: the word is not ``task``, ``project`` or ``global``.
     """
     if isinstance(word, Scope):
         return word
     if word not in _SCOPES:
-        raise InvalidInput(f"tier: one of {', '.join(_SCOPES)}", field="tier")
+        raise InvalidInput(f"tier must be one of: {', '.join(_SCOPES)}", field="tier")
     return _SCOPES[word]
 
 
@@ -58,9 +58,9 @@ ContextTier = Annotated[
 class BlockFormat(StrEnum):
     """The format of memories in a prompt.
 
-    ``fenced``: one JSON object a line between marks that no text can know. ``list``: one line each
-    under ``[Relevant Memory]``. ``sections``: Markdown, ``## Relevant memory`` and ``## Weekly
-    insight``.
+    ``fenced``: one JSON object per line, between random marks. ``list``: one line per memory under
+    ``[Relevant Memory]``. ``sections``: Markdown with the headings ``## Relevant memory`` and
+    ``## Weekly insight``.
     """
 
     FENCED = "fenced"
@@ -85,8 +85,8 @@ class ContextItem(Value):
 
     Attributes:
         context_item_id: unique within its tier.
-        kind: a word of its owner, for instance ``reasoning``, ``decision`` or ``preference``.
-        source: its place, for instance ``project/web``.
+        kind: any word, for instance ``reasoning``, ``decision`` or ``preference``.
+        source: its origin, for instance ``project/web``.
         timestamp: ISO 8601, stored as written.
         importance: 0..1; None: unknown.
         token_cost: tokens of its text; None: not counted.
@@ -104,10 +104,10 @@ class ContextItem(Value):
 
 
 class TierShares(Value):
-    """The shares of a token budget, in proportion to one another; they need not add up to 1.
+    """The relative shares of a token budget; they need not add up to 1.
 
     Raises:
-        pydantic.ValidationError: none is above 0, or one is outside 0..1.
+        pydantic.ValidationError: all are 0, or one is outside 0..1.
     """
 
     task: Unit = 0.4
@@ -134,7 +134,7 @@ class Task(Value):
 
     @property
     def project(self) -> str | None:
-        """Return the project, from either place."""
+        """The id of the project, from either field."""
         project_id: Any = self.metadata.get("project_id")
         return self.project_id or (
             project_id if isinstance(project_id, str) and project_id else None
@@ -142,10 +142,10 @@ class Task(Value):
 
 
 class AgentProfile(Value):
-    """The defaults of an agent's requests; None: the settings.
+    """The defaults for an agent's requests. None: as in the settings.
 
     Raises:
-        pydantic.ValidationError: a field is wrong or unknown.
+        pydantic.ValidationError: a field is invalid or unknown.
     """
 
     name: Name
@@ -159,17 +159,17 @@ class AgentProfile(Value):
 
 
 class ContextRequest(Value):
-    """A request for a context. None: the profile's value, else the settings'.
+    """A request for a context. None: as in the profile, or else in the settings.
 
     Attributes:
         query: the message or the step's prompt; empty: the most important memories.
-        budget_tokens: tokens that the rendered block may cost, marks and all.
-        model: whose tokenizer counts, as litellm names it; without one, or for one whose tokenizer
-            is not at hand, the estimate of ``memgraph.rules.budget``.
-        head_tail: so many of the task's first and of its last items come before others.
-        max_items: memories at most.
+        budget_tokens: the maximum tokens of the rendered block, including marks.
+        model: the litellm name of the model whose tokenizer counts; without one, or if its
+            tokenizer is not available, tokens are estimated as in ``memgraph.rules.budget``.
+        head_tail: this many of the task's first and of its last items precede others.
+        max_items: the maximum number of memories.
         kinds, types, tags: as in ``RecallRequest``.
-        exclude_session_id: a conversation that the reader has before its eyes.
+        exclude_session_id: the current conversation, which the reader already has.
         conversation_id, workflow_run_id, step_id: the receiver, stored in the receipt.
     """
 
@@ -209,7 +209,7 @@ class ContextFields(TypedDict, total=False):
 
 
 class PackedItem(Value):
-    """An item of a context and why it is there.
+    """An item of a context and the reasons for its selection.
 
     Attributes:
         text: the rendered text.
@@ -217,8 +217,8 @@ class PackedItem(Value):
             reasons.
         token_cost: of its rendered line.
         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
-        citation: its source in one line; for a file the whole path, of which the rendered line
-            has the name alone.
+        citation: its source in one line; for a file the full path, while the rendered line has
+            only the file name.
         at: the time of the event, or else of storing.
         confidence: after decay, 0..1.
     """
@@ -238,11 +238,11 @@ class PackedItem(Value):
 
 
 class OmittedMemory(Value):
-    """A memory that was considered and is not in the context.
+    """A memory that was considered but is not in the context.
 
-    ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items``,
-    ``duplicate`` (of the same text another one is considered: the fact rather than the turn) or
-    ``query`` (it says what was asked, and no more).
+    ``reason``: ``over_budget``, ``too_large`` (larger than the whole budget), ``max_items``,
+    ``duplicate`` (another memory with the same text was preferred, a fact over a turn) or
+    ``query`` (it only repeats the query).
     """
 
     memory_id: str
@@ -252,7 +252,10 @@ class OmittedMemory(Value):
 
 
 class TierUse(Value):
-    """The use of a tier: ``share_tokens`` is its share before unused shares were redistributed."""
+    """The tokens and items of a tier.
+
+    ``share_tokens`` is its share before unused shares were redistributed.
+    """
 
     share_tokens: int
     spent: int
@@ -266,14 +269,14 @@ class ContextPackage(Value):
     The same database, request, clock and id source give the same package.
 
     Attributes:
-        text: the rendered block; empty where there are no items.
+        text: the rendered block; empty if there are no items.
         token_cost: of ``text``; never above ``budget_tokens``.
         counter: the token counter: ``litellm:<model>`` or ``estimate``.
         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
-        compression_ratio: tokens of the chosen texts over those of all that were considered; 1.0
-            where nothing was.
-        receipt_id: names exactly the memories of ``items``.
-        summary: always None: nothing is put into other words.
+        compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
+            1.0 if there were none.
+        receipt_id: the receipt, which lists exactly the memories of ``items``.
+        summary: always None: texts are not summarised.
     """
 
     context_package_id: str
@@ -295,14 +298,14 @@ class ContextPackage(Value):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """Return the ids of the items, in order."""
+        """The memory ids of the items, in order."""
         return tuple(item.memory_id for item in self.items)
 
 
 class BlockLine(Value):
-    """One memory as it is written into a prompt; of a file the citation has the name alone.
+    """A memory as a line of a prompt; the citation has only the name of a file, not its path.
 
-    ``mark``: what contradicts or replaced it, see ``RecallItem``.
+    ``mark``: the memories that contradict or replaced it, see ``RecallItem``.
     """
 
     memory_id: str
@@ -318,9 +321,9 @@ class ContextBlock(Value):
     """The result of ``orc.context()``: text for a prompt, and the memories in it.
 
     Attributes:
-        text: empty if nothing is known.
-        memory_ids: every memory in the text, the reflection's among them.
-        token_cost: of the text, estimated.
+        text: the text; empty if nothing is known.
+        memory_ids: every memory in the text, including the reflection.
+        token_cost: the estimated tokens of the text.
     """
 
     text: str
@@ -335,21 +338,21 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class BulletinLine(Value):
-    """One entry: the text of a memory, or a line about two, with their ids."""
+    """A line of a bulletin: the text of a memory, or a line about two, with their ids."""
 
     text: str
     memory_ids: tuple[str, ...]
 
 
 class Bulletin(Value):
-    """The six sections and their Markdown.
+    """A bulletin: its six sections and their Markdown.
 
     Attributes:
         sections: chosen lines by section name, all six present; texts are not escaped here.
         text: the Markdown, at most ``max_chars`` characters.
         change_seq: the last journal entry that it reflects; 0 if it is empty.
         view_key: the key of its view and size limits; see ``view_key``.
-        size: characters of ``text``.
+        size: the number of characters of ``text``.
         left_out: by section, the number of offered lines that did not fit. A section is offered
             one line for every 300 characters of the limit, so this does not count stored memories.
     """
@@ -363,7 +366,7 @@ class Bulletin(Value):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """Return every cited id once, in the order of the text."""
+        """The cited memory ids, each once, in the order of the text."""
         cited = (
             memory_id
             for lines in self.sections.values()
@@ -378,10 +381,10 @@ class BuiltBulletin:
     """A bulletin with its warning and its receipt.
 
     Attributes:
-        warning: None: it is current. ``bulletin.stale``: the last good one, maybe older than the
-            last change. ``bulletin.empty``: there was none.
-        cause: the code of the error behind the warning.
-        receipt_id: of its receipt; None: it could not be written.
+        warning: None if it is current; ``bulletin.stale`` for the last good one, which may be older
+            than the last change; ``bulletin.empty`` if there is none.
+        cause: the code of the error that caused the warning.
+        receipt_id: the id of its receipt; None if it could not be written.
     """
 
     bulletin: Bulletin

@@ -1,4 +1,4 @@
-"""Entities, and the items of one agent's own memory."""
+"""Entities, and the items of an agent's own memory."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from memgraph.model.values import (
 class EntityInfo(Value):
     """An entity as its reader sees it.
 
-    ``mention_count``: memories that name it; only those that the reader may see and that are not
-    retracted.
+    ``mention_count``: the number of memories that mention it, without retracted ones and those that
+    the reader may not see.
     """
 
     entity_id: str
@@ -46,13 +46,13 @@ class EntityInfo(Value):
 
 
 class RelatedEntity(EntityInfo):
-    """An entity that is named beside another. ``together``: in how many memories."""
+    """An entity named together with another one. ``together``: the number of these memories."""
 
     together: int
 
 
 class EntityProposal(Value):
-    """A model's proposal that ``entity`` is another name of ``into``; it waits for a decision."""
+    """A model's proposal to merge ``entity`` into ``into``; a person has to decide."""
 
     proposal_id: str
     entity: EntityInfo
@@ -66,14 +66,14 @@ class EntityProfile(EntityInfo):
     """The profile of an entity, from memories that the reader may see.
 
     Attributes:
-        aliases: what else it is called, sorted: other spellings, names that were merged into it,
-            nicknames of the settings.
-        protected: time retires no fact about it.
+        aliases: its other names, sorted: other spellings, merged names, and nicknames from the
+            settings.
+        protected: facts about it do not decay.
         first_seen, last_seen: the earliest and the latest of its memories, by ``event_time`` or,
             without one, ``created_at``.
-        memories: active ones, the most important first, then the newest.
-        related: entities named in the same memories, the most frequent first.
-        candidates: what else the asked name may mean; empty when it is clear.
+        memories: its active memories, most important first, then newest.
+        related: the entities named in the same memories, most frequent first.
+        candidates: other entities that the requested name may refer to.
     """
 
     aliases: tuple[str, ...]
@@ -89,14 +89,14 @@ MAX_ITEMS = 1_000
 DEFAULT_LIMIT = 20
 
 METADATA = "metadata_json"
-"""The attribute of a memory that keeps what came as ``metadataJson``."""
+"""The attribute of a memory that stores ``metadataJson``."""
 
 
 _EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
 def _spelled(words: Mapping[_EnumT, str]) -> tuple[Any, ...]:
-    """Return annotations that read and write enum members by other words than their values."""
+    """Return annotations that serialise enum members by other words than their values."""
     members = {word: member for member, word in words.items()}
 
     def parse(text: Any) -> Any:
@@ -117,7 +117,7 @@ EntityTier = Annotated[
     MemoryKind,
     *_spelled({MemoryKind.EPISODE: "EpisodicMemory", MemoryKind.FACT: "SemanticMemory"}),
 ]
-"""What happened, as an episode, or what is known, as a fact or a reflection."""
+"""The tier of an item: episodes (what happened), or facts and reflections (what is known)."""
 EntityScope = Annotated[
     Scope, *_spelled({scope: f"{scope.value.capitalize()}Scope" for scope in Scope})
 ]
@@ -148,7 +148,7 @@ def _fits_attributes(text: str) -> str:
 
 def _says_something(text: str) -> str:
     if not text.strip():
-        raise ValueError("is only white space")
+        raise ValueError("contains only white space")
     return text
 
 
@@ -176,10 +176,10 @@ class StoreItemInput(CamelCaseValue):
 
     Attributes:
         content: 1 to 32,000 characters.
-        metadata_json: any text, kept as it is.
-        generated_by_turn_id: the turn that it came of.
-        session_id: where it was said; for ``SessionScope`` also where it holds.
-        project_id: where a ``ProjectScope`` holds; None: the entity's.
+        metadata_json: any text, stored unchanged.
+        generated_by_turn_id: the turn that produced it.
+        session_id: the session in which it was said; for ``SessionScope`` also its scope.
+        project_id: the project of a ``ProjectScope``; None: the entity's project.
     """
 
     tier: EntityTier
@@ -195,22 +195,22 @@ class StoreItemInput(CamelCaseValue):
     @model_validator(mode="after")
     def _placed(self) -> StoreItemInput:
         if self.scope is Scope.SESSION and self.session_id is None:
-            raise ValueError("sessionId: a SessionScope needs one")
+            raise ValueError("sessionId: required for a SessionScope")
         if self.scope is not Scope.PROJECT and self.project_id is not None:
-            raise ValueError("projectId: only a ProjectScope has one")
+            raise ValueError("projectId: allowed only for a ProjectScope")
         return self
 
 
 class StoreRequest(CamelCaseValue):
-    """At most 1,000 items, stored together or not at all."""
+    """A request to store at most 1,000 items, all or none."""
 
     items: Annotated[tuple[StoreItemInput, ...], Field(max_length=MAX_ITEMS)]
 
 
 class ListRequest(CamelCaseValue):
-    """A request for a list: all that is visible, one tier, or one scope.
+    """A request for a list of visible items, optionally of one tier or scope.
 
-    ``session_id`` and ``project_id`` open a session and a project; without one, none is seen.
+    Items of a session or a project are visible only if it is named.
     """
 
     tier: EntityTier | None = None
@@ -221,18 +221,17 @@ class ListRequest(CamelCaseValue):
 
 
 class RetrieveRequest(ListRequest):
-    """A query; an empty one returns the most important items."""
+    """A request to search items; an empty query returns the most important ones."""
 
     query: Query
 
 
 class ForgetRequest(CamelCaseValue):
-    """A request to forget the items that meet every criterion of ``cutoff_date``, ``scope`` and
-    ``item_ids``.
+    """A request to forget items; ``cutoff_date``, ``scope`` and ``item_ids`` are combined (AND).
 
     Attributes:
-        cutoff_date: goes what was stored before it; ISO 8601 or milliseconds.
-        session_id, project_id: of session and project scopes only this one's.
+        cutoff_date: forget items stored before this time; ISO 8601 or milliseconds.
+        session_id, project_id: for session and project scopes, only those of this one.
     """
 
     cutoff_date: Millis | None = None
@@ -244,12 +243,12 @@ class ForgetRequest(CamelCaseValue):
     @model_validator(mode="after")
     def _says_what(self) -> ForgetRequest:
         if self.cutoff_date is None and self.scope is None and self.item_ids is None:
-            raise ValueError("give at least one of cutoffDate, scope and itemIds")
+            raise ValueError("requires at least one of cutoffDate, scope and itemIds")
         return self
 
 
 class StoreResult(CamelCaseValue):
-    """Ids in the order of the items; a duplicate has the id of the stored item."""
+    """The ids in the order of the items; a duplicate has the id of the stored item."""
 
     stored_ids: tuple[str, ...]
 

@@ -31,9 +31,10 @@ class MemoryType(StrEnum):
 
 
 class EdgeType(StrEnum):
-    """The type of an edge. ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy
-    ``to``: ``to`` is the cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and
-    RelatedTo have no direction.
+    """The type of an edge between two memories.
+
+    ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy ``to``: ``to`` is the
+    cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and RelatedTo have no direction.
     """
 
     RELATED_TO = "RelatedTo"
@@ -46,8 +47,8 @@ class EdgeType(StrEnum):
 class MemoryStatus(StrEnum):
     """The status of a memory.
 
-    ERASED is shown, listed and counted, and never stored: an erased memory is stored as retracted,
-    without its text.
+    ERASED is only shown, listed and counted. It is never stored: an erased memory is stored as
+    retracted, without its text.
     """
 
     ACTIVE = "active"
@@ -60,7 +61,7 @@ STORED_STATUSES: Final = (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED, MemorySt
 
 
 class Sensitivity(StrEnum):
-    """The sensitivity of a memory, from open to closed; a reader sees up to its clearance."""
+    """The sensitivity of a memory, lowest first; a reader sees memories up to its clearance."""
 
     PUBLIC = "Public"
     INTERNAL = "Internal"
@@ -101,7 +102,7 @@ class CapturedBy(StrEnum):
 
 
 class ComparisonStage(StrEnum):
-    """The stage of a waiting comparison: who makes it next."""
+    """The stage of a pending comparison: whether the rules or a model make it next."""
 
     RULES = "rules"
     MODEL = "model"
@@ -127,7 +128,7 @@ class EntityType(StrEnum):
 
 
 class Relation(StrEnum):
-    """The relation of a later memory to an earlier one, as their comparison finds it."""
+    """The relation of a later memory to an earlier one, as determined by a comparison."""
 
     CONTRADICTS = "contradicts"
     UPDATES = "updates"
@@ -152,8 +153,10 @@ class JobName(StrEnum):
 
 
 class JobState(StrEnum):
-    """SKIPPED: there was nothing to do, or something is missing that ``reason`` names.
-    ABANDONED: its process ended without a word.
+    """The state of a job's run.
+
+    SKIPPED: there was nothing to do, or a requirement is missing, which ``reason`` names.
+    ABANDONED: its process ended without recording a result.
     """
 
     RUNNING = "running"
@@ -164,7 +167,7 @@ class JobState(StrEnum):
 
 
 class SourceName(StrEnum):
-    """The kind of a source's name: a path, a conversation, a run, or a content's digest."""
+    """The kind of a source's name: a path, a conversation, a run, or a digest of the content."""
 
     PATH = "path"
     CONVERSATION = "conversation"
@@ -173,7 +176,7 @@ class SourceName(StrEnum):
 
 
 class TrustTier(StrEnum):
-    """The trust in a source. Statements of a lower tier replace none of a higher tier."""
+    """The trust in a source. A statement never replaces one of a higher tier."""
 
     LOW = "low"
     STANDARD = "standard"

@@ -1,7 +1,7 @@
-"""Events of a memory: small typed values without texts, each with its topic.
+"""Events: small typed values without texts, each with its topic.
 
-An event says which session or memory it is about; whoever needs the text asks for the memory, and
-sees what it may see.
+An event names the session or memory that it is about. A subscriber that needs the text reads the
+memory, subject to its own permissions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memgraph.model.values import Millis, Name, Value, validated
 
 
 class Event(Value):
-    """The base of all events. ``topic`` is the name under which subscribers ask for it."""
+    """The base class of all events. Subscribers choose events by ``topic``."""
 
     topic: ClassVar[str]
 
@@ -49,7 +49,7 @@ class SessionCompleted(Event):
 
 
 class SessionConsolidated(Event):
-    """All turns of a session became knowledge; so many memories were added."""
+    """All turns of a session were consolidated. ``facts``: the number of added memories."""
 
     topic = "memory.session_consolidated"
 
@@ -66,7 +66,7 @@ class ReflectionSaved(Event):
 
 
 class ContradictionFound(Event):
-    """Two memories contradict each other, undecided."""
+    """An open contradiction between two memories was found."""
 
     topic = "memory.contradiction_found"
 
@@ -76,7 +76,7 @@ class ContradictionFound(Event):
 
 
 class FileRejected(Event):
-    """A dropped file was rejected or is held; ``reason`` is the code in its manifest."""
+    """An ingested file was rejected or is on hold; ``reason`` is the code in its manifest."""
 
     topic = "ingest.file_rejected"
 
@@ -112,11 +112,11 @@ EVENTS: Final[Mapping[str, type[Event]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeliveredEvent:
-    """An event as a subscriber gets it.
+    """An event as a subscriber receives it.
 
     Attributes:
-        seq: its number in this database; the same event has the same one when it comes again.
-        at: when it happened, milliseconds since 1970.
+        seq: its number in this database, which is the same if the event is delivered again.
+        at: the time of the event, in milliseconds since 1970.
     """
 
     seq: int
@@ -125,11 +125,11 @@ class DeliveredEvent:
 
 
 Handler = Callable[[DeliveredEvent], object]
-"""Takes one event at a time, in order. What it raises makes the event come again later."""
+"""Handles one event at a time, in order. If it raises, the event is delivered again later."""
 
 
 class EventFailure(Value):
-    """An event that a subscriber did not take after all attempts."""
+    """An event that a subscriber failed to handle in all attempts."""
 
     subscriber: str
     seq: int
@@ -142,9 +142,10 @@ def event_of(topic: str, payload: Mapping[str, object]) -> Event:
     """Return the event of a row of the outbox.
 
     Raises:
-        InvalidInput: no such topic, or not its fields: another version wrote it.
+        InvalidInput: the topic is unknown or the fields do not match, because another version wrote
+            the row.
     """
     kind = EVENTS.get(topic)
     if kind is None:
-        raise InvalidInput(f"no event has the topic {topic[:80]!r}", topic=topic[:80])
+        raise InvalidInput(f"unknown event topic {topic[:80]!r}", topic=topic[:80])
     return validated(kind, dict(payload))

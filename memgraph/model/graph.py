@@ -24,16 +24,16 @@ class Subgraph(Value):
     """The neighbourhood of some memories.
 
     Attributes:
-        seeds: the ids that were asked for and are visible.
+        seeds: the requested ids that are visible.
         missing: requested ids that do not exist or are not visible to the reader.
         nodes: by distance, nearest first.
         edges: every edge of the requested types between two of ``nodes``.
-        derivations: of one of ``nodes`` from another one; they are not followed, and left out if
-            types of edges were requested.
-        sources: of all nodes, each once.
-        distances: hops from the nearest seed, by memory id.
-        cut: whether a bound left something out.
-        cut_reasons: of ``max_nodes``, ``max_degree``, ``max_edges``, sorted.
+        derivations: derivations between two of ``nodes``; they are not followed, and left out if
+            edge types were requested.
+        sources: the sources of all nodes, each once.
+        distances: the number of hops from the nearest seed, by memory id.
+        cut: whether a limit left something out.
+        cut_reasons: any of ``max_nodes``, ``max_degree`` and ``max_edges``, sorted.
     """
 
     seeds: tuple[str, ...]
@@ -47,10 +47,11 @@ class Subgraph(Value):
     derivations: tuple[Derivation, ...] = ()
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """Nodes keyed by memory id, edges by edge id; every field is an attribute.
+        """Return a networkx graph; nodes are keyed by memory id, edges by edge id.
 
-        Enums are their values, times milliseconds; a node also has ``distance`` and ``provenance``
-        (its source's fields). The graph has ``cut`` and ``cut_reasons``.
+        Every field is an attribute: enums as their values, times in milliseconds. A node also has
+        ``distance`` and ``provenance`` (the fields of its source). The graph has ``cut`` and
+        ``cut_reasons``.
         """
         import networkx as nx
 
@@ -70,12 +71,12 @@ class Contradiction(Value):
 
     Attributes:
         first, second: the older memory and the newer one.
-        sources: where the two come from, in that order.
-        open_days: since the contradiction was found until now, or until it was resolved.
-        ages_days: of the two memories now.
+        sources: the sources of the two memories, in that order.
+        open_days: days since the contradiction was found, or from then until it was resolved.
+        ages_days: the ages of the two memories in days.
         resolved: it was decided or dismissed.
-        dismissed: it was marked as no contradiction; it is not raised again.
-        moot: it is open, and one side was replaced or retracted meanwhile.
+        dismissed: it was dismissed as not being a contradiction; it is not raised again.
+        moot: it is open, but one side has been replaced or retracted.
     """
 
     edge: Edge
@@ -91,18 +92,18 @@ class Contradiction(Value):
 
 
 class ContradictionPage(Value):
-    """A page; pass ``next_after`` as ``after`` for the next one, None at the end."""
+    """A page of contradictions; pass ``next_after`` as ``after`` for the next. None: the end."""
 
     items: tuple[Contradiction, ...]
     next_after: str | None
 
 
 class Link(Value):
-    """A memory reached from the traced one.
+    """A memory reached from the traced memory.
 
     Attributes:
-        via_id: the memory it was reached from.
-        edge_type: of the edge between the two; None: it is a derivation.
+        via_id: the memory one step before it.
+        edge_type: the type of the edge between these two; None: it is a derivation.
         distance: steps from the traced memory, from 1.
         partial: the edge is an Updates edge that replaces only a part.
     """
@@ -115,7 +116,7 @@ class Link(Value):
 
 
 class JournalNote(Value):
-    """A journal entry about a memory, without ids that the reader may not see."""
+    """A journal entry about a memory, without the ids of memories that the reader may not see."""
 
     seq: int
     at: Millis
@@ -125,7 +126,7 @@ class JournalNote(Value):
 
 
 class DeliveryCount(Value):
-    """The number of visible receipts with a memory, and the last one."""
+    """The number of visible receipts that contain a memory, and the last of them."""
 
     count: int
     last_at: Millis | None
@@ -143,21 +144,24 @@ class Trace(Value):
     """The origin of a memory, and everything that happened to it.
 
     Attributes:
-        supports: further sources, oldest first; ``independent_sources`` counts the sources that
-            share no conversation, file, run or speaker and are no copies, including its own.
-        status_history: oldest first.
-        edges_out, edges_in: strongest first.
-        grounds: its evidence: the memories that it was derived from, is caused by or is part of,
-            and their evidence in turn.
-        dependents: the reverse: the memories that depend on it, directly or not.
+        supports: further sources, oldest first.
+        independent_sources: the number of sources, including its own, that share no conversation,
+            file, run or speaker and are not copies.
+        status_history: its statuses, oldest first.
+        edges_out, edges_in: its edges, strongest first.
+        grounds: its evidence: the memories that it is derived from, caused by or part of, and
+            their evidence in turn.
+        dependents: the memories that depend on it, directly or not.
         replaced: the memories that it replaced, directly or not.
         replaced_by: the memories that replaced it, directly or not.
         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
             decay or the end of a task.
         stale_dependents: ids of active ``dependents`` that depend on stale evidence or on this
             memory if it is stale, without those that replaced it.
-        memories, sources: of every id above except the journal's, each once.
-        cut_reasons: of ``depth``, ``max_links``, ``max_edges``, ``max_journal``, sorted.
+        memories, sources: the memories, each once, of all ids above except those in the journal,
+            and their sources.
+        cut_reasons: any of ``depth``, ``max_links``, ``max_edges``, ``max_journal`` and
+            ``max_receipts``, sorted.
     """
 
     memory: Memory
@@ -183,12 +187,12 @@ class Trace(Value):
 
     @cached_property
     def memory_by_id(self) -> Mapping[str, Memory]:
-        """Every memory of the trace."""
+        """The memories of the trace by id."""
         return {memory.memory_id: memory for memory in self.memories}
 
 
 def _plain(value: Value) -> dict[str, Any]:
-    """Fields with enums as their values; the dictionaries inside are copies."""
+    """Return the fields, with enums as their values; nested dictionaries are copies."""
     return {
         name: field.value if hasattr(field, "value") else field
         for name, field in value.model_dump().items()
@@ -200,7 +204,7 @@ EndedHow = Literal["replaced", "lost", "retracted"]
 
 
 class PremiseStep(Value):
-    """``memory_id`` depends on ``ground_id``. ``edge_type`` None: it was derived from it."""
+    """``memory_id`` depends on ``ground_id``; without an ``edge_type``, it is derived from it."""
 
     memory_id: str
     ground_id: str
@@ -213,9 +217,9 @@ class InvalidPremise(Value):
 
     Attributes:
         ground: the memory that was replaced or retracted.
-        path: from the dependent memory step by step to ``ground``.
+        path: the steps from the dependent memory to ``ground``.
         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-        ended_at, actor, reason: of its end, also if it was retracted and restored since.
+        ended_at, actor, reason: of its first end, even if it was restored since.
         replaced_by: ids of visible memories that replaced it, sorted.
     """
 
@@ -229,19 +233,20 @@ class InvalidPremise(Value):
 
 
 class StaleMemory(Value):
-    """An active memory with refuted evidence, the one that ended last."""
+    """An active memory, and the one of its refuted premises that ended last."""
 
     memory: Memory
     premise: InvalidPremise
 
 
 class StalePage(Value):
-    """Stale memories by the end of their evidence, newest first; restored evidence by its first
-    end.
+    """Stale memories, sorted by the time their evidence ended, latest first.
+
+    Evidence that was restored and ended again counts from its first end.
 
     Attributes:
-        next_after: pass it as ``after`` for the next page; None at the end. A page may be shorter
-            than its limit and not the last: a limited number of endings is examined.
+        next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
+            last may be shorter than its limit, because the number of examined endings is limited.
         cut_reasons: ``max_rows``: a memory has more dependents than are read.
     """
 
@@ -255,11 +260,11 @@ class Influence(Value):
     """The influence of a memory, as far as the reader may see it.
 
     Attributes:
-        recalls: the number of receipts with it, of the newest that are examined.
-        receipts: their ids, newest first; empty without the permission to audit.
-        runs, conversations: its receivers, sorted; empty without the permission to audit.
+        recalls: the number of receipts that contain it, among the newest that are examined.
+        receipts: the ids of these receipts, newest first; empty without the permission to audit.
+        runs, conversations: its recipients, sorted; empty without the permission to audit.
         derived: the number of memories that depend on it, directly or not.
-        cut: there are more than are counted or listed.
+        cut: there are more than were counted or listed.
     """
 
     recalls: int
@@ -276,12 +281,13 @@ class CaseSide(Value):
     Attributes:
         supports: further sources, oldest first.
         independent_sources: see ``Trace``.
-        said_at: the time of the event, or else of storing.
+        said_at: the time of the event if known, else the time of storing.
         effective_confidence: 0..1, after decay.
-        trust: the tier of its source; ``trust_is_todays``: the tier of now in a case of the past,
-            whose tier is unknown.
+        trust: the trust tier of its source.
+        trust_is_todays: ``trust`` is the current tier, because the tier at the time of the case is
+            unknown.
         confirmed: a person confirmed it.
-        premise: its refuted evidence; None: none.
+        premise: its refuted evidence, if any.
     """
 
     memory: Memory
@@ -298,13 +304,13 @@ class CaseSide(Value):
 
 
 class SuggestionReason(Value):
-    """A reason why one side is more likely to be true.
+    """A reason why one side of a contradiction is more likely to be true.
 
     Attributes:
         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
             ``higher_confidence`` or ``newer``.
         favours: the id of the favoured memory.
-        weight: the natural logarithm of the odds, above 0.
+        weight: the natural logarithm of the odds ratio, above 0.
     """
 
     code: str
@@ -313,12 +319,12 @@ class SuggestionReason(Value):
 
 
 class Suggestion(Value):
-    """A suggestion for a contradiction, which a person decides.
+    """A suggested decision of a contradiction; a person decides.
 
     Attributes:
-        winner_id: None: the evidence is undecided, or neither side can win.
-        confidence: 0.5..1, that the side with more evidence is true.
-        reasons: the weightiest first, including those against the winner.
+        winner_id: the suggested winner; None: the evidence is inconclusive, or neither can win.
+        confidence: the probability that the side with more evidence is true, 0.5..1.
+        reasons: the reasons for either side, the weightiest first.
     """
 
     winner_id: str | None
@@ -331,7 +337,7 @@ class Case(Value):
 
     Attributes:
         sides: the older memory and the newer one.
-        moot: it is open, and one side was replaced or retracted meanwhile.
+        moot: it is open, but one side has been replaced or retracted.
         suggestion: None if it is resolved or dismissed.
         journal: the entries about this contradiction, oldest first.
         at: the time of the case.
@@ -352,7 +358,7 @@ class MemoryEvent(Value):
 
     Attributes:
         text: the beginning of its text; empty if it was erased.
-        reason: without ids that the reader may not see.
+        reason: without the ids of memories that the reader may not see.
     """
 
     memory_id: str
@@ -368,9 +374,9 @@ class PairEvent(Value):
     """A change of a contradiction.
 
     Attributes:
-        first_id, second_id: the older and the newer end of the edge.
-        winner_id: the winner; None: it was not decided, or a side is hidden.
-        actor: None if the journal has none.
+        first_id, second_id: the older and the newer memory of the edge.
+        winner_id: None: it was not decided, or a side is hidden.
+        actor: None if the journal does not record it.
     """
 
     edge_id: str
@@ -385,7 +391,7 @@ class PairEvent(Value):
 
 
 class ConfidenceChange(Value):
-    """A stored confidence, 0..1, at the two times. ``at``: when it changed last between them."""
+    """The stored confidence of a memory at two times, 0..1. ``at``: its last change in between."""
 
     memory_id: str
     text: str
@@ -404,8 +410,8 @@ class Diff(Value):
         contradicted: new contradictions.
         resolved, dismissed, reopened: decided and reopened contradictions.
         confidence: memories with a changed confidence.
-        counts: the full number of each list by its name, and of ``said``.
-        cut: a list is longer than shown.
+        counts: the full length of each list by its name, and the number of turns as ``said``.
+        cut: a list is shorter than its full length.
     """
 
     since: Millis
@@ -424,7 +430,7 @@ class Diff(Value):
 
 
 class ValuePeriod(Value):
-    """The values of a memory from ``since`` until ``until``; None: they still hold."""
+    """The values of a memory from ``since`` to ``until``; None: they are current."""
 
     since: Millis
     until: Millis | None
@@ -439,8 +445,8 @@ class History(Value):
     """The history of one memory: its statuses and its values, oldest first.
 
     Attributes:
-        at: the time of reading, until which open periods last.
-        decay_exponent: of the decay of confidence; see ``rules.decay``.
+        at: the time of reading, at which open periods end.
+        decay_exponent: the exponent with which confidence decays; see ``rules.decay``.
     """
 
     memory: Memory

@@ -13,13 +13,14 @@ SourceState = Literal["kept", "changed", "gone", "erased", "unverified", "none"]
 
 
 class ReceiptMention(Value):
-    """A receipt that names one of the memories in question.
+    """A receipt that contains one of the requested memories.
 
     Attributes:
-        purpose: ``recall``, or what the receipt says that it was for.
-        memory_ids: those of the memories in question that it handed out, the best first.
-        bulletin_id: of a bulletin; ``same_as``: the receipt that it repeats, byte for byte.
-        as_of: what was asked for as it was then; None: as it was at ``at``.
+        purpose: the purpose in the receipt, e.g. ``recall``.
+        memory_ids: the requested memories that it contains, the best first.
+        bulletin_id: the id of the bulletin, if it is for one.
+        same_as: the receipt whose delivery it repeats, byte for byte.
+        as_of: the past time that the request was about; None: ``at``.
     """
 
     receipt_id: str
@@ -40,10 +41,10 @@ class ReachedRun(Value):
 
     Attributes:
         name: the id of the run or the conversation.
-        receipts: how many of the listed hand-outs were for it.
-        left: ids of memories that come from it and were stored after it was first given one, the
-            oldest first: what it may have said because of it. At most ten, of the twenty that
-            were given it last.
+        receipts: the number of listed receipts for it.
+        left: ids of memories that come from it and were stored after it first received one of the
+            memories, oldest first; they may be a consequence. At most ten, and only for the twenty
+            latest recipients.
     """
 
     name: str
@@ -57,13 +58,13 @@ class Impact(Value):
     """Everything that a memory reached, as far as the reader may see it.
 
     Attributes:
-        derived: what was derived from it, is caused by it or is part of it, and what stands on
-            that in turn; the nearest first.
-        hand_outs: receipts of the memory and of what was derived from it, the newest first.
-        purposes: how many of ``hand_outs`` there are of each purpose, sorted by name.
-        runs, conversations: those that hand-outs were for, the one that was given it last first.
-        memories: of every id above, each once.
-        cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_left``, sorted.
+        derived: the memories that are derived from it, caused by it or part of it, directly or
+            not, the nearest first.
+        hand_outs: the receipts that contain it or a memory in ``derived``, newest first.
+        purposes: the number of ``hand_outs`` by purpose, sorted by name.
+        runs, conversations: the recipients of ``hand_outs``, latest first.
+        memories: the memories of all ids above, each once.
+        cut_reasons: any of ``depth``, ``max_nodes``, ``max_receipts`` and ``max_left``, sorted.
     """
 
     memory_id: str
@@ -82,12 +83,12 @@ class Impact(Value):
 
     @cached_property
     def own_hand_outs(self) -> tuple[ReceiptMention, ...]:
-        """Return the hand-outs of the memory itself, as a case counts them."""
+        """The receipts that contain the memory itself; a case counts the same."""
         return tuple(receipt for receipt in self.hand_outs if self.memory_id in receipt.memory_ids)
 
     @cached_property
     def further_hand_outs(self) -> tuple[ReceiptMention, ...]:
-        """Return the hand-outs of memories derived from it, without it."""
+        """The receipts that contain only memories derived from it."""
         return tuple(
             receipt for receipt in self.hand_outs if self.memory_id not in receipt.memory_ids
         )
@@ -105,7 +106,7 @@ class SourceLine(Value):
     """A line of a file as it was when it became a memory.
 
     Attributes:
-        number: counts from 1; None of a value in JSON, which is written over lines of its own.
+        number: from 1; None for a value in JSON, which has no line of its own.
     """
 
     number: int | None
@@ -113,7 +114,7 @@ class SourceLine(Value):
 
 
 class SourceTurn(Value):
-    """A turn of a conversation that a memory rests on."""
+    """A turn of a conversation that a memory was derived from."""
 
     memory_id: str
     session_id: str | None
@@ -124,17 +125,18 @@ class SourceTurn(Value):
 
 
 class SourceLines(Value):
-    """The source lines of a memory: lines of the file that is kept, or turns.
+    """The source lines of a memory: lines of the stored file, or turns.
 
     Attributes:
-        state: ``kept``: the file is the one that was read, by its digest. ``changed``: it is not,
-            and no line is shown. ``gone``: it is not there. ``erased``: it was erased on request.
-            ``unverified``: nothing proves that the memory was read from this file. ``none``: the
-            memory does not come from a file.
-        path, first_line, last_line: where; the lines are None of a place that is no range.
-        lines: the memory's own ones alone; of a place in JSON, that value's text.
-        turns: turns that it was derived from and that the reader may see, in their order.
-        cut_reasons: of ``max_lines``, ``max_turns``, sorted.
+        state: ``kept``: the file has the digest of the file that was read. ``changed``: it has
+            another digest, and no line is shown. ``gone``: it does not exist. ``erased``: it was
+            erased on request. ``unverified``: there is no proof that the memory was read from this
+            file. ``none``: the memory does not come from a file.
+        path: the path of the file.
+        first_line, last_line: the range of lines; None if the location is not a range.
+        lines: only the lines of the memory itself; for a location in JSON, the text of its value.
+        turns: the turns that it was derived from and that the reader may see, in order.
+        cut_reasons: any of ``max_lines`` and ``max_turns``, sorted.
     """
 
     memory_id: str
@@ -153,17 +155,17 @@ class EvidenceReport(Value):
     """The evidence of a memory or a run, as far as the reader may see it.
 
     Attributes:
-        memory_id, workflow_run_id: what was asked about; one of them.
-        hand_outs: what the run was given, or what the run or the conversation that a memory comes
-            from had been given before the memory was stored; the newest first.
-        given: ids of the memories in ``hand_outs``, the last given first.
-        links: what the memory, or what was given, was derived from, is caused by or is part of,
-            and the grounds of that in turn; the nearest first.
-        supports: further sources of all these.
-        refuted: ids among them that were replaced or retracted.
-        lines: what they were read from, of as many as were asked for: the nearest first.
-        memories, sources: of every id above, each once.
-        cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_lines``, sorted.
+        memory_id, workflow_run_id: the memory or the run; the other is None.
+        hand_outs: the receipts of the run; for a memory, the receipts of its run and conversation
+            from before it was stored. Newest first.
+        given: ids of the memories in ``hand_outs``, the latest first.
+        links: the memories that the memory, or those in ``given``, are derived from, caused by or
+            part of, directly or not; the nearest first.
+        supports: further sources of all these memories.
+        refuted: ids of the memories among them that were replaced or retracted.
+        lines: the source lines of the requested number of memories, the nearest first.
+        memories, sources: the memories of all ids above and their sources, each once.
+        cut_reasons: any of ``depth``, ``max_nodes``, ``max_receipts`` and ``max_lines``, sorted.
     """
 
     memory_id: str | None
@@ -189,13 +191,13 @@ class EvidenceReport(Value):
 
 
 class SentenceSupport(Value):
-    """A sentence of an answer, and what was handed out that says the same.
+    """A sentence of an answer, and the delivered memories that support it.
 
     Attributes:
-        share: 0..1, of the sentence's words, weighed by how rare they are, that are in the best of
-            the memories.
-        memory_ids: memories that hold at least half of it, the best first; none: nothing that was
-            handed out says this.
+        share: the share of the sentence's words, weighted by rarity, that the best memory
+            contains, 0..1.
+        memory_ids: the memories with a share of at least one half, the best first; empty: no
+            delivered memory supports the sentence.
     """
 
     text: str
@@ -207,10 +209,10 @@ class ReceiptSupport(Value):
     """A receipt whose memories may be behind an answer.
 
     Attributes:
-        share: 0..1, of the whole answer, as of ``SentenceSupport``.
-        sentences: places of the sentences that its memories hold at least half of, from 0.
-        memory_ids: its memories that hold them.
-        query: the question, where the operator keeps it; else empty.
+        share: the share of the whole answer, 0..1; see ``SentenceSupport``.
+        sentences: the indices, from 0, of the sentences that its memories support.
+        memory_ids: its memories that support them.
+        query: the query; empty if the settings do not keep it.
     """
 
     receipt_id: str
@@ -226,13 +228,13 @@ class ReceiptSupport(Value):
 
 
 class AnswerExplanation(Value):
-    """What was handed out before an answer, and which of its sentences that holds.
+    """The memories delivered before an answer, and the sentences that they support.
 
     Attributes:
-        receipts: the best first.
-        memories: every memory that is named, by id.
-        receipts_read: how many receipts were compared.
-        cut: there are older receipts, or more sentences.
+        receipts: the receipts whose memories support a sentence, the best first.
+        memories: all memories named above, by id.
+        receipts_read: the number of compared receipts.
+        cut: older receipts or further sentences were not compared.
     """
 
     sentences: tuple[SentenceSupport, ...]

@@ -1,8 +1,8 @@
-"""The declaration of an operation, from which HTTP, the client and the command line are derived.
+"""Declare operations, from which HTTP routes, the client and the command line are derived.
 
-An operation is a method of ``Orchestrator`` under ``operation``. Its signature is the contract:
-annotations carry pydantic's constraints, and a ``WireFormat`` where what is sent differs from what
-the library takes. Its docstring describes it on every surface.
+An operation is a method of ``Orchestrator`` decorated with ``operation``. Its signature is the
+contract: annotations carry pydantic's constraints, and a ``WireFormat`` where the sent value
+differs from the argument. Its docstring describes it on every surface.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ T = TypeVar("T")
 
 
 class Blocking:
-    """Marks methods that return their result."""
+    """Marks classes whose methods return their result."""
 
 
 class Awaited:
-    """Marks methods that are coroutines."""
+    """Marks classes whose methods are coroutines."""
 
 
 F = TypeVarWithDefault("F", default=Blocking, covariant=True)
@@ -58,15 +58,15 @@ F = TypeVarWithDefault("F", default=Blocking, covariant=True)
 
 
 class Methods(Generic[F]):
-    """A class of methods that is declared once, and blocks or is awaited: see ``Method``."""
+    """The base of classes whose methods either block or are awaited; see ``Method``."""
 
 
 class Method(Generic[P, T]):
-    """The type of a method under ``operation`` or ``local``, for type checkers.
+    """The type of a method decorated with ``operation`` or ``local``, for type checkers.
 
-    Of ``Contradictions[Blocking]`` it returns its result, of ``Contradictions[Awaited]`` it is a
-    coroutine. When the program runs it is the plain function; the classes that send or await it
-    replace it.
+    In ``Contradictions[Blocking]`` it returns its result; in ``Contradictions[Awaited]`` it is a
+    coroutine. At run time it is the plain function, which the classes that send or await it
+    replace.
     """
 
     if TYPE_CHECKING:
@@ -85,18 +85,20 @@ class Method(Generic[P, T]):
 
 
 def local(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
-    """Declare a method of the library that is no operation; ``aio`` has it, too, and awaits it."""
+    """Declare a method of the library that is not an operation; ``aio`` has an awaitable
+    version.
+    """
     setattr(function, _LOCAL, True)
     return cast(Method[P, T], function)
 
 
 def is_operation(function: Any) -> bool:
-    """Return True for a method under ``operation``."""
+    """Return True for a method decorated with ``operation``."""
     return isinstance(getattr(function, _ATTRIBUTE, None), Operation)
 
 
 def is_local(function: Any) -> bool:
-    """Return True for a method under ``local``."""
+    """Return True for a method decorated with ``local``."""
     return getattr(function, _LOCAL, False) is True
 
 
@@ -107,12 +109,12 @@ _LOCAL: Final = "__local__"
 
 @dataclass(frozen=True, slots=True)
 class WireFormat:
-    """The form in which a parameter is sent, among the metadata of its annotation.
+    """The format in which a parameter is sent, as metadata of its annotation.
 
     Attributes:
-        type: of the value, with pydantic's constraints; None: the annotation's own.
-        name: of the field or query parameter; None: the parameter's own.
-        write: makes the value to send from an argument; None: it is sent as JSON.
+        type: the type of the sent value, with pydantic's constraints; None: the annotation's own.
+        name: the name of the field or query parameter; None: the parameter's own.
+        write: converts an argument to the sent value; None: it is sent as JSON.
     """
 
     type: Any = None
@@ -129,19 +131,19 @@ EdgeId = Annotated[
     str, Field(max_length=MAX_NAME_CHARS, examples=["edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"])
 ]
 Id = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
-AsOf = Annotated[Time | None, Field(description="As it was at that time.")]
-Limit = Annotated[int, Field(ge=1, le=500, description="Of a page.")]
+AsOf = Annotated[Time | None, Field(description="Read the state as of this time.")]
+Limit = Annotated[int, Field(ge=1, le=500, description="Maximum number of items on a page.")]
 After = Annotated[
     str | None,
     WireFormat(Name, "cursor"),
-    Field(description="`next_after` of the page before."),
+    Field(description="`next_after` of the previous page."),
 ]
 
 
 class ItemOf:
-    """An object that is documented as a value, and passed unchanged for the library to validate.
+    """An object that is documented as a value, but passed on unchanged for the library to validate.
 
-    In a batch an invalid item is rejected by itself, and the others are processed.
+    In a batch only the invalid items are rejected; the others are processed.
     """
 
     def __init__(self, kind: type[Value]) -> None:
@@ -160,20 +162,22 @@ class ItemOf:
 
 
 class ReasonBody(Value):
-    """The reason of a change; the journal keeps it."""
+    """The reason for a change, which is stored in the journal."""
 
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class WireResult:
-    """The form in which a result is sent, where that is not the result itself.
+    """The format in which a result is sent, if not as it is.
 
     Attributes:
-        type: the value that is sent.
-        wrap: makes it of a result; None: the result is the first field, a list as a tuple.
-        unwrap: makes a result of it; None: its first field, a tuple as a list.
-        cursor: of the last item of a page, for ``next_cursor`` when the page is full.
+        type: the type of the sent value.
+        wrap: converts a result to the sent value; None: the result becomes the first field, a list
+            as a tuple.
+        unwrap: converts a sent value to the result; None: the result is the first field, a tuple
+            as a list.
+        cursor: returns the cursor of the last item of a page, for ``next_cursor`` of a full page.
     """
 
     type: Any
@@ -188,12 +192,12 @@ class WireResult:
             for name, info in others:
                 if info.is_required() and name not in field_names:
                     raise InvalidInput(
-                        f"{self.type.__name__} has a field that nothing fills: {name}; give wrap"
+                        f"{self.type.__name__} has a required field without value: {name}; set wrap"
                         + (" or cursor" if name == "next_cursor" else "")
                     )
 
     def of(self, result: Any, *, limit: int | None = None) -> Any:
-        """Return the value to send for a result; ``limit`` is that of a page."""
+        """Return the value to send for a result; ``limit`` is the page size."""
         if self.wrap is not None:
             return self.wrap(result)
         fields = {
@@ -203,11 +207,11 @@ class WireResult:
         }
         if self.cursor is not None:
             fields["next_cursor"] = self.cursor(result[-1]) if len(result) == limit else None
-        # What the service returns is valid.
+        # The service returns valid values, so they are not validated again.
         return self.type.model_construct(**fields)
 
     def result(self, value: Any) -> Any:
-        """Return the result for a value that was sent."""
+        """Return the result from a sent value."""
         if self.unwrap is not None:
             return self.unwrap(value)
         result = getattr(value, next(iter(self.type.model_fields)))
@@ -216,13 +220,13 @@ class WireResult:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as it is sent.
+    """A parameter of an operation.
 
     Attributes:
-        name: in the library.
-        sent: in a path, a query or a body.
-        type: with pydantic's constraints and description.
-        default: ``inspect.Parameter.empty`` where it is required.
+        name: its name in the library.
+        sent: its name in the path, the query or the body.
+        type: its type, with pydantic's constraints and description.
+        default: ``inspect.Parameter.empty`` if it is required.
     """
 
     name: str
@@ -242,23 +246,24 @@ class Operation:
 
     Attributes:
         function: the method; its first parameter is the orchestrator.
-        permission: that a key needs.
-        method: GET for what is read, POST for changes and for reads with a body.
-        path: below the orchestrator, such as ``/contradictions/{edge_id}``.
+        permission: the permission that a key needs.
+        method: GET for reads; POST for changes and for reads with a body.
+        path: the path below the orchestrator's, e.g. ``/contradictions/{edge_id}``.
         tag: the group in the reference.
-        id: in the OpenAPI document; by default the method's name.
-        body: the model of the body, or the name of one that is made of the parameters; None: it is
-            named after ``id``. A method whose body is a model may take its fields as ``**fields``,
-            or the whole of it in one parameter.
-        answer: what is sent for the result; None: the result.
-        status: of a successful answer with a body.
-        tagged: the answer has an ETag.
-        whole: what it is, if it needs a key that may see everything, such as ``an erasure``.
-        slow: the server may work on it for minutes.
-        served: False: its address is served by another operation, or by a route written by hand.
+        id: the id in the OpenAPI document; by default the method's name.
+        body: the model of the body, or the name for a model made from the parameters; None: a name
+            derived from ``id``. If it is a model, the method may take its fields as ``**fields``,
+            or the whole body in one parameter.
+        answer: the format of the response; None: the result itself.
+        status: the HTTP status of a successful response with a body.
+        tagged: the response has an ETag.
+        whole: its description in an error message, e.g. ``an erasure``, if it requires a key that
+            may see everything; else None.
+        slow: the server may need minutes for it.
+        served: False: its path is served by another operation or by a hand-written route.
         command: the name of the derived command; None: ``id``, or the name of an everyday method.
-        tool: True when agents are offered it as a tool, with these parameters and the result as
-            JSON. An answer with texts of memories has to fit a prompt: see ``operations/tools``.
+        tool: True: agents may call it as a tool, with these parameters and the result as JSON. A
+            result with texts of memories has to fit a prompt; see ``operations/tools``.
         group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
     """
 
@@ -282,38 +287,38 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Return the method's name."""
+        """The name of the method."""
         return self.function.__name__
 
     @property
     def attribute(self) -> str:
-        """The path to the method from an orchestrator, such as ``contradictions.list``."""
+        """The attribute path of the method on an orchestrator, e.g. ``contradictions.list``."""
         return self.name if self.group is None else f"{self.group}.{self.name}"
 
     @property
     def command_name(self) -> str:
-        """The name of the derived command, such as ``retract-source``."""
+        """The name of the derived command, e.g. ``retract-source``."""
         return self.command or (self.id if self.group else self.name).replace("_", "-")
 
     def method_of(self, orchestrator: Any) -> Callable[..., Any]:
-        """Return the method of an orchestrator, of the library or of a client."""
+        """Return the method of an orchestrator, either the library's or a client's."""
         method: Callable[..., Any] = attrgetter(self.attribute)(orchestrator)
         return method
 
     @property
     def changes(self) -> bool:
-        """Return whether it may change the store."""
+        """True if it may change the store."""
         return self.permission in (Permission.WRITE, Permission.ADMIN)
 
     @cached_property
     def summary(self) -> str:
-        """Return the docstring up to its sections."""
+        """The docstring without its sections."""
         text = inspect.getdoc(self.function) or ""
         return re.split(r"\n+(?:Args|Returns|Raises):|\s+Raises [A-Z]", text, maxsplit=1)[0].strip()
 
     @cached_property
     def described(self) -> Mapping[str, str]:
-        """Return the descriptions of parameters in the docstring, by name."""
+        """The descriptions of the parameters in the docstring, by name."""
         text = inspect.getdoc(self.function) or ""
         section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
         parts = (
@@ -327,15 +332,14 @@ class Operation:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """Return the method's signature, with resolved annotations."""
+        """The signature of the method, with resolved annotations."""
         return inspect.signature(self.function, eval_str=True)
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """Return the parameters that are sent, by their names in the library.
+        """The parameters that are sent, by their names in the library.
 
-        A function, such as one that is told of progress, stays with its caller. ``**fields`` are
-        those of the body's model.
+        Callbacks, e.g. for progress, are not sent. ``**fields`` are the fields of the body's model.
         """
         hints = get_type_hints(self.function, include_extras=True)
         return {
@@ -346,7 +350,7 @@ class Operation:
 
     @cached_property
     def rest(self) -> str | None:
-        """Return the name of ``**fields``, the fields of the body's model; None: there are none."""
+        """The name of ``**fields``, the fields of the body's model, or None."""
         last = list(inspect.signature(self.function).parameters.values())[-1]
         if last.kind is not inspect.Parameter.VAR_KEYWORD:
             return None
@@ -354,19 +358,19 @@ class Operation:
 
     @cached_property
     def whole_body(self) -> str | None:
-        """Return the name of the parameter for the whole body; None: there is none."""
+        """The name of the parameter that takes the whole body, or None."""
         hints = get_type_hints(self.function)
         return next((name for name in self.parameters if self.body in get_args(hints[name])), None)
 
     @cached_property
     def result(self) -> Any:
-        """Return the type of the result; None: there is none."""
+        """The type of the result; None: it returns nothing."""
         hint = get_type_hints(self.function).get("return")
         return None if hint in (None, type(None)) else hint
 
     @property
     def sent(self) -> Any:
-        """Return the type that is sent for the result; None: nothing."""
+        """The type of the sent result; None: nothing is sent."""
         return self.result if self.answer is None else self.answer.type
 
 
@@ -384,11 +388,11 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise TypeError(f"an operation names each of its parameters: {name} stands for several")
+    raise TypeError(f"an operation must name all its parameters: {name} takes any number")
 
 
 def _metadata(hint: Any) -> Iterator[Any]:
-    """Yield the metadata of an annotation, and of the members of a union."""
+    """Yield the metadata of an annotation, and of the members of its union."""
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         yield from metadata
@@ -398,7 +402,7 @@ def _metadata(hint: Any) -> Iterator[Any]:
 
 
 def _with_type(hint: Any, kind: Any) -> Any:
-    """Return an annotation with another type and its own metadata, without ``WireFormat``."""
+    """Return an annotation with its type replaced, and its metadata without ``WireFormat``."""
     metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if type(None) in get_args(bare):
@@ -452,7 +456,7 @@ def operation(
 
 
 def operation_of(function: Any) -> Operation:
-    """Return the declaration of a method. Raises InvalidInput: it is not an operation."""
+    """Return the declaration of a method. Raises InvalidInput if it is not an operation."""
     declared = getattr(function, _ATTRIBUTE, None)
     if not isinstance(declared, Operation):
         raise InvalidInput(f"{getattr(function, '__name__', function)!r} is not an operation")
@@ -460,7 +464,7 @@ def operation_of(function: Any) -> Operation:
 
 
 def grouped(kind: type, group: str) -> None:
-    """Record that an orchestrator has the operations of a class in one of its attributes."""
+    """Set the attribute of an orchestrator, ``group``, that has the operations of a class."""
     for member in vars(kind).values():
         declared = getattr(member, _ATTRIBUTE, None)
         if isinstance(declared, Operation):
@@ -468,7 +472,7 @@ def grouped(kind: type, group: str) -> None:
 
 
 class GroupAttribute:
-    """An attribute of an orchestrator: the methods of a group, for the same caller."""
+    """An attribute of an orchestrator with a group of methods, for the same caller."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -479,7 +483,7 @@ class GroupAttribute:
 
 
 def with_groups(kind: type[T]) -> type[T]:
-    """Make the groups that a class annotates its attributes."""
+    """Add an attribute to a class for each group in its annotations."""
     for name, hint in inspect.get_annotations(kind, eval_str=True).items():
         group = get_origin(hint)
         if isinstance(group, type) and issubclass(group, Methods):
@@ -488,7 +492,7 @@ def with_groups(kind: type[T]) -> type[T]:
 
 
 def methods_of(kind: type) -> dict[str, Any]:
-    """Return the public attributes of a class by name, those of its bases first."""
+    """Return the public attributes of a class by name, inherited ones first."""
     every: dict[str, Any] = {}
     for base in reversed(kind.__mro__[:-1]):
         every.update({name: each for name, each in vars(base).items() if not name.startswith("_")})
@@ -496,7 +500,7 @@ def methods_of(kind: type) -> dict[str, Any]:
 
 
 def operations_of(kind: type) -> dict[str, Operation]:
-    """Return the operations of a class and of its groups, by their paths."""
+    """Return the operations of a class and of its groups, by their attribute paths."""
     operations: dict[str, Operation] = {}
     for member in methods_of(kind).values():
         declared = getattr(member, _ATTRIBUTE, None)

@@ -1,4 +1,4 @@
-"""The request of a recall, and its result."""
+"""The request and the result of a recall."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ MAX_TOP_N = 1_000
 MAX_TOKEN_BUDGET = 10_000_000
 
 Accesses = Mapping[str, int | None]
-"""When memories had been asked for last, milliseconds; None: never."""
+"""The time of each memory's last access, in milliseconds, by memory id; None: never."""
 AS_STORED: Final[Accesses] = MappingProxyType({})
 
 
 class ReplayMoment(NamedTuple):
-    """The time of an answer that is to be replayed.
+    """The time of an answer to replay, in milliseconds.
 
     Attributes:
-        at: when, milliseconds.
-        known: the time in milliseconds until which stored changes were visible to it: a change
-            that was being written at the moment is dated before it, and was not visible.
+        at: the time of the answer.
+        known: the time up to which changes were visible to it. A change that was being written at
+            ``at`` has an earlier time, but was not visible.
         accessed: the accesses that were visible to it.
     """
 
@@ -56,31 +56,31 @@ Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]
 class RecallRequest(Value):
     """A recall: a query and filters.
 
-    A request without a query is for filters alone: it gives what they let through, the most
-    important first. Filters of one field are alternatives, except ``tags``, which must all be
-    there; fields are joined by "and".
+    A request without a query returns the memories that pass the filters, the most important first.
+    The values of one filter are alternatives, except for ``tags``, which must all match. A memory
+    must pass every filter.
 
     Attributes:
         query: words or a sentence, in any language.
-        top_n: 1..1,000 memories; None: the setting.
-        kinds, tags: of the memories to return; without both, reflections tagged ``weekly`` are
-            left out in favour of their sources.
+        top_n: the maximum number of memories, 1 to 1,000; None: as configured in the settings.
+        kinds, tags: kinds and tags of the memories to return. Without both, reflections tagged
+            ``weekly`` are left out in favour of their sources.
         scopes, project_ids, session_scope_ids, agent_id, clearance: narrow the view of the
             reader, never widen it; None keeps everything granted.
-        session_id, exclude_session_id: the session of a turn.
+        session_id, exclude_session_id: include only, or exclude, the turns of a session.
         source_path: a file, or with a trailing ``/`` everything below a folder.
         event_after, event_before: memories whose event (or else creation) lies in
             [after, before); milliseconds or ISO 8601.
-        as_of: the memory as it was at that time.
-        valid_at: memories valid at that time, as known now or at ``as_of``: the event (or else
-            creation) is before it, the end after it. Memories replaced since are included, those
-            that lost a contradiction or were retracted are not.
-        min_relevance: 0..1; less relevant memories are left out, see
-            ``memgraph.retrieval.context.relevance``; None: no minimum.
-        include_superseded: show replaced memories beside what replaced them.
-        token_budget: tokens that the texts of the bundle may cost together; None: no limit.
-        for_conversation_id, for_workflow_run_id, for_step_id: the receiver of the answer, stored
-            in its receipt, without influence on the answer.
+        as_of: read the state as of this time.
+        valid_at: memories valid at this time, as known now or at ``as_of``: the event (or else
+            creation) is before it, the end of validity after it. Memories replaced since are
+            included; those that lost a contradiction or were retracted are not.
+        min_relevance: the minimum relevance, 0..1; see ``memgraph.retrieval.context.relevance``.
+            None: no minimum.
+        include_superseded: also return replaced memories, next to those that replaced them.
+        token_budget: the maximum tokens of all texts together; None: no limit.
+        for_conversation_id, for_workflow_run_id, for_step_id: the recipient of the answer, stored
+            in its receipt; it does not influence the answer.
     """
 
     query: Query = ""
@@ -112,12 +112,12 @@ class RecallRequest(Value):
     @model_validator(mode="after")
     def _asks_for_something(self) -> RecallRequest:
         if not self.query.strip() and not self.has_filters:
-            raise ValueError("query: is empty; give a query or a filter")
+            raise ValueError("query: is empty; a query or a filter is required")
         return self
 
     @property
     def has_filters(self) -> bool:
-        """Return True when anything but the reader's own view narrows the answer."""
+        """True if the request has a filter other than those that narrow the reader's view."""
         return any(
             (
                 self.types,
@@ -174,14 +174,14 @@ class RecallItem(Value):
     """A recalled memory with its score and rank in each leg.
 
     Attributes:
-        score: the fused score times every modifier; comparable within one bundle only.
-        legs: the rank, from 1, in every leg that found it.
-        modifiers: every factor by name, 1.0 where it changed nothing.
+        score: the fused score times all modifiers; comparable only within one bundle.
+        legs: the rank, from 1, in every leg that returned it.
+        modifiers: every factor by name; 1.0: no change.
         effective_confidence: 0..1, the stored confidence after decay.
         citation: its source in one line.
         contradicted_by: ids of memories that contradict it, unresolved.
-        mark: the mark for prompts: "contradicted by" or "replaced by" an id, and the date.
-        brought_by: the memory whose open contradiction or replacement brought it in.
+        mark: the note for prompts: "contradicted by" or "replaced by" an id, and the date.
+        brought_by: the memory whose open contradiction or replacement added it.
     """
 
     memory: Memory
@@ -198,12 +198,12 @@ class RecallItem(Value):
 
 @dataclass(frozen=True, slots=True)
 class RecallTrace:
-    """The account of an answer, for its receipt: no part of the answer, and equal to any other.
+    """Details of an answer for its receipt; they are not part of the answer or of its equality.
 
     Attributes:
-        change_seq: the last journal entry that the snapshot held.
-        left_out: numbers by reason, see ``Receipt.left_out``.
-        match: the words searched for, as an FTS5 expression; empty: none.
+        change_seq: the last journal entry in the snapshot.
+        left_out: numbers by reason; see ``Receipt.left_out``.
+        match: the search terms as an FTS5 expression; empty: none.
     """
 
     change_seq: int | None = field(default=None, compare=False)
@@ -212,18 +212,18 @@ class RecallTrace:
 
 
 class Bundle(Value):
-    """The answer: memories in order, the edges among them and around them, their sources.
+    """The result of a recall: memories in order, their edges, and their sources.
 
     The same database, request, clock and id source give the same bundle.
 
     Attributes:
         at: the time of the recall.
-        edges: both ends visible to the reader, at least one of them among ``items``.
-        sources: of all items, each once, by id.
+        edges: edges of ``items``; the memory at the other end may be any that the reader may see.
+        sources: the sources of all items, each once, by id.
         degraded: missing parts of the answer; empty: none.
-        cut: whether ``top_n``, ``token_budget`` or the bound on edges left something out.
-        cut_reasons: of ``top_n``, ``token_budget``, ``max_edges``, sorted.
-        token_cost: of the texts of all items together, estimated.
+        cut: whether ``top_n``, ``token_budget`` or the limit of edges left something out.
+        cut_reasons: any of ``top_n``, ``token_budget`` and ``max_edges``, sorted.
+        token_cost: the estimated number of tokens of all texts together.
     """
 
     receipt_id: str
@@ -240,11 +240,11 @@ class Bundle(Value):
 
     @property
     def account(self) -> RecallTrace:
-        """Return the account of the answer; empty if it came over a wire."""
+        """The details for the receipt; empty if the bundle was received from a server."""
         return self._account
 
     def with_account(self, account: RecallTrace) -> Bundle:
-        """Set the account of the answer and return the bundle."""
+        """Set the details for the receipt, and return the bundle."""
         self._account = account
         return self
 
@@ -254,9 +254,9 @@ class Bundle(Value):
         return tuple(item.memory.memory_id for item in self.items)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """Return the answer as a graph: items by memory id, and the edges between them.
+        """Return a networkx graph of the items, keyed by memory id, and the edges between them.
 
-        A node has the fields of its memory, its ``rank`` from 1 and its ``score``; an edge is keyed
+        A node has the fields of its memory, its ``rank`` from 1 and its ``score``. An edge is keyed
         by edge id and has the fields of the edge. Enums are their values, times milliseconds.
         """
         import networkx as nx

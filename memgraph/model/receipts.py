@@ -15,28 +15,29 @@ from memgraph.model.values import Millis, Value
 Count = Annotated[int, Field(ge=0)]
 
 ASKED_FOR: Final = ("purpose", "workflow_run_id", "step_id", "query_sha256", "sha256")
-"""What ``Receipt.asked`` says of for whom and of what, beside ``conversation_id``."""
+"""The keys of ``Receipt.asked`` that are also fields, in addition to ``conversation_id``."""
 
 
 _APART: Final = {"query", "for_conversation_id", "for_workflow_run_id", "for_step_id"}
-"""What a receipt of a recall says in fields of its own."""
+"""The fields of a recall request that a receipt has as its own fields."""
 RECALL: Final = "recall"
-"""The purpose of a recall that was asked for by itself."""
+"""The purpose of a plain recall."""
 CONSOLE: Final = "console"
-"""The step of recalls that the console makes for its readers: no agent was given these."""
+"""The step id of the console's own recalls, which were given to no agent."""
 ANSWERS: Final = "answers"
-"""Where ``Receipt.asked`` says how many answers an agent asked for, see ``agents.recall_shown``."""
+"""The key of ``Receipt.asked`` for the number of answers that an agent requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptItem:
-    """A delivered memory. ``legs`` and ``modifiers`` are those of ``RecallItem``, ``reasons`` those
-    of ``PackedItem`` and ``shortened``; in a recall ``beside:<memory id>`` alone, for a memory
-    brought in beside another (``RecallItem.brought_by``).
+    """A delivered memory.
 
     Attributes:
-        access_count, last_accessed_at: the accesses before, with the last one in milliseconds, as
-            far as they were visible to the answer; None and None: not stored.
+        legs, modifiers: as in ``RecallItem``.
+        reasons: as in ``PackedItem``, and ``shortened``. In a recall only ``beside:<memory id>``,
+            for a memory that was added because of another (``RecallItem.brought_by``).
+        access_count, last_accessed_at: the earlier accesses as visible to the answer, and the last
+            one in milliseconds; None if they were not stored.
     """
 
     memory_id: str
@@ -49,7 +50,7 @@ class ReceiptItem:
 
     @staticmethod
     def of(item: RecallItem) -> ReceiptItem:
-        """Return the item of a recall."""
+        """Return the receipt item for an item of a recall."""
         memory = item.memory
         return ReceiptItem(
             memory.memory_id,
@@ -64,7 +65,7 @@ class ReceiptItem:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A receipt of a delivery to one reader. None: it does not apply or is not known.
+    """A receipt of a delivery to one reader. A field is None if it does not apply or is unknown.
 
     Attributes:
         receipt_id: begins with ``rcl_``.
@@ -73,8 +74,8 @@ class Receipt:
         asked: the request as JSON values, its receiver, and the codes of missing parts as
             ``degraded``.
         items: in the order of delivery.
-        counts: whether it counts as an access; a request about the past does not. A bulletin does
-            not count, and is a use all the same.
+        counts: whether it counts as an access. Requests about the past do not; nor do bulletins,
+            which count as a use for decay.
         purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
             another.
         actor: the caller.
@@ -85,9 +86,9 @@ class Receipt:
             reader of the receipt was not granted.
         settings_sha256: of the settings that an answer depends on.
         left_out: the number of matches that were not delivered, by reason: ``scope`` and
-            ``clearance`` (hidden from the caller; of the newest with the words of the query),
-            ``status`` (superseded), ``budget`` (tokens) and ``top_n``. A reader gets the numbers
-            of memories that it may see; None: not counted, or the caller saw more than the reader.
+            ``clearance`` (hidden from the caller, among the newest matches), ``status``
+            (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
+            memories; None if not counted, or if the caller saw more than the reader.
         sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
         same_as: the receipt with the items, if the same bytes were delivered before.
         bulletin_id: the delivered bulletin.
@@ -114,7 +115,7 @@ class Receipt:
     bulletin_id: str | None = None
 
     def __post_init__(self) -> None:
-        put = object.__setattr__  # the class's own refuses: receipts are frozen
+        put = object.__setattr__  # receipts are frozen
         for name, text in context_fields(self.asked).items():
             if getattr(self, name) is None:
                 put(self, name, text)
@@ -149,7 +150,7 @@ def degraded_field(degraded: Iterable[Degraded]) -> dict[str, list[str]]:
 def context_fields(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a receipt that ``Receipt.asked`` implies."""
     fields = {name: request[name] for name in ASKED_FOR if request.get(name) is not None}
-    # Of a recall it is a filter: whose memories are asked for, not who asks.
+    # In a recall the conversation is a filter, not the recipient.
     talk = request.get("conversation_id") or request.get("exclude_session_id")
     if "purpose" in fields and talk is not None:
         fields["conversation_id"] = talk
@@ -157,16 +158,14 @@ def context_fields(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bundle_bytes(bundle: Bundle) -> bytes:
-    """Return a bundle as compact JSON in UTF-8, without the receipt's id and the marks, which
-    repeat ``contradicted_by``.
-    """
+    """Return a bundle as compact UTF-8 JSON, without receipt id and (redundant) marks."""
     text = bundle.model_dump_json(exclude={"receipt_id": True, "items": {"__all__": {"mark"}}})
     return text.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptList:
-    """Receipts, newest first. ``cut``: there are more, or older ones were not scanned."""
+    """Receipts, newest first. ``cut`` is True if there may be more."""
 
     receipts: tuple[Receipt, ...]
     cut: bool
@@ -176,10 +175,10 @@ class BulletinEntry(Value):
     """A delivered bulletin.
 
     Attributes:
-        created_at: the first delivery, milliseconds.
+        created_at: the time of the first delivery, in milliseconds.
         change_seq: the last journal entry that it reflects.
-        sha256: of its text as UTF-8.
-        receipts: the number of deliveries, as far as receipts are kept.
+        sha256: the digest of its text as UTF-8.
+        receipts: the number of its stored receipts.
     """
 
     bulletin_id: str
@@ -190,27 +189,27 @@ class BulletinEntry(Value):
 
 
 class BulletinHistory(Value):
-    """Bulletins, newest first. ``cut``: there are older ones, or some were not scanned."""
+    """Bulletins, newest first. ``cut`` is True if there may be more."""
 
     bulletins: tuple[BulletinEntry, ...]
     cut: bool
 
 
 class StoredBulletin(BulletinEntry):
-    """A delivered bulletin. ``memory_ids``: the cited memories, in its order."""
+    """A delivered bulletin with its text and the cited memories, in order."""
 
     memory_ids: tuple[str, ...]
     body: str
 
 
 class ReplayRequest(Value):
-    """A request to replay a receipt. ``query``: where the receipt keeps its digest alone."""
+    """A request to replay a receipt. ``query`` is required if only its digest was stored."""
 
     query: Query | None = None
 
 
 class JournalEntry(Value):
-    """An entry of the journal that may have made a difference."""
+    """A journal entry that may have caused a difference."""
 
     seq: Count
     at: Millis
@@ -223,8 +222,8 @@ class Difference(Value):
     """The difference of one memory in a replay.
 
     Attributes:
-        rank, rank_now: from 1; None: it is not among the items.
-        because: entries of the journal since the receipt that are about it, the first ones.
+        rank, rank_now: from 1; None if it is not among the items.
+        because: the first later journal entries about the memory.
     """
 
     memory_id: str
@@ -238,21 +237,21 @@ WHY: Final[Mapping[str, str]] = MappingProxyType(
         "settings": "the settings have changed",
         "model": "the vectors come from another model",
         "embeddings": "some memories were not embedded yet, then or now",
-        "degraded": "one of the two answers had to do without something else",
-        "index": "what was stored or erased since changes how words weigh",
+        "degraded": "one of the two answers was incomplete for another reason",
+        "index": "memories stored or erased since have changed the weights of words",
     }
 )
-"""What ``Replay.because`` may say, and what it means."""
+"""The explanations of the codes in ``Replay.because``."""
 
 
 class Replay(Value):
-    """The replay of a request, as of its first time.
+    """The replay of a request as of its original time.
 
     Attributes:
-        same: whether it gives the same memories in the same order.
-        same_digest: whether it gives the same bytes; None: unknown.
-        differences: memories that came, went or moved, in the order of the receipt and then of
-            the replay.
+        same: True if it returns the same memories in the same order.
+        same_digest: True if it returns the same bytes; None if unknown.
+        differences: memories that were added, removed or moved, in the order of the receipt and
+            then of the replay.
         because: codes of other differences, see ``WHY``.
         cut: not all entries of the journal were examined.
     """

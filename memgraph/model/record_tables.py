@@ -1,4 +1,4 @@
-"""The tables beside the graph: ingested files, receipts, bulletins, the journal."""
+"""Tables of ingested files, receipts, bulletins, the journal, sessions, events and jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class IngestFileRow(SQLModel, table=True):
-    """One row for every content ever taken or rejected; never removed."""
+    """A row for every content that was ever ingested or rejected; never removed."""
 
     __tablename__ = "ingest_files"
     __table_args__ = (
@@ -35,9 +35,9 @@ class IngestFileRow(SQLModel, table=True):
 
 
 class IngestPartRow(SQLModel, table=True):
-    """A stored part of a file that takes several transactions; removed when the last one ends.
+    """A stored part of a file that takes several transactions; removed after the last one.
 
-    ``plan`` names the parsed document that is being stored, ``done`` how many of its steps are.
+    ``plan`` identifies the parsed document, ``done`` is the number of its stored steps.
     """
 
     __tablename__ = "ingest_parts"
@@ -52,7 +52,7 @@ class IngestPartRow(SQLModel, table=True):
 
 
 class PendingLinkRow(SQLModel, table=True):
-    """An edge from an ingested file to one that has not arrived yet."""
+    """An edge between an ingested file and a file that has not arrived yet."""
 
     __tablename__ = "ingest_pending_links"
     __table_args__ = (
@@ -72,7 +72,7 @@ class PendingLinkRow(SQLModel, table=True):
 
 
 class DocumentKeyRow(SQLModel, table=True):
-    """Under which names (path, record number) other files may link to an ingested file."""
+    """A name (path, record number) by which other files may link to an ingested file."""
 
     __tablename__ = "ingest_document_keys"
 
@@ -83,10 +83,9 @@ class DocumentKeyRow(SQLModel, table=True):
 class RecallRow(SQLModel, table=True):
     """A receipt of a delivery.
 
-    ``query`` is the text that was asked, where the settings keep it; its digest is always there.
-    ``change_seq`` is the journal's head that the answer was made of, ``sha256`` the digest of the
-    bytes that were handed out. Of a hand-out that repeats an earlier one, byte for byte,
-    ``same_as`` names the receipt that has its items.
+    ``query`` is the query, if the settings allow storing it; its digest is always stored.
+    ``change_seq`` is the journal's head at the time, ``sha256`` the digest of the delivered bytes.
+    If the same bytes were delivered before, ``same_as`` is the receipt that has the items.
     """
 
     __tablename__ = "recalls"
@@ -129,11 +128,11 @@ class RecallRow(SQLModel, table=True):
     step_id: str | None = column(sa.Text)
     query_sha256: str | None = column(sa.Text)
     change_seq: int | None = column(sa.Integer)
-    # JSON: what the asker was allowed to see.
+    # JSON: what the caller was allowed to see.
     viewer_json: str | None = json_column("viewer")
     viewer: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("viewer_json")
     settings_sha256: str | None = column(sa.Text)
-    # JSON: how many were left out, by reason.
+    # JSON: the number of memories left out, by reason.
     left_out_json: str | None = json_column("left_out")
     left_out: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("left_out_json")
     sha256: str | None = column(sa.Text)
@@ -157,10 +156,10 @@ class RecallItemRow(SQLModel, table=True):
 
 
 class BulletinRow(SQLModel, table=True):
-    """A bulletin that was handed out, once for all receipts of the same bytes.
+    """A delivered bulletin, stored once for all receipts with the same bytes.
 
-    ``change_seq`` is the journal's head when it was made: equal head, view and settings, equal
-    bytes.
+    ``change_seq`` is the journal's head when it was built. Equal head, view and settings give
+    equal bytes.
     """
 
     __tablename__ = "bulletins"
@@ -170,13 +169,13 @@ class BulletinRow(SQLModel, table=True):
     created_at: int = column(sa.Integer, nullable=False)
     change_seq: int = column(sa.Integer, nullable=False)
     view_key: str = column(sa.Text, nullable=False)
-    # JSON: what its reader was allowed to see, and the size limits.
+    # JSON: what the reader was allowed to see, and the size limits.
     viewer_json: str = json_column("viewer", nullable=False)
     viewer: ClassVar[hybrid_property[dict[str, Any]]] = json_value("viewer_json")
     settings_json: str = json_column("settings", nullable=False)
     settings: ClassVar[hybrid_property[dict[str, Any]]] = json_value("settings_json")
     sha256: str = column(sa.Text, nullable=False)
-    # JSON: the ids it cites, in the order of the text.
+    # JSON: the cited ids, in the order of the text.
     memory_ids_json: str = json_column("memory_ids", nullable=False)
     memory_ids: ClassVar[hybrid_property[list[str]]] = json_value("memory_ids_json")
     body: str = column(sa.Text, nullable=False)
@@ -186,7 +185,7 @@ class AuditRow(SQLModel, table=True):
     __tablename__ = "audit_log"
     __table_args__ = (
         sa.Index("ix_audit_log_subject", "subject"),
-        # The journal as it was at a time, and what was done between two.
+        # For the journal as of a time, and for entries between two times.
         sa.Index("ix_audit_log_at", "at", "action"),
     )
 
@@ -198,12 +197,12 @@ class AuditRow(SQLModel, table=True):
     details_json: str = json_column("details", nullable=False)
     details: ClassVar[hybrid_property[dict[str, Any]]] = json_value("details_json")
     hash: str = column(sa.Text, nullable=False)
-    # What the digests of the sealed tables came to; NULL: the entry changed none of them.
+    # The combined digest of the sealed tables; NULL if the entry changed none of them.
     state: str | None = column(sa.Text)
 
 
 class TableDigestRow(SQLModel, table=True):
-    """The digest of a table's rows at the last write; see ``store/table_digests``."""
+    """The digest of a table's rows at the last write; see ``store.whole_tables``."""
 
     __tablename__ = "table_digests"
 
@@ -241,11 +240,11 @@ class SessionRow(SQLModel, table=True):
     first_seen_at: int = column(sa.Integer, nullable=False)
     last_seen_at: int = column(sa.Integer, nullable=False)
     next_sequence: int = column(sa.Integer, nullable=False, server_default="0")
-    # When the conversation was told to be over, and when its last turn became knowledge; a turn
-    # that comes later opens it again.
+    # When the session was marked as completed, and when its last turn was consolidated; a later
+    # turn reopens it.
     completed_at: int | None = column(sa.Integer)
     consolidated_at: int | None = column(sa.Integer)
-    # The turn up to which it was consolidated, in the order of storing.
+    # The last consolidated turn, in the order of storing.
     consolidated_through: str | None = column(sa.Text)
 
 
@@ -255,7 +254,7 @@ class EventRow(SQLModel, table=True):
     __tablename__ = "events"
     __table_args__ = (
         sa.CheckConstraint("json_valid(payload)", name="payload"),
-        # A number is never given twice: cursors stand on them, also after old ones were removed.
+        # Numbers are never reused: cursors refer to them even after old events were removed.
         {"sqlite_autoincrement": True},
     )
 
@@ -267,7 +266,7 @@ class EventRow(SQLModel, table=True):
 
 
 class EventCursorRow(SQLModel, table=True):
-    """The position of a named subscriber; ``attempts`` are those at the event after it."""
+    """The position of a named subscriber; ``attempts`` counts attempts at the next event."""
 
     __tablename__ = "event_cursors"
 
@@ -278,7 +277,7 @@ class EventCursorRow(SQLModel, table=True):
 
 
 class EventFailureRow(SQLModel, table=True):
-    """An event that a subscriber did not take after all attempts; it is not tried again."""
+    """An event that a subscriber failed to handle after all attempts; it is not retried."""
 
     __tablename__ = "event_failures"
 
@@ -292,7 +291,7 @@ class EventFailureRow(SQLModel, table=True):
 
 
 class LeaseRow(SQLModel, table=True):
-    """A lease: its holder alone may do something until it expires."""
+    """A lease: until it expires, only its holder may do the work."""
 
     __tablename__ = "leases"
 
@@ -303,7 +302,7 @@ class LeaseRow(SQLModel, table=True):
 
 
 class JobRunRow(SQLModel, table=True):
-    """One run of a job. ``due_at``: the moment of the schedule that it stands for."""
+    """A run of a job. ``due_at``: the scheduled time that it covers."""
 
     __tablename__ = "job_runs"
     __table_args__ = (
@@ -331,7 +330,8 @@ class JobRunRow(SQLModel, table=True):
 class SupportRow(SQLModel, table=True):
     """A further source of a memory; its own is in ``memories.source_id``.
 
-    A retracted one has an ``ended_at``; so has then a row for the memory's own source.
+    A retracted source has an ``ended_at``. If the memory's own source is retracted, it gets a row
+    as well.
     """
 
     __tablename__ = "memory_supports"
@@ -349,7 +349,7 @@ class SupportRow(SQLModel, table=True):
 
 
 class EchoLineRow(SQLModel, table=True):
-    """A delivered line, by the hash of its normal form (64 bits), with its times."""
+    """A delivered line, as the 64-bit hash of its normal form, with its first and last time."""
 
     __tablename__ = "echo_lines"
 
@@ -361,7 +361,7 @@ class EchoLineRow(SQLModel, table=True):
 class EchoPendingRow(SQLModel, table=True):
     """A delivered recall or text whose lines are not in ``echo_lines`` yet.
 
-    An id is never given out again: what was worked off is removed up to one.
+    Ids are never reused, because processed rows are removed up to an id.
     """
 
     __tablename__ = "echo_pending"

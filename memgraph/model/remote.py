@@ -1,4 +1,4 @@
-"""Answers of the service beside the library's own values: pages, lists and small notes."""
+"""Responses of the service that are not values of the library: pages, lists and small results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OrchestratorName(Value):
 
 
 class OrchestratorList(Value):
-    """Sorted by name."""
+    """The orchestrators that the caller may use, sorted by name."""
 
     items: tuple[OrchestratorName, ...]
 
@@ -32,8 +32,8 @@ class Health(Value):
     """The health of an orchestrator's memory, see ``MemoryService.health``.
 
     Attributes:
-        degraded: codes of work that does not get done; of one that is ready.
-        code, message, details: of the error, where it is disabled.
+        degraded: if it is ready, the codes of work that does not get done.
+        code, message, details: the error, if it is disabled.
     """
 
     orchestrator: str
@@ -53,8 +53,8 @@ class MemoryId(Value):
 class RememberResult(MemoryId):
     """The outcome of a write, and the memories that it repeats, updates or contradicts.
 
-    ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
-    nothing was compared, or the key may not read.
+    ``reasons``: the explanation for each of these memories, by id. The lists are None if nothing
+    was compared, or if the key may not read.
     """
 
     outcome: Literal["stored", "duplicate"] = "stored"
@@ -72,26 +72,26 @@ class RememberResult(MemoryId):
 
 
 class EdgeId(Value):
-    """The id of an edge that was made, or that was there already."""
+    """The id of an edge that was created or existed before."""
 
     edge_id: str
 
 
 class PromotedId(Value):
-    """The id of the promoted memory; None: it takes a consent that was refused."""
+    """The id of the promoted memory; None: the required consent was refused."""
 
     memory_id: str | None
 
 
 class MemoryPage(Value):
-    """Memories, the newest first; ``next_cursor`` None: there are no more."""
+    """A page of memories, newest first; ``next_cursor`` is None on the last page."""
 
     items: tuple[Memory, ...]
     next_cursor: str | None
 
 
 class LatestReflection(Value):
-    """The latest weekly reflection; None: none is visible."""
+    """The latest weekly reflection; None if the caller may see none."""
 
     memory: Memory | None
 
@@ -103,14 +103,14 @@ class Outcomes(Value):
 
 
 class SessionPage(Value):
-    """Conversations, the last one talked in first; ``next_cursor`` None: there are no more."""
+    """A page of sessions, by their last turn, latest first; ``next_cursor`` is None on the last."""
 
     items: tuple[SessionInfo, ...]
     next_cursor: str | None
 
 
 class SessionEnded(Value):
-    """The result of ending a session; ``ended``: it was open until now."""
+    """The result of ending a session. ``ended`` is False if it had ended before."""
 
     ended: bool
 
@@ -122,19 +122,21 @@ class EntityList(Value):
 
 
 class EntityProposals(Value):
-    """Open proposals that two entities are one, the oldest first."""
+    """Open proposals to merge two entities, oldest first."""
 
     items: tuple[EntityProposal, ...]
 
 
 class TierItem(ContextItem):
-    """An item of a tier, and the memory that it is."""
+    """An item of a tier, with the id of its memory."""
 
     memory_id: str
 
 
 class TierPage(Value):
-    """The items of a task, a project or the global tier, newest first; ``count`` is all of it."""
+    """Items of a task, a project or the global tier, newest first; ``count`` is the number of
+    all.
+    """
 
     tier: ContextTier
     scope_id: str | None
@@ -145,7 +147,7 @@ class TierPage(Value):
 class ForgetOutcome(Value):
     """The outcome of forgetting one memory.
 
-    ``code`` and ``message`` are those of the error for which it was not, else None.
+    ``code`` and ``message`` are those of the error if it was rejected, else None.
     """
 
     memory_id: str
@@ -155,7 +157,7 @@ class ForgetOutcome(Value):
 
 
 class ForgetOutcomes(Value):
-    """In the order of the ids that were named."""
+    """The outcomes in the order of the requested ids."""
 
     outcomes: tuple[ForgetOutcome, ...]
 
@@ -171,7 +173,7 @@ class MemoryCounts(Value):
 class OrchestratorStatus(Value):
     """The counts of the whole store, and the health of the memory.
 
-    ``stats``: as ``orc.maintenance.stats`` counts it; None where the database cannot be read.
+    ``stats``: the counts of ``orc.maintenance.stats``; None if the database cannot be read.
     """
 
     health: Health
@@ -179,21 +181,21 @@ class OrchestratorStatus(Value):
 
 
 class JobBoard(Value):
-    """The schedule of the jobs, and their runs, the latest first."""
+    """The schedule of the jobs, and their runs, latest first."""
 
     plans: tuple[JobPlan, ...]
     runs: tuple[JobRun, ...]
 
 
 class JobResult(Value):
-    """The result of a run or of a dry run; the other is None."""
+    """The result of a job: ``runs``, or ``sessions`` of a dry run; the other is None."""
 
     runs: tuple[JobRun, ...] | None = None
     sessions: tuple[SessionReport, ...] | None = None
 
 
 class AuditFinding(Value):
-    """One thing that is not as it should be."""
+    """A problem found by the verification."""
 
     code: str
     message: str
@@ -202,7 +204,7 @@ class AuditFinding(Value):
 
 
 class AuditReport(Value):
-    """The result of ``Orchestrator.verify``. ``summary``: in a line."""
+    """The result of ``Orchestrator.verify``. ``summary``: the result in one line."""
 
     ok: bool
     summary: str
@@ -213,12 +215,12 @@ class AuditReport(Value):
 
 
 class UploadResult(Value):
-    """An uploaded file in the drop zone, or whose content is known already.
+    """An uploaded file, stored in the drop zone unless its content is known.
 
     Attributes:
-        sha256: of its bytes; under it the status is found.
-        name: under which it lies in the drop zone, relative to it.
-        known: the same content was taken before, or waits; None: it is new.
+        sha256: the digest of its bytes, by which its status can be read.
+        name: its path relative to the drop zone.
+        known: the same content waits in the drop zone or was ingested before; None: it is new.
     """
 
     sha256: str
@@ -230,9 +232,9 @@ class IngestedFile(Value):
     """The outcome of an uploaded or dropped file.
 
     Attributes:
-        status: ``waiting``: it lies in the drop zone, or is being read. ``held``: it was begun ten
-            times and got no further, and waits for an operator.
-        manifest: what a reader may know of it; None while it waits.
+        status: ``waiting``: it is in the drop zone, or is being read. ``held``: ten attempts to
+            ingest it made no progress, and an operator has to decide.
+        manifest: the part of its manifest that the reader may see; None while it waits.
     """
 
     sha256: str
@@ -242,7 +244,7 @@ class IngestedFile(Value):
 
 
 class IngestPage(Value):
-    """Files, the latest first; ``next_cursor`` None: there are no more."""
+    """A page of files, latest first; ``next_cursor`` is None on the last page."""
 
     items: tuple[IngestedFile, ...]
     next_cursor: str | None

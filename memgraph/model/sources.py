@@ -21,9 +21,9 @@ from memgraph.model.values import (
 )
 
 MAX_SOURCES: Final = 500
-"""Of a page."""
+"""The maximum size of a page."""
 MAX_TOLD: Final = 1_000
-"""Of each list of a retraction; what is beyond is counted."""
+"""The maximum size of each list of a retraction; the numbers count all."""
 
 SourceText = Annotated[str, StringConstraints(min_length=1, max_length=4 * MAX_NAME_CHARS)]
 
@@ -32,9 +32,9 @@ class TrustedSource(Value):
     """The trust that an operator assigned to a source.
 
     Attributes:
-        name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
-            of a content, as ``kind`` says.
-        max_memories: its limit; 0: no further ones; None: the limit of its tier in the settings.
+        name: depending on ``kind``, a path (a file, or a folder with everything below it), a
+            conversation, a run, or the SHA-256 of a content.
+        max_memories: its limit; 0: no more memories; None: the limit of its tier in the settings.
         set_at: milliseconds since 1970.
     """
 
@@ -54,13 +54,13 @@ class TrustedSources(Value):
 
 
 class SourceInfo(Value):
-    """A source, as far as the reader sees its memories.
+    """A source with figures for its visible memories.
 
     Attributes:
         memories: the number of its memories, including ``active`` and ``retracted`` ones.
-        first_at, last_at: when the first and the last was stored, milliseconds since 1970.
-        tier: its tier now; ``told``: an operator assigned it.
-        inherited: it was assigned to another source of the same memories: a folder or a file.
+        first_at, last_at: when the first and the last memory was stored, milliseconds since 1970.
+        tier: its current tier; ``told`` is True if an operator assigned it.
+        inherited: the tier was assigned to another source of the same memories, such as a folder.
         limit: the maximum number of its memories; None: no limit.
     """
 
@@ -78,14 +78,14 @@ class SourceInfo(Value):
 
 
 class SourcePage(Value):
-    """Sources by kind and name; ``next_after``: where the next page begins, None after the last."""
+    """A page of sources by kind and name. ``next_after`` is None on the last page."""
 
     items: tuple[SourceInfo, ...]
     next_after: str | None = None
 
 
 class RetractedMemory(Value):
-    """A retracted memory: ``given`` by the source, or ``derived`` from such memories alone."""
+    """A retracted memory: ``given`` by the source, or ``derived`` only from such memories."""
 
     memory_id: str
     summary: str
@@ -93,7 +93,7 @@ class RetractedMemory(Value):
 
 
 class RetainedMemory(Value):
-    """A memory that stays, with further sources (``supported``) or other evidence (``grounds``)."""
+    """A memory that is kept: it has further sources (``supported``) or evidence (``grounds``)."""
 
     memory_id: str
     summary: str
@@ -101,9 +101,9 @@ class RetainedMemory(Value):
 
 
 class ReinstatedMemory(Value):
-    """A memory that is active again: only ``by`` had replaced it, or won against it.
+    """A memory that becomes active again, because only ``by`` had replaced it or won against it.
 
-    That goes now, or is retracted already and was itself replaced by nothing but what goes.
+    These are retracted now, or were retracted before and replaced only by such memories.
     """
 
     memory_id: str
@@ -112,7 +112,7 @@ class ReinstatedMemory(Value):
 
 
 class WeakenedMemory(Value):
-    """A memory that stays and loses the support of the source.
+    """A memory that is kept but loses the support of the source.
 
     Attributes:
         confidence_before, confidence_after: 0..1.
@@ -125,7 +125,7 @@ class WeakenedMemory(Value):
 
 
 class DisputedPair(Value):
-    """A contradiction by the id of its edge, with both of its sides."""
+    """A contradiction, as the ids of its edge and its two sides."""
 
     edge_id: str
     from_id: str
@@ -135,14 +135,14 @@ class DisputedPair(Value):
 class SourceRetraction(Value):
     """The result of retracting a source, or its preview.
 
-    Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
-    actor may not see; the numbers count all.
+    Each list has at most ``MAX_TOLD`` entries, oldest first, without hidden memories; the numbers
+    count all.
 
     Attributes:
-        dry_run: nothing was changed.
-        given, derived, kept, weakened, reinstated: the number of each.
-        reopened: the number of contradictions that were decided for retracted memories.
-        cut: a list is not whole.
+        dry_run: True if nothing was changed.
+        given, derived, kept, weakened, reinstated: the numbers of memories.
+        reopened: the number of contradictions that retracted memories had won.
+        cut: True if a list is incomplete.
     """
 
     kind: SourceName
@@ -168,7 +168,7 @@ class SourceRetraction(Value):
 
 
 class MemorySummary(Value):
-    """A memory by its id and its summary."""
+    """The id and the summary of a memory."""
 
     memory_id: str
     summary: str
@@ -189,10 +189,10 @@ class SourceRestoration(Value):
     Attributes:
         dry_run: nothing was changed.
         restored: the number of restored memories.
-        replaced: the number of memories that had been reinstated, and are replaced again.
-        counted: the number of kept memories for which the source counts again.
-        left_open: the number of open contradictions that were decided for restored memories.
-        cut: a list is not whole.
+        replaced: the number of reinstated memories that are superseded again.
+        counted: the number of kept memories that the source supports again.
+        left_open: the number of open contradictions that restored memories had won.
+        cut: True if a list is incomplete.
     """
 
     kind: SourceName
@@ -215,9 +215,9 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 class FileLink(Value):
     """An edge between a memory of this file (``#key``) and the main memory of another file.
 
-    ``target`` is a document key of the other file, which may arrive later. ``fallbacks`` are
-    looser keys, used only if exactly one memory answers to them. ``outgoing`` False: the edge
-    comes from the other file. ``partial`` as in ``EdgeInput``.
+    ``target`` is a document key of the other file, which may arrive later. ``fallbacks`` are less
+    specific keys, used only if exactly one memory matches. ``outgoing`` is False if the edge comes
+    from the other file. ``partial`` is as in ``EdgeInput``.
     """
 
     local: Name
@@ -231,12 +231,12 @@ class FileLink(Value):
 
 
 class Document(Value):
-    """One dropped file, parsed.
+    """A parsed file.
 
-    A large one is stored in parts: those that are stored under the same ``plan`` belong to it, and
-    those of the plan that it ``replaces`` are forgotten.
-    ``main`` is the memory (``#key``) that stands for it under its ``document_keys``. ``relate``:
-    its statements are compared with stored ones; not worth it for a form that tells its relations.
+    A large file is stored in parts: parts stored under the same ``plan`` belong to it, and parts of
+    the plan that it ``replaces`` are dropped. ``main`` is the memory (``#key``) that represents the
+    file under its ``document_keys``. ``relate``: compare its statements with stored ones; False for
+    formats that state their relations themselves.
     """
 
     sha256: Sha256
@@ -253,12 +253,11 @@ class Document(Value):
 
 
 class DocumentOutcome(Value):
-    """The outcome of a document.
+    """The outcome of storing a document.
 
-    ``outcome`` is ``duplicate`` when this content was stored before: then ``manifest`` is what was
-    recorded that time and nothing was written. ``begun``: it was stopped between two parts, and
-    goes on when the same document is given again. ``to_compare`` counts the new facts that wait to
-    be compared with stored ones; that follows from the outbox.
+    ``duplicate``: this content was stored before; ``manifest`` is the earlier one, and nothing was
+    written. ``begun``: storing was stopped between two parts, and continues when the same document
+    is passed again. ``to_compare`` is the number of new facts that wait for comparison.
     """
 
     outcome: Literal["stored", "duplicate", "begun"]

@@ -28,8 +28,8 @@ MAX_REFERENCES = 64
 class TurnWarning(Value):
     """A warning of a turn. ``code`` is stable, ``text`` is for people.
 
-    Codes: ``memory.slow`` (the deadline passed), ``memory.full`` (too much waits already),
-    ``memory.failed`` (a part of it broke), ``memory.closed``, ``access.denied``,
+    Codes: ``memory.slow`` (the deadline passed), ``memory.full`` (too many requests wait),
+    ``memory.failed`` (a part of it failed), ``memory.closed``, ``access.denied``,
     ``capture.unacknowledged`` (it may still be stored), ``capture.refused`` (it will not be),
     ``bulletin.stale``, ``bulletin.empty``, ``receipt.missing``, and the code of any other error of
     ``memgraph.errors``, such as ``memory.disabled``, ``storage.busy`` or ``storage.corrupt``.
@@ -46,7 +46,7 @@ class ResultWithWarnings(Value):
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Return the codes of the warnings, in order."""
+        """The codes of the warnings, in order."""
         return tuple(warning.code for warning in self.warnings)
 
 
@@ -54,11 +54,11 @@ class StepContext(ResultWithWarnings):
     """The context of a workflow step.
 
     Attributes:
-        bulletin: Markdown; the last good one or empty where ``bulletin_warning`` says so.
-        context: None where there was no time or no memory for it.
-        prompt: the bulletin and the block of the context, to be put before the prompt.
-        receipt_id: of a receipt that names the bulletin's memories; those of the context are in
-            the receipt of the package. None: nothing was shown.
+        bulletin: Markdown; with a ``bulletin_warning`` an earlier one, or empty.
+        context: None if there was no time or no memory for it.
+        prompt: the bulletin and the context block, to be put before the prompt.
+        receipt_id: the receipt of the bulletin; that of the context is in its package. None: there
+            was no bulletin.
     """
 
     bulletin: str = ""
@@ -71,23 +71,23 @@ class StepContext(ResultWithWarnings):
 class TurnContext(StepContext):
     """The context of a message, and the id of the stored message.
 
-    ``episode_id``: of the stored message; None: not stored until now, see ``warnings``.
+    ``episode_id``: the id of the stored message; None: it is not stored yet, see ``warnings``.
     """
 
     episode_id: str | None = None
 
     @property
     def acknowledged(self) -> bool:
-        """Return True when the message is stored durably."""
+        """True if the message is stored durably."""
         return self.episode_id is not None
 
 
 class RejectedPart(Value):
-    """A part of an output that was not written, or not as it is.
+    """A part of an output that was not stored, or not unchanged.
 
     Attributes:
-        locator: lines (``L3-L4``), a JSON pointer, or the place in a list (``/0``).
-        code: stable, see ``memgraph.rules.workflow``; or that of an error.
+        locator: lines (``L3-L4``), a JSON pointer, or the index in a list (``/0``).
+        code: a stable code of ``memgraph.rules.workflow``, or the code of an error.
     """
 
     locator: str
@@ -98,11 +98,11 @@ class WriteBackResult(ResultWithWarnings):
     """The outcome of writing outputs, turns or findings.
 
     Attributes:
-        memory_ids: of what was stored and of what was there already, in order.
-        outcomes: one for each that was to be stored; empty where ``acknowledged`` is false.
-        edges: of the edges that were asked for.
-        rejected: what was not stored, or not as it says.
-        acknowledged: whether the write is durable; else ``warnings`` says whether it goes on.
+        memory_ids: the ids of the stored memories and of existing duplicates, in order.
+        outcomes: the outcome of each memory to store; empty if ``acknowledged`` is False.
+        edges: the outcomes of the requested edges.
+        rejected: the parts that were not stored, or not unchanged.
+        acknowledged: whether the write is durable; if not, ``warnings`` tells whether it continues.
     """
 
     memory_ids: tuple[str, ...] = ()
@@ -113,12 +113,12 @@ class WriteBackResult(ResultWithWarnings):
 
 
 class EvidenceItem(Value):
-    """One memory of an evidence, with where it comes from.
+    """A memory of an evidence bundle, with its source.
 
     Attributes:
         effective_confidence: 0..1, after decay.
-        reasons: of ``asked``, ``recall:<rank>``, ``hop:<distance>``, ``ground:<memory id>``,
-            ``contradicts:<memory id>``.
+        reasons: any of ``asked``, ``recall:<rank>``, ``hop:<distance>``, ``ground:<memory id>``
+            and ``contradicts:<memory id>``.
     """
 
     memory: Memory
@@ -129,17 +129,20 @@ class EvidenceItem(Value):
 
 
 class EvidenceBundle(ResultWithWarnings):
-    """The evidence for a question, bounded, with the source of every part.
+    """Bounded evidence for a question, with the source of every memory.
 
     Attributes:
-        items: ``max_nodes`` at most; what was asked for first, then what answers, then neighbours.
-        edges: between two of ``items``.
-        contradictions: unresolved, of one of ``items`` at least.
-        grounds: what the memories asked for stand on, by memory id; both ends are in ``items``.
-        missing: ids that were asked for and are not there, or not to be seen.
-        cut, cut_reasons: whether a bound left something out: ``max_nodes``, ``budget_tokens`` …
-        text: the rendered block; ``token_cost`` is its estimate.
-        receipt_id: names exactly the memories of ``text``.
+        items: at most ``max_nodes``: the requested memories, then matches of the question, then
+            neighbours.
+        edges: edges between two of ``items``.
+        contradictions: open contradictions of at least one of ``items``.
+        grounds: the evidence of the requested memories, by memory id; both ends are in ``items``.
+        missing: requested ids that do not exist or are not visible.
+        cut: whether a limit left something out.
+        cut_reasons: the limits that did: ``max_nodes``, ``budget_tokens`` …
+        text: the rendered block.
+        token_cost: the estimated number of tokens of ``text``.
+        receipt_id: the id of the receipt, which lists exactly the memories of ``text``.
     """
 
     question: str
@@ -165,9 +168,9 @@ class DiagnosisFinding(Value):
     """A finding of a diagnosis.
 
     Attributes:
-        caused_by: ids of the memories that brought it about; None: those that the evidence names
-            and the finding cites, or all that were asked for.
-        importance, confidence: taken up to what a proposal may have.
+        caused_by: ids of the memories that caused it; None: those of the evidence that the finding
+            cites, or else all that were requested.
+        importance, confidence: capped at the maximum of a proposal.
     """
 
     content: Annotated[Text, Field(min_length=1, max_length=MAX_CONTENT_CHARS)]
@@ -182,9 +185,9 @@ class TaskOutcome(ResultWithWarnings):
     """The outcome of a task.
 
     Attributes:
-        promoted: the id of the new memory by that of the task's own.
-        cleared: how many memories of the task were retracted.
-        rejected: ids that could not be promoted; then nothing is cleared.
+        promoted: the id of the new memory by the id of the task's memory.
+        cleared: the number of the task's memories that were retracted.
+        rejected: memories that could not be promoted; if there are any, nothing is cleared.
     """
 
     task_id: str

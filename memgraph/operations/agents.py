@@ -48,12 +48,9 @@ if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
-# The classifiers, joined with the model their weights were learned on.
-
-
 @cache
 def local_embedding() -> EmbeddingProvider:
-    """Return the shipped model; one for the process."""
+    """Return the bundled embedding model, loaded once per process."""
     return embedding_provider("local")
 
 
@@ -65,8 +62,9 @@ def type_classifier() -> TypeClassifier:
 
 
 def classify_types(texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
-    """Return for each text its memory type (None: not worth remembering) and the probability,
-    0..1.
+    """Return the memory type of each text and its probability, 0..1.
+
+    The type is None if the text is not worth remembering.
     """
     return [(guess.type, guess.probability) for guess in type_classifier().classify(texts)]
 
@@ -79,8 +77,9 @@ _RUNS_LOOKED_AT: Final = 500
 class ProposalOutcome:
     """The outcome of a fact that a model proposed.
 
-    ``duplicate``: ``memory_id`` has the same text; ``known``: it is the first of the memories that
-    state it in other words or in parts. ``found``: what it updates or contradicts, and why.
+    ``duplicate``: ``memory_id`` has the same text or meaning. ``known``: it is the first of the
+    memories that together state the fact. ``found``: the memories that the stored fact updates or
+    contradicts, and why.
     """
 
     outcome: Literal["stored", "duplicate", "known"]
@@ -89,10 +88,10 @@ class ProposalOutcome:
 
 
 class Agents(WritingHandle[F], group="agents"):
-    """What a language model writes: ``orc.agents``.
+    """Writes for language models: ``orc.agents``.
 
-    What it writes has the source ``manual``, captured by an ``extractor``; it is never an Identity,
-    its confidence is at most 0.9 and its importance at most 90.
+    The memories have the source ``manual``, captured by an ``extractor``. They are never an
+    Identity; their confidence is at most 0.9, their importance at most 90.
     """
 
     @local
@@ -106,22 +105,23 @@ class Agents(WritingHandle[F], group="agents"):
         scope: Scope | str | None = None,
         scope_id: str | None = None,
     ) -> ProposalOutcome:
-        """Store a fact that a model finds worth remembering.
+        """Store a fact that a model proposes.
 
-        A fact that active memories state already, in any place that this handle sees, is not
+        A fact that active memories state already, in any scope that this handle sees, is not
         stored. It is compared with the facts about its subject: an earlier one of the same agent is
-        replaced, one of another author stays and is in an open contradiction with it. It has this
-        handle's agent, and at least the sensitivity of what it repeats in part.
+        replaced; one of another author is kept, with an open contradiction between the two. The
+        fact belongs to this handle's agent, and has at least the sensitivity of memories that it
+        partly repeats.
 
         Args:
-            entity_names: the entities it is about; each is linked to it, whether or not the text
-                names it.
-            session_id: the conversation in which it was said.
-            scope, scope_id: where it is kept; see ``agent_rules.place_of``.
+            entity_names: the entities that it is about; they are linked to it even if the text
+                does not mention them.
+            session_id: the conversation that it comes from.
+            scope, scope_id: where it is stored; see ``operations.tools.rules.place_of``.
 
         Raises:
-            InvalidInput: naming each field that is wrong.
-            AccessDenied: it repeats in part what is kept elsewhere for fewer readers.
+            InvalidInput: a field is invalid; the error names each.
+            AccessDenied: it partly repeats memories that fewer readers may see.
         """
         place = place_of(self.viewer, scope, scope_id)
         with self._service.opened(self.name) as opened:
@@ -153,13 +153,13 @@ class Agents(WritingHandle[F], group="agents"):
     def propose_correction(
         self, memory_id: str, content: str, *, session_id: str | None = None
     ) -> str:
-        """Replace a fact's text as a model proposes; return the new one's id.
+        """Replace a fact with the text that a model proposes; return the id of the new fact.
 
         Raises:
-            NotFound: no such memory.
-            AccessDenied: a person stated or confirmed it, or it is an Identity: a person corrects
-                those; or the new text repeats what is kept elsewhere for fewer readers.
-            InvalidInput: it is no fact.
+            NotFound: the memory does not exist.
+            AccessDenied: a person stated or confirmed it, or it is an Identity, which only a person
+                may correct; or the new text repeats memories that fewer readers may see.
+            InvalidInput: it is not a fact.
             Conflict: it is retracted, or the new text equals the old one.
         """
         everyday: Everyday[Blocking] = self._as(Everyday)
@@ -202,10 +202,10 @@ class Agents(WritingHandle[F], group="agents"):
         """Protect a fact because a model reports that a person confirmed it.
 
         Raises:
-            NotFound: no such memory.
-            AccessDenied: a model remembered it, or only agents said it: a person confirms that
-                without a model.
-            InvalidInput: it is no fact.
+            NotFound: the memory does not exist.
+            AccessDenied: it comes only from a model or from agents; a person has to confirm it
+                directly.
+            InvalidInput: it is not a fact.
             Conflict: it is not active.
         """
         memory_id = self._whole_id(memory_id)
@@ -217,16 +217,16 @@ class Agents(WritingHandle[F], group="agents"):
     def propose_relation(
         self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
     ) -> Outcome:
-        """Join two memories as a model proposes.
+        """Add an edge between two memories that a model proposes.
 
-        A contradiction stays open; an Updates edge replaces ``to_id``. The edge weighs 0.9.
+        A contradiction stays open; an Updates edge replaces ``to_id``. The edge has the weight 0.9.
 
         Raises:
             NotFound: one of the two does not exist.
-            InvalidInput: no such type; of an Updates edge, one of the two is no fact.
-            AccessDenied: an Updates edge would replace what a person stated or confirmed, or some
-                reader of the replaced memory would not see the new one.
-            Conflict: as for ``relate``.
+            InvalidInput: the type is unknown, or an Updates edge does not connect two facts.
+            AccessDenied: an Updates edge would replace a memory that a person stated or confirmed,
+                or readers of the replaced memory could not see the new one.
+            Conflict: see ``relate``.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
         link = self._edge_input({**fields, "weight": MAX_CONFIDENCE})
@@ -247,17 +247,17 @@ class Agents(WritingHandle[F], group="agents"):
         answers: int | None = None,
         **fields: Unpack[RecallFields],
     ) -> Bundle:
-        """Recall for a reader that is shown only some memories of the answer.
+        """Recall for a reader who is shown only some memories of the result.
 
         Args:
-            items_of: returns these; the receipt names no others.
+            items_of: selects the shown memories; only these are in the receipt.
             query: words or a sentence.
-            answers: at most so many, without turns that repeat the question and labels of tool
-                calls; None: what is recalled.
+            answers: the maximum number of memories, without turns that repeat the question and
+                without labels of tool calls; None: the whole result.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
-            InvalidInput: a field is wrong.
+            InvalidInput: a field is invalid.
         """
         request = validated(RecallRequest, {"query": query, **fields})
         with self._service.opened(self.name) as opened:
@@ -273,7 +273,7 @@ class Agents(WritingHandle[F], group="agents"):
         return bundle
 
     def maintained_since(self, pause_ms: int) -> bool:
-        """Return True when a full consolidation was begun within the last ``pause_ms``."""
+        """Return True if a full consolidation was started within the last ``pause_ms``."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             runs = jobs.latest(snapshot, _RUNS_LOOKED_AT)
             since = opened.clock.now_ms() - pause_ms
@@ -283,7 +283,7 @@ class Agents(WritingHandle[F], group="agents"):
         )
 
     def note_handed_out(self, texts: Sequence[str]) -> None:
-        """Record texts that were shown to a model, so that they do not count as new later."""
+        """Record texts shown to a model, so that repetitions do not count as new information."""
         from memgraph.operations.life.echoes import record_handed_out
 
         with self._service.opened(self.name) as opened:
@@ -291,7 +291,7 @@ class Agents(WritingHandle[F], group="agents"):
             self._write_receipts(opened, enough=enough)
 
     def _says_the_same(self, opened: OpenOrchestrator, memory: MemoryInput) -> str | None:
-        """Return the id of a fact with the same meaning, of any author; None: there is none."""
+        """Return the id of a visible fact with the same meaning, by any author, or None."""
         from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
         from memgraph.operations.write import comparisons
 
@@ -309,9 +309,7 @@ class Agents(WritingHandle[F], group="agents"):
     def _repeated(
         self, opened: OpenOrchestrator, content: str, session_id: str | None
     ) -> RepeatedMemories:
-        """Return which parts of a text visible memories state already, with the latest ones
-        counted.
-        """
+        """Return the visible memories that state parts of a text, including just delivered ones."""
         from memgraph.consolidation.echo_filter import repeated
 
         opened.receipts.flush()
@@ -325,7 +323,7 @@ class Agents(WritingHandle[F], group="agents"):
         from memgraph.operations.write.edges import ComparisonTime
 
         if entity_names:
-            # A rebuild of the links reads them there.
+            # Stored with the memory, for a rebuild of the links to entities.
             attributes = {**memory.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
             memory = memory.model_copy(update={"attributes": attributes})
         prepared = opened.writer.prepare(memory)
@@ -340,7 +338,7 @@ class Agents(WritingHandle[F], group="agents"):
 
 
 def _known(content: str, repeated: RepeatedMemories) -> ProposalOutcome | None:
-    """Return the memory that states the text; None: some of it is new."""
+    """Return the outcome for a text that memories state already; None if it is partly new."""
     form = normal_form(content)
     for memory in repeated.memories:
         if memory.kind != MemoryKind.EPISODE and normal_form(memory.content) == form:

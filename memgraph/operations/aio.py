@@ -1,4 +1,4 @@
-"""The library for asyncio: the same methods, each run in a worker thread and awaited."""
+"""Use the library with asyncio: the same methods as coroutines, each run in a worker thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A call waits most of its time, and the loop's own pool has six threads on two cores.
+# Calls mostly wait, and the loop's default pool is small: six threads on two cores.
 THREADS = 64
 
 
@@ -26,7 +26,7 @@ class ThreadPoolCaller(Methods[Awaited]):
     """An object whose methods run in the threads of a pool.
 
     Args:
-        target: the object with the methods that block.
+        target: the object with the blocking methods.
     """
 
     def __init__(self, target: Any, pool: ThreadPoolExecutor) -> None:
@@ -35,7 +35,7 @@ class ThreadPoolCaller(Methods[Awaited]):
 
 
 class AwaitableMethod(Method[P, T]):
-    """A method that blocks, as a coroutine."""
+    """A descriptor that turns a blocking method into a coroutine."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
         self.__wrapped__ = method
@@ -62,7 +62,7 @@ def awaited(method: Callable[Concatenate[Any, P], T]) -> AwaitableMethod[P, T]:
 
 
 def _await_all(kind: type[T]) -> type[T]:
-    """Make all methods of a class that are declared with ``operation`` or ``local`` coroutines."""
+    """Turn the methods of a class declared with ``operation`` or ``local`` into coroutines."""
     for name, member in methods_of(kind).items():
         if is_local(member) or is_operation(member):
             setattr(kind, name, AwaitableMethod(member))
@@ -81,15 +81,15 @@ def _pool() -> ThreadPoolExecutor:
 
 @_await_all
 class AsyncOrchestrator(LocalOperations[Awaited]):
-    """The memory of one orchestrator, asynchronous: ``service.orchestrator(name).aio``.
+    """The asynchronous memory of an orchestrator: ``service.orchestrator(name).aio``.
 
-    The operations are those of ``Orchestrator``, awaited: the same groups, parameters, results and
-    errors. Each call runs in a thread, up to 64 at a time in the process. A call that is cancelled
-    before it has a thread does nothing; one that has begun ends in its thread, and what it writes
-    is written.
+    It has the operations of ``Orchestrator`` as coroutines, with the same groups, parameters,
+    results and errors. Each call runs in a thread, up to 64 at a time in the process. A call that
+    is cancelled before it has a thread does nothing. A call that has started runs to its end in its
+    thread, and its writes are kept.
 
-    The stores of tiers, ``exchange.export_lines`` and what a pipeline or a tool calls for each file
-    or text are not awaited.
+    The stores of tiers, ``exchange.export_lines``, and the methods that pipelines and tools call
+    for each file or text are not coroutines.
     """
 
     def __init__(self, orchestrator: Orchestrator) -> None:

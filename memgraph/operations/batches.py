@@ -1,4 +1,4 @@
-"""What operations that write memories have in common."""
+"""Shared code of the operations that write memories."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 
 def within_batch(memory_ids: Sequence[str]) -> Sequence[str]:
-    """Return the ids unchanged. Raises InvalidInput: none, more than a thousand, or a single
-    text.
-    """
+    """Return the ids unchanged. Raises InvalidInput unless they are a list of 1 to 1,000 ids."""
     if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
-        raise InvalidInput(f"memory_ids: 1 to {MAX_BATCH:,} ids", field="memory_ids")
+        raise InvalidInput(f"memory_ids must have 1 to {MAX_BATCH:,} ids", field="memory_ids")
     return memory_ids
 
 
@@ -35,10 +33,10 @@ def forgotten(
     view: View,
     refused: Callable[[MemgraphError], None],
 ) -> list[ForgetOutcome]:
-    """Retract each memory; one that cannot be retracted is rejected by itself.
+    """Retract each memory; only those that cannot be retracted are rejected.
 
     Args:
-        refused: called with the error of each that cannot be.
+        refused: called with the error of each rejected memory.
     """
     outcomes = []
     for memory_id in memory_ids:
@@ -66,10 +64,10 @@ def _refusal(
 
 
 class WritingHandle(Handle[F]):
-    """The base of operations that write memories."""
+    """The base class of operations that write memories."""
 
     def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
-        """Return an edge between two memories named by full or short ids."""
+        """Return an edge whose memories are given by full or short ids."""
         edge = validated(EdgeInput, fields)
         from_id, to_id = self._whole_ids([edge.from_id, edge.to_id])
         return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
@@ -83,7 +81,7 @@ class WritingHandle(Handle[F]):
         return stored
 
     def _readable(self, outcome: Outcome) -> Outcome:
-        """Return an outcome without references to other memories, for callers who may not read."""
+        """Return an outcome, without references to other memories if the caller may not read."""
         if Permission.READ in self.permissions:
             return outcome
         hidden = ("updates", "updated_by", "contradicts", "reasons")
@@ -110,7 +108,7 @@ class WritingHandle(Handle[F]):
             try:
                 return loader.load(items)
             finally:
-                # What was stored before an error is to be embedded too.
+                # Memories stored before an error must be embedded as well.
                 self._embed_soon(opened)
 
     def _store(
@@ -122,7 +120,7 @@ class WritingHandle(Handle[F]):
         live: bool = False,
         compare: bool = False,
     ) -> StoredBatch:
-        """Store all or nothing: the first item that cannot be stored undoes the transaction."""
+        """Store all items or none: the first error rolls the transaction back."""
         from memgraph.operations.write.edges import ComparisonTime
 
         prepared = [opened.writer.prepare(self._canonical(opened, memory)) for memory in inputs]

@@ -1,4 +1,4 @@
-"""Contexts within a token budget, and the tiers that they are built from."""
+"""Operations on contexts and on the tiers that they are built from."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
 
 class TierHandle(Handle[F]):
-    """The base of operations on tiers."""
+    """The base class of operations on tiers."""
 
     def _require_open(self, opened: OpenOrchestrator, tier: Scope, scope_id: str | None) -> None:
         if (tier is Scope.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
-            raise InvalidInput("a task or a project needs a name; global has none", field=tier.tier)
+            raise InvalidInput(
+                "a task or a project requires an id; global has none", field=tier.tier
+            )
         granted = scope_id is None or scope_id in self.viewer.scope_ids(tier)
         if tier in self.viewer.scopes and granted:
             return
@@ -48,7 +50,7 @@ class TierHandle(Handle[F]):
 
 
 class Contexts(TierHandle[F], group="contexts"):
-    """Contexts of tasks, and tiers: ``orc.contexts``."""
+    """Builds contexts, and lists and promotes the items of tiers: ``orc.contexts``."""
 
     @local
     def build(
@@ -59,12 +61,12 @@ class Contexts(TierHandle[F], group="contexts"):
     ) -> ContextPackage:
         """Build the context that a task needs, within a token budget; see ``ContextAssembler``.
 
-        Unlike the host's own assembler it opens only what this handle's viewer was granted.
+        Unlike the host's assembler, it opens only tasks and projects granted to this handle.
 
         Raises:
-            InvalidInput: the task, the request or a field is wrong.
+            InvalidInput: the task, the request or a field is invalid.
             AccessDenied: the task is not among the viewer's ``session_ids``, or its project not
-                among its ``project_ids``; it is logged and journalled.
+                among its ``project_ids``. The denial is logged, and recorded in the journal.
         """
         from memgraph.operations.context.builder import ContextBuilder
 
@@ -86,12 +88,11 @@ class Contexts(TierHandle[F], group="contexts"):
         limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 5,
         exclude_session_id: Name | None = None,
     ) -> RelevantMemories:
-        """Return what belongs before the answer to a message: relevant facts and the last
-        reflection.
+        """Return the facts that are relevant to a message, and the latest reflection.
 
         Args:
-            prompt: the message; an empty one gives the most important facts.
-            limit: 1..1,000 facts.
+            prompt: the message; if empty, the most important facts are returned.
+            limit: the maximum number of facts, 1 to 1,000.
             exclude_session_id: the conversation of the message, whose turns the agent has already.
 
         Raises:
@@ -112,7 +113,7 @@ class Contexts(TierHandle[F], group="contexts"):
         self,
         tier: Annotated[Scope | str, WireFormat(ContextTier)],
         scope_id: Annotated[
-            Name | None, Field(description="The task or project; none is global.")
+            Name | None, Field(description="The task or project; omit for global.")
         ] = None,
         *,
         limit: PageLimit = 50,
@@ -121,17 +122,19 @@ class Contexts(TierHandle[F], group="contexts"):
 
         Args:
             scope_id: the task or the project; None for global.
-            limit: 1..1,000.
+            limit: the maximum number of items, 1 to 1,000.
 
         Raises:
-            InvalidInput: no such tier, a missing or superfluous scope id, a limit out of range.
-            AccessDenied: it is not open to the handle; it is logged and journalled.
+            InvalidInput: the tier is unknown, the scope id is missing or not allowed, or the limit
+                is out of range.
+            AccessDenied: the handle may not open it. The denial is logged, and recorded in the
+                journal.
         """
         from memgraph.operations.context.database_backend import DatabaseBackend
 
         which = tier_of(tier)
         if not 1 <= limit <= MAX_BATCH:
-            raise InvalidInput(f"limit: 1 to {MAX_BATCH:,}", field="limit")
+            raise InvalidInput(f"limit must be between 1 and {MAX_BATCH:,}", field="limit")
         backend = DatabaseBackend(self, which, scope_id)
         items = tuple(
             TierItem.model_construct(memory_id=item.memory_id, **dict(item.item))
@@ -151,25 +154,27 @@ class Contexts(TierHandle[F], group="contexts"):
         """Promote a task's memory to its project, or a project's to global; return the new id.
 
         The promoted memory is a new one with the same text, type, tags, sensitivity, agent and
-        source, derived from the old one, which stays where it is. Promoting twice returns the same
-        id.
+        source. It is derived from the old memory, which stays. Promoting a memory again returns the
+        same id.
 
         Args:
-            to: ``project`` (of a task's memory) or ``global`` (of a project's).
+            to: ``project`` for a task's memory, ``global`` for a project's.
             scope_id: the project; None for global.
             confirmation_callback: called before a Preference or an Identity becomes global.
-            reason: why; kept in the journal.
+            reason: the reason, which is recorded in the journal.
 
         Returns:
-            The id; None: the person declined.
+            The id; None if the person declined.
 
         Raises:
-            NotFound: there is no such memory that this handle may see.
-            InvalidInput: no such target, or it is a turn, a reflection or a key-value store's.
-            Conflict: it skips a step, the memory is no longer active or valid, or its earlier
-                promotion was replaced since.
-            AccessDenied: the target is not open to the handle; it is logged and journalled.
-            ConfirmationMissing: the callback gave no answer.
+            NotFound: the memory does not exist, or this handle may not see it.
+            InvalidInput: the target is invalid, or the memory is a turn, a reflection or an item of
+                a key-value store.
+            Conflict: a scope would be skipped, the memory is no longer active or valid, or its
+                promoted copy was replaced since.
+            AccessDenied: the handle may not open the target. The denial is logged, and recorded in
+                the journal.
+            ConfirmationMissing: the callback returned no answer.
         """
         from memgraph.operations.context.injection import promote, target_of
 
@@ -192,14 +197,14 @@ class Contexts(TierHandle[F], group="contexts"):
 
 
 class Stores(TierHandle[F], group="stores"):
-    """Stores of items in a tier: ``orc.stores``."""
+    """The item stores of the tiers: ``orc.stores``."""
 
     def task(self, task_id: str) -> TaskMemoryStore:
         """Return the store of a task.
 
         Raises:
-            AccessDenied: the task is not among the viewer's ``session_ids``; it is logged and
-                journalled.
+            AccessDenied: the task is not among the viewer's ``session_ids``. The denial is logged,
+                and recorded in the journal.
         """
         from memgraph.context.stores import TaskMemoryStore
 
@@ -209,8 +214,8 @@ class Stores(TierHandle[F], group="stores"):
         """Return the store of a project, with at most ``memory.context.max_project_items`` items.
 
         Raises:
-            AccessDenied: the project is not among the viewer's ``project_ids``; it is logged and
-                journalled.
+            AccessDenied: the project is not among the viewer's ``project_ids``. The denial is
+                logged, and recorded in the journal.
         """
         from memgraph.context.stores import ProjectMemoryStore
 
@@ -230,7 +235,8 @@ class Stores(TierHandle[F], group="stores"):
                 changes that require a person's consent are refused.
 
         Raises:
-            AccessDenied: the viewer does not see global memories; it is logged and journalled.
+            AccessDenied: the viewer does not see global memories. The denial is logged, and
+                recorded in the journal.
         """
         from memgraph.context.stores import GlobalMemoryStore
 
@@ -239,7 +245,9 @@ class Stores(TierHandle[F], group="stores"):
         )
 
     def _store_fields(self, tier: Scope, scope_id: str | None) -> dict[str, Any]:
-        """Return the arguments for a store of this tier. Raises AccessDenied."""
+        """Return the arguments for a store of this tier. Raises AccessDenied if it is not
+        granted.
+        """
         from memgraph.operations.context.database_backend import DatabaseBackend
 
         with self._service.opened(self.name) as opened:

@@ -1,4 +1,4 @@
-"""Background jobs: what ran, what is due, and running one now."""
+"""Background jobs: list past runs, show what is due, and run a job now."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Jobs(Handle[F], group="jobs"):
     def list(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
         """Return past runs, latest first; ``limit`` is 1..1000.
 
-        Of a run about a session that this handle may not see, only its time and state are returned.
+        A run about a session that this handle may not see is returned with its time and state only.
         """
         from memgraph.store import jobs
         from memgraph.store.jobs import as_seen
@@ -68,7 +68,7 @@ class Jobs(Handle[F], group="jobs"):
         command="job-plans",
     )
     def plans(self) -> Sequence[JobPlan]:
-        """Return when each job is next due, and what is overdue."""
+        """Return when each job is next due and whether it is overdue."""
         from memgraph.service import job_runs as jobs
 
         with self._service.opened(self.name) as opened:
@@ -88,20 +88,20 @@ class LocalJobs(Jobs[F]):
         progress: Told = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> JobRun:
-        """Run a job now, whatever its schedule; return the record of the run.
+        """Run a job now, regardless of its schedule; return the record of the run.
 
-        A job that fails raises nothing: see ``state`` and ``error_code`` of the run.
+        A failed job does not raise: see ``state`` and ``error_code`` of the run.
 
         Args:
-            session_id: of a consolidation: only this session, even if it was not long idle.
-            now: run as if this were the time; the lease still uses the wall clock.
-            progress: called with the step, how much of it is done, and how much there is.
-            stop: checked between batches; what was done until then stays.
+            session_id: consolidate only this session, even if it has not been idle for long.
+            now: run as if it were this time; the lease still uses the wall clock.
+            progress: called with the name of the step, the amount done and the total.
+            stop: checked between batches; finished batches are kept.
 
         Raises:
             Conflict: another process is running this job.
-            InvalidInput: no such job, or a session for a job that takes none.
-            NotFound: no such session, or none of its turns is visible.
+            InvalidInput: the job is unknown, or does not take a session.
+            NotFound: the session does not exist, or none of its turns is visible.
         """
         from memgraph.service import job_runs as jobs
 
@@ -122,7 +122,7 @@ class LocalJobs(Jobs[F]):
         progress: Told = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> Sequence[JobRun]:
-        """Run consolidation, decay and reflection in turn; stop at one that fails.
+        """Run consolidation, decay and reflection in turn; stop at the first that fails.
 
         Raises:
             Conflict: another process is running one of them.
@@ -145,23 +145,26 @@ class LocalJobs(Jobs[F]):
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Sequence[SessionReport]:
-        """Extract facts from turns that were not read yet; a second call finds nothing to do.
+        """Extract facts from the turns that were not consolidated yet.
+
+        A second call finds nothing to do.
 
         Args:
-            session_id: this session, even if it continues; None: all that are over or long idle.
-            dry_run: compute what would be written, and write nothing.
-            extractor: None: the language model of ``memory.llm``, or rules.
-            budget: calls and tokens of a model; None: that of ``memory.consolidation``.
-            progress: called with the step, how much of it is done, and how much there is.
-            stop: checked before each page; what was written until then stays.
+            session_id: only this session, even if it goes on; None: all sessions that have ended
+                or have been idle for long.
+            dry_run: report what would be written, but write nothing.
+            extractor: None: the language model of ``memory.llm``, or else the rules.
+            budget: the limit of model calls and tokens; None: that of ``memory.consolidation``.
+            progress: called with the name of the step, the amount done and the total.
+            stop: checked before each page; pages already written are kept.
 
         Returns:
             A report for each session. Facts and edges that this handle may not see are processed
             but not reported.
 
         Raises:
-            NotFound: no such session, or none of its turns is visible.
-            StorageError: what was written until then stays.
+            NotFound: the session does not exist, or none of its turns is visible.
+            StorageError: pages already written are kept.
         """
         from memgraph.operations.life.consolidation import consolidate_pending, consolidate_session
 
@@ -199,15 +202,15 @@ class LocalJobs(Jobs[F]):
 
     @contextmanager
     def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
-        """Yield the open orchestrator, with its clock at a time if one is given."""
+        """Yield the open orchestrator; if ``now`` is given, its clock stands at that time."""
         if now is None:
             with self._service.opened(self.name) as opened:
                 yield opened
             return
-        # The other service has books of its own: what this one knows is written down first.
+        # The other service has its own receipt buffer, so write the receipts of this one first.
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
-        # What is written bears that time too, so everything about it has the clock stand there.
+        # Writes are dated with that time too, so the whole service runs on the fixed clock.
         with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
             opened.upkeep.removes = False
             yield opened
@@ -223,7 +226,7 @@ class LocalJobs(Jobs[F]):
         return ended
 
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
-        """Return the report without what depends on invisible turns."""
+        """Return the report without facts from invisible turns and without their edges."""
         from memgraph.store import memories
 
         turns = {item for fact in report.facts for item in fact.evidence}
@@ -249,4 +252,4 @@ def _job(name: JobName | str) -> JobName:
     try:
         return JobName(name)
     except ValueError:
-        raise InvalidInput(f"a job is one of {', '.join(JobName)}", field="job") from None
+        raise InvalidInput(f"job must be one of {', '.join(JobName)}", field="job") from None

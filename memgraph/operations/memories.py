@@ -53,45 +53,51 @@ class Memories(WritingHandle[F], group="memories"):
         types: Annotated[
             Sequence[MemoryType],
             WireFormat(list[MemoryType], "type"),
-            Field(description="Of these types."),
+            Field(description="Only memories of these types."),
         ] = (),
         kinds: Annotated[
             Sequence[MemoryKind],
             WireFormat(list[MemoryKind], "kind"),
-            Field(description="Of these kinds."),
+            Field(description="Only memories of these kinds."),
         ] = (),
         statuses: Annotated[
             Sequence[MemoryStatus],
-            # In full: a request without statuses returns active ones.
+            # Over the wire, no statuses means active ones, so send all of them for no filter.
             WireFormat(list[MemoryStatus], "status", lambda given: given or tuple(MemoryStatus)),
-            Field(description="Of these statuses."),
+            Field(description="Only memories with these statuses."),
         ] = (MemoryStatus.ACTIVE,),
         tags: Annotated[
-            Sequence[str], WireFormat(list[Name], "tag"), Field(description="With all these tags.")
+            Sequence[str],
+            WireFormat(list[Name], "tag"),
+            Field(description="Only memories with all these tags."),
         ] = (),
-        session_id: Annotated[Name | None, Field(description="Said in this session.")] = None,
+        session_id: Annotated[
+            Name | None, Field(description="Only memories of this session.")
+        ] = None,
         before: Annotated[
             str | None,
             WireFormat(Name, "cursor"),
-            Field(description="`next_cursor` of the page before."),
+            Field(description="`next_cursor` of the previous page."),
         ] = None,
-        limit: Annotated[int, Field(ge=1, le=MAX_BATCH, description="Of a page.")] = 50,
+        limit: Annotated[
+            int, Field(ge=1, le=MAX_BATCH, description="Maximum number of memories.")
+        ] = 50,
         as_of: AsOf = None,
         since: Annotated[Time | None, Field(description="Stored at this time or later.")] = None,
         until: Annotated[Time | None, Field(description="Stored at this time or before.")] = None,
         source_path: Annotated[
-            Name | None, Field(description="From this file, by its whole path.")
+            Name | None, Field(description="Only memories from this file, by its full path.")
         ] = None,
     ) -> Sequence[Memory]:
-        """Return memories, newest first, by page; writes meanwhile shift no page.
+        """Return a page of memories, newest first; concurrent writes do not shift pages.
 
-        An empty filter leaves nothing out; erased memories have only the status ``erased``.
+        An empty filter matches everything. Erased memories match only the status ``erased``.
 
         Args:
-            tags: all of them must match.
-            before: the last id of the page before.
-            limit: 1..1,000.
-            as_of: what was stored by then, with the statuses and values at that time.
+            tags: a memory must have all of them.
+            before: the last id of the previous page.
+            limit: 1..1,000 memories.
+            as_of: return the memories stored by then, with their statuses and values at that time.
         """
         from memgraph.operations.read import lookup as reading
 
@@ -128,8 +134,8 @@ class Memories(WritingHandle[F], group="memories"):
         """Store one memory, and return what it repeats, updates or contradicts.
 
         A fact is compared with the facts about the same subject. A repetition by the same author is
-        a ``duplicate`` and returns the existing id; ``updates`` and ``contradicts`` name the
-        others, ``reasons`` why.
+        a ``duplicate`` and returns the existing id. ``updates`` and ``contradicts`` list other
+        related facts, and ``reasons`` says why.
 
         Args:
             content, fields: as in ``Orchestrator.remember``.
@@ -158,13 +164,13 @@ class Memories(WritingHandle[F], group="memories"):
     ) -> Sequence[ForgetOutcome]:
         """Retract many memories in one transaction, with an outcome for each, in order.
 
-        One that is not visible, or is retracted already, is rejected by itself.
+        A memory that is not visible or already retracted is rejected; the others are retracted.
 
         Args:
-            memory_ids: 1 to 1,000.
+            memory_ids: 1..1,000 ids.
 
         Raises:
-            InvalidInput: too many or too few, or an invalid reason.
+            InvalidInput: too many or too few ids, or an invalid reason.
         """
         because = self._because(reason)
         ids = self._whole_ids(within_batch(memory_ids))
@@ -188,7 +194,7 @@ class Memories(WritingHandle[F], group="memories"):
         command="visible-counts",
     )
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return how many memories this handle sees, of each kind, type and status."""
+        """Return the number of memories that this handle sees, by kind, type and status."""
         from memgraph.store import memories
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -199,17 +205,20 @@ class Memories(WritingHandle[F], group="memories"):
         self,
         *,
         days: Annotated[
-            float, Field(ge=0, le=36_600, allow_inf_nan=False, description="From now.")
+            float, Field(ge=0, le=36_600, allow_inf_nan=False, description="Days from now.")
         ] = 30.0,
         limit: Annotated[int, Field(ge=0, le=1_000)] = 50,
     ) -> ExpiringReport:
         """Return the facts that expire within ``days`` unless they are used, soonest first.
 
-        Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
-        ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+        Only inferred facts expire. To keep a fact, recall it, or ``confirm`` it for good.
+
+        Args:
+            days: 0..36,600.
+            limit: 0..1,000 items; ``total`` counts all expiring facts.
 
         Raises:
-            InvalidInput: one of them is out of range.
+            InvalidInput: ``days`` or ``limit`` is out of range.
         """
         from memgraph.operations.life.expiry import expiring
 
@@ -225,15 +234,15 @@ class Memories(WritingHandle[F], group="memories"):
         answer=LatestReflection,
     )
     def latest_reflection(self) -> Memory | None:
-        """Return the latest weekly reflection that this handle may see; None: there is none.
+        """Return the latest weekly reflection that this handle may see; None if there is none.
 
-        It is cached until any process writes.
+        The result is cached until any process writes.
         """
         with self._service.opened(self.name) as opened:
             reflection = opened.reflections.latest(self.viewer)
             now = opened.clock.now_ms()
             if reflection is not None and opened.reflections.is_news(reflection, now):
-                # It comes to stand in prompts, and what an answer repeats of it is no news.
+                # It ends up in prompts, so record its lines: answers that repeat them are echoes.
                 self._write_receipts(
                     opened, enough=opened.receipts.add_text(reflection.content, now)
                 )
@@ -241,7 +250,7 @@ class Memories(WritingHandle[F], group="memories"):
 
 
 class LocalMemories(Memories[F]):
-    """The memories, with the counts that the console shows."""
+    """Memories with the counts that the console shows."""
 
     @local
     def facets(
@@ -258,14 +267,14 @@ class LocalMemories(Memories[F]):
         source_path: str | None = None,
         limit: int = 20_000,
     ) -> Mapping[str, Mapping[str, int]]:
-        """Return for each filter how many memories its values would show, with the other filters.
+        """Return for each filter the number of memories per value, given the other filters.
 
-        The filters are ``type``, ``kind``, ``status`` (as shown), and the twelve most frequent of
-        ``tag`` and ``source`` (a path), most frequent first.
+        The filters are ``type``, ``kind``, ``status`` (as shown), and the twelve most frequent
+        values of ``tag`` and ``source`` (a path), most frequent first.
 
         Args:
-            limit: so many are counted, the newest ones.
-            types, …, source_path: as of ``list``.
+            limit: count only this many of the newest memories.
+            types, …, source_path: as in ``list``.
         """
         from memgraph.store import memories
 
@@ -285,7 +294,7 @@ class LocalMemories(Memories[F]):
 
     @local
     def paths(self, text: str, *, limit: int = 10) -> Sequence[tuple[str, int]]:
-        """Return the paths of sources that contain a text, with their number of memories.
+        """Return the source paths that contain ``text``, with their number of memories.
 
         Paths with the most memories come first.
         """
@@ -299,26 +308,27 @@ class LocalMemories(Memories[F]):
     def activity(
         self, *, since: Time | None = None, until: Time | None = None, steps: int = 60
     ) -> Mapping[str, Any]:
-        """Return how often each thing happened in equal steps of time, of what this handle sees.
+        """Return counts of visible events over time, in equal steps.
 
-        ``series`` has a list for each of ``stored``, ``superseded``, ``retracted``,
-        ``contradicted``, ``resolved`` and, for who may audit, ``handed_out``, and for what there
-        was at the end of each step: ``total`` memories, ``held`` (active) ones, ``open``
-        contradictions. ``times`` are the beginnings of the steps and ``until`` the end of the
-        last, milliseconds.
+        ``series`` has one list of counts per event: ``stored``, ``superseded``, ``retracted``,
+        ``contradicted``, ``resolved`` and, with the audit permission, ``handed_out``. It also has
+        the totals at the end of each step: ``total`` memories, ``held`` (active) memories and
+        ``open`` contradictions. ``times`` are the starts of the steps and ``until`` is the end of
+        the last one, in milliseconds.
 
         Args:
-            since: None: when the first memory was stored.
+            since: the start; None: when the first memory was stored.
+            until: the end; None: now.
             steps: 1..400.
 
         Raises:
-            InvalidInput: a bound out of range, or an end before the beginning.
+            InvalidInput: ``steps`` is out of range, or the end lies before the start.
         """
         from memgraph.store import activity
         from memgraph.store.visibility import View
 
         if not 1 <= steps <= MAX_STEPS:
-            raise InvalidInput(f"steps: 1 to {MAX_STEPS}", field="steps")
+            raise InvalidInput(f"steps must be between 1 and {MAX_STEPS}", field="steps")
         view = View(self.viewer)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
@@ -327,7 +337,7 @@ class LocalMemories(Memories[F]):
             begin = activity.first_at(snapshot, view) if since is None else parse_time(since)
             begin = end if begin is None else begin
             if end < begin:
-                raise InvalidInput("the end lies before the beginning", field="until")
+                raise InvalidInput("until must not be before since", field="until")
             series = activity.counts(
                 snapshot,
                 view,

@@ -1,4 +1,4 @@
-"""The handle of one orchestrator: everything a program does with its memory."""
+"""The handle of one orchestrator, with all operations on its memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LocalOperations(Operations[F]):
 
     @local
     def settle(self) -> SettleResult:
-        """Finish the pending work of writes now: embed and compare what waits.
+        """Finish the pending work of writes now: embedding and comparing.
 
         Returns when nothing is due, or a provider failed.
         """
@@ -53,26 +53,26 @@ class Orchestrator(LocalOperations[Blocking]):
     """The memory of one orchestrator. Made by ``MemoryService.orchestrator``; thread-safe.
 
     Attributes:
-        name: of the orchestrator.
-        viewer: what the holder of this handle may see.
-        actor: the name in the journal for changes made through it.
+        name: the name of the orchestrator.
+        viewer: what this handle may see.
+        actor: the name in the journal for changes made through this handle.
         memories, contradictions, graph, history, sources, receipts, sessions, contexts, entities,
             ingestion, jobs, audit, erasure, events, maintenance, exchange: the other operations,
-            by what they are about.
-        agents: what a language model writes.
-        stores: stores of items in a task, a project or the global tier.
+            grouped by subject.
+        agents: the operations for language models.
+        stores: the stores of items of a task, a project or the global tier.
     """
 
     @property
     def aio(self) -> AsyncOrchestrator:
-        """The same methods for asyncio: each runs in a thread and is awaited."""
+        """The same methods for asyncio; each runs in a thread."""
         from memgraph.operations.aio import AsyncOrchestrator
 
         return AsyncOrchestrator(self)
 
     @property
     def paths(self) -> OrchestratorPaths:
-        """The paths of the orchestrator's files, with the drop zone."""
+        """The paths of the orchestrator's files and its drop zone."""
         return self._service.paths(self.name)
 
     @property
@@ -82,6 +82,6 @@ class Orchestrator(LocalOperations[Blocking]):
 
     @property
     def accurate_ner_available(self) -> bool:
-        """Return True when spaCy or a language model is set up for entities; calls neither."""
+        """Return True if spaCy or a language model is configured for entities; calls neither."""
         with self._service.opened(self.name) as opened:
             return opened.naming.accurate_available

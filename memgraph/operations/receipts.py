@@ -1,4 +1,4 @@
-"""Receipts of what was handed out, and bulletins that were."""
+"""Receipts and issued bulletins: list, read, replay and explain."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from memgraph.operations.handle import Handle
 
 MAX_ANSWER_CHARS = 20_000
 Page = Annotated[int, Field(ge=1, le=1_000)]
-Before = Annotated[Name | None, Field(description="The last id of the page before.")]
+Before = Annotated[Name | None, Field(description="The last id of the previous page.")]
 
 MAX_ANSWER_CHARS = 20_000
 
 
 class Receipts(Handle[F], group="receipts"):
-    """What was handed out, and why: ``orc.receipts``."""
+    """Receipts of which memories were returned, and why: ``orc.receipts``."""
 
     @operation(
         Permission.AUDIT, "GET", "/receipts", tag="receipts", id="list_receipts", command="receipts"
@@ -38,27 +38,31 @@ class Receipts(Handle[F], group="receipts"):
     def list(
         self,
         *,
-        task_id: Annotated[Name | None, Field(description="For this task.")] = None,
-        workflow_run_id: Annotated[Name | None, Field(description="For this run.")] = None,
-        conversation_id: Annotated[Name | None, Field(description="For this conversation.")] = None,
+        task_id: Annotated[Name | None, Field(description="Only receipts for this task.")] = None,
+        workflow_run_id: Annotated[
+            Name | None, Field(description="Only receipts for this workflow run.")
+        ] = None,
+        conversation_id: Annotated[
+            Name | None, Field(description="Only receipts for this conversation.")
+        ] = None,
         purpose: Annotated[
-            Name | None, Field(description="For this: `recall`, `bulletin`, …")
+            Name | None, Field(description="Only with this purpose: `recall`, `bulletin`, …")
         ] = None,
         limit: Page = 20,
         before: Before = None,
     ) -> ReceiptList:
-        """Return receipts of which this handle may see every memory, newest first.
+        """Return the receipts whose memories this handle may all see, newest first.
 
-        A receipt that names no memory is visible to a handle that sees its task, project and agent.
+        A receipt without memories is visible to a handle that sees its task, project and agent.
         The newest 10,000 receipts are searched.
 
         Args:
-            task_id, workflow_run_id, conversation_id, purpose: only receipts for these.
-            limit: 1..1000.
-            before: the last id of the page before.
+            task_id, workflow_run_id, conversation_id, purpose: only receipts with these values.
+            limit: 1..1000 receipts.
+            before: the last id of the previous page.
 
         Raises:
-            InvalidInput: a limit out of range, or an invalid id.
+            InvalidInput: ``limit`` is out of range, or an id is invalid.
         """
         conditions = {
             "task_id": task_id,
@@ -80,16 +84,15 @@ class Receipts(Handle[F], group="receipts"):
         command="receipt",
     )
     def get(self, receipt_id: Id) -> Receipt:
-        """Return a receipt: what a caller was given, and why, by a recall, a bulletin, a context or
-        a turn.
+        """Return a receipt: which memories a recall, bulletin, context or turn returned, and why.
 
-        ``asked`` is the request; of a turn it has ``bulletin``, with the memories in it, and
-        ``context``, the receipt of that.
+        ``asked`` is the request. For a turn, ``asked`` also has ``bulletin`` with the ids of its
+        memories, and ``context`` with the id of the receipt of its context.
 
         Raises:
-            NotFound: there is none, or it names a memory that this handle may not see, or is of a
-                bulletin whose reader saw more than this handle does.
-            InvalidInput: it is no id.
+            NotFound: the receipt does not exist, or contains a memory that this handle may not see,
+                or is for a bulletin whose reader saw more than this handle does.
+            InvalidInput: ``receipt_id`` is not an id.
         """
         from memgraph.operations.read import receipt_lookup as reading
 
@@ -104,17 +107,17 @@ class Receipts(Handle[F], group="receipts"):
         body=ReplayRequest,
     )
     def replay(self, receipt_id: Id, *, query: str | None = None) -> Replay:
-        """Repeat the request of a receipt as of its moment, and compare the results.
+        """Repeat the request of a receipt as of its time, and compare the results.
 
         Args:
-            query: the query, when the receipt keeps only its digest.
+            query: the query, if the receipt keeps only its digest.
 
         Raises:
-            NotFound: as ``get``.
-            AccessDenied: the original caller saw more than this handle does; it is logged and
-                journalled.
-            InvalidInput: the query is missing or another one; a receipt of a diagnosis or of a
-                search of items, or an incomplete one, cannot be replayed.
+            NotFound: as in ``get``.
+            AccessDenied: the original caller saw more than this handle does; the refusal is logged
+                and journalled.
+            InvalidInput: the query is missing or differs from the original; or the receipt is
+                incomplete, or is for a diagnosis or a search of items and cannot be replayed.
         """
         from memgraph.operations.read import receipt_lookup as reading
         from memgraph.operations.read.replay import replayed
@@ -128,18 +131,18 @@ class Receipts(Handle[F], group="receipts"):
 
     @operation(Permission.AUDIT, "GET", "/bulletins", tag="receipts", id="list_bulletins")
     def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:
-        """Return bulletins that were handed out, newest first.
+        """Return the bulletins that were delivered, newest first.
 
-        Only those for readers who saw no more than this handle does, and that cite only what it
-        sees. One record covers all deliveries of the same text to readers of the same view, until
-        another replaced it. The newest 2,000 are searched.
+        A bulletin is included only if its reader saw no more than this handle does, and this handle
+        sees every memory that it cites. One record covers all deliveries of the same text to the
+        same view, until another text replaced it. The newest 2,000 are searched.
 
         Args:
-            limit: 1..1000.
-            before: the last id of the page before.
+            limit: 1..1000 bulletins.
+            before: the last id of the previous page.
 
         Raises:
-            InvalidInput: a limit out of range, or an invalid id.
+            InvalidInput: ``limit`` is out of range, or ``before`` is invalid.
         """
         from memgraph.operations.read import receipt_lookup as reading
 
@@ -155,12 +158,12 @@ class Receipts(Handle[F], group="receipts"):
         command="bulletin-issued",
     )
     def bulletin(self, bulletin_id: Id) -> StoredBulletin:
-        """Return a bulletin as it was handed out.
+        """Return a bulletin exactly as it was delivered.
 
         Raises:
-            NotFound: there is none, or its reader saw more than this handle does, or it cites what
-                this handle may not see.
-            InvalidInput: it is no id.
+            NotFound: the bulletin does not exist, or its reader saw more than this handle does, or
+                it cites a memory that this handle may not see.
+            InvalidInput: ``bulletin_id`` is not an id.
         """
         from memgraph.operations.read import receipt_lookup as reading
 
@@ -179,27 +182,33 @@ class Receipts(Handle[F], group="receipts"):
         self,
         answer: Annotated[str, Field(min_length=1, max_length=MAX_ANSWER_CHARS)],
         *,
-        conversation_id: Annotated[Name | None, Field(description="Given to this one.")] = None,
-        workflow_run_id: Annotated[Name | None, Field(description="Given to this run.")] = None,
-        until: Annotated[Time | None, Field(description="Given by this time.")] = None,
+        conversation_id: Annotated[
+            Name | None, Field(description="Only receipts for this conversation.")
+        ] = None,
+        workflow_run_id: Annotated[
+            Name | None, Field(description="Only receipts for this workflow run.")
+        ] = None,
+        until: Annotated[Time | None, Field(description="Only receipts up to this time.")] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
     ) -> AnswerExplanation:
-        """Return the receipts whose memories best hold the sentences of an agent's answer.
+        """Return the receipts whose memories best support the sentences of an agent's answer.
 
-        Compared by words, without a model, with the newest 300 receipts that this handle may see.
+        The newest 300 receipts that this handle may see are compared by words, without a model.
 
         Args:
-            answer: what the agent said; 20,000 characters.
-            until: what was handed out later is left out.
+            answer: the agent's answer, 1..20,000 characters.
+            until: only receipts up to this time.
             limit: 1..50 receipts.
 
         Raises:
-            InvalidInput: a bound out of range, or an invalid time.
+            InvalidInput: the answer is empty or too long, or a time is invalid.
         """
         from memgraph.operations.read.receipt_lookup import explain_answer
 
         if not answer.strip() or len(answer) > MAX_ANSWER_CHARS:
-            raise InvalidInput(f"answer: 1 to {MAX_ANSWER_CHARS:,} characters", field="answer")
+            raise InvalidInput(
+                f"answer must have 1 to {MAX_ANSWER_CHARS:,} characters", field="answer"
+            )
         conditions = {"conversation_id": conversation_id, "workflow_run_id": workflow_run_id}
         with self._service.opened(self.name) as opened:
             return explain_answer(

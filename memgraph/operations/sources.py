@@ -36,9 +36,9 @@ Kind = Annotated[SourceName | str, WireFormat(SourceName)]
 class Sources(Handle[F], group="sources"):
     """Sources of memories: ``orc.sources``.
 
-    A source is named by a kind and a name: ``path`` (a file, or a folder with all below it; a
-    relative one lies in ``ingest/processed/``), ``conversation``, ``run`` (of a workflow) or
-    ``content`` (a SHA-256).
+    A source is identified by a kind and a name. The kinds are ``path`` (a file, or a folder with
+    everything below it; a relative path lies in ``ingest/processed/``), ``conversation``, ``run``
+    (a workflow run) and ``content`` (a SHA-256).
     """
 
     @operation(
@@ -50,30 +50,30 @@ class Sources(Handle[F], group="sources"):
         kind: Annotated[
             SourceName | str | None,
             WireFormat(SourceName),
-            Field(description="Without one: paths, conversations and runs."),
+            Field(description="Only this kind; by default paths, conversations and runs."),
         ] = None,
         limit: Limit = 50,
         after: Annotated[
             SourceText | None,
             WireFormat(name="cursor"),
-            Field(description="`next_after` of the page before."),
+            Field(description="`next_after` of the previous page."),
         ] = None,
         sender: Annotated[
             SourceText | None,
-            Field(description="Only sources with statements by this sender, or stored by it."),
+            Field(description="Only sources with memories said or stored by this sender."),
         ] = None,
     ) -> SourcePage:
-        """Return sources of visible memories, by kind and name.
+        """Return the sources of visible memories, sorted by kind and name.
 
         Args:
-            kind: None: paths, conversations and runs.
+            kind: only sources of this kind; None: paths, conversations and runs.
             limit: 1..500 sources.
-            after: ``next_after`` of the page before.
-            sender: only sources with statements by a speaker of this name, or stored by this actor,
-                such as ``key:…``.
+            after: ``next_after`` of the previous page.
+            sender: only sources with memories said by a speaker of this name, or stored by this
+                actor, such as ``key:…``.
 
         Raises:
-            InvalidInput: one of them is invalid.
+            InvalidInput: an argument is invalid.
         """
         from memgraph.operations.provenance import sources
         from memgraph.store import trust as trust_rows
@@ -95,11 +95,11 @@ class Sources(Handle[F], group="sources"):
         command="source",
     )
     def get(self, kind: Kind, name: SourceText) -> SourceInfo:
-        """Return the memories of one source and its trust.
+        """Return the totals of one source's memories, and its trust.
 
         Raises:
-            InvalidInput: an invalid kind or name.
-            NotFound: nothing that this handle sees came from it.
+            InvalidInput: the kind or name is invalid.
+            NotFound: no memory that this handle sees comes from the source.
         """
         from memgraph.operations.provenance import sources
         from memgraph.store import trust as trust_rows
@@ -116,12 +116,12 @@ class Sources(Handle[F], group="sources"):
         Permission.AUDIT, "GET", "/memories/{memory_id}/lines", tag="auditing", id="source_lines"
     )
     def lines(self, memory_id: MemoryId) -> SourceLines:
-        """Return what a memory was read from: its lines of the stored file, or turns.
+        """Return the source lines of a memory: lines of its stored file, or turns.
 
-        Lines are returned only while the file's digest is the one that was read; see ``state``.
+        Lines are returned only if the file is unchanged, by its digest; see ``state``.
 
         Raises:
-            NotFound: there is no such memory that this handle may see.
+            NotFound: no such memory is visible to this handle.
         """
         from memgraph.operations.provenance.sources import source_lines
 
@@ -138,10 +138,10 @@ class Sources(Handle[F], group="sources"):
         answer=TrustedSources,
     )
     def trusted(self) -> Sequence[TrustedSource]:
-        """Return the trust that operators assigned to sources, by kind and name.
+        """Return the trust that operators assigned to sources, sorted by kind and name.
 
-        A confined handle gets what it assigned itself, and what concerns sources of memories that
-        it sees.
+        A confined handle sees only its own assignments, and those of sources of memories that it
+        sees.
         """
         from memgraph.operations.provenance import sources
 
@@ -169,20 +169,21 @@ class Sources(Handle[F], group="sources"):
         max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None,
         reason: Reason,
     ) -> TrustedSource:
-        """Assign a trust tier to a source, in place of an earlier one.
+        """Assign a trust tier to a source, replacing an earlier assignment.
 
-        It applies from now on: what was replaced stays replaced. A source of a lower tier replaces
-        nothing of a higher one: an Updates edge from it becomes an open contradiction. A confined
-        handle can assign it to sources of memories that it sees, and replace what it assigned.
+        It applies from now on: memories that were already replaced stay replaced. A source of a
+        lower tier cannot replace memories of a higher one: its Updates edges become open
+        contradictions. A confined handle can assign trust only to sources of memories that it sees,
+        and change its own assignments.
 
         Args:
             tier: ``low``, ``standard`` or ``high``.
-            max_memories: the maximum number of its memories, without retracted ones, 0..10^9; 0:
-                accept nothing more; None: ``memory.trust.max_memories`` of the tier.
+            max_memories: the maximum number of memories of the source, not counting retracted ones,
+                0..10^9. 0: accept no more; None: ``memory.trust.max_memories`` of the tier.
 
         Raises:
-            InvalidInput: an invalid source, tier, number or reason.
-            NotFound: the handle is confined, and sees no memory of it.
+            InvalidInput: the source, tier, number or reason is invalid.
+            NotFound: the handle is confined and sees no memory of the source.
         """
         from memgraph.operations.provenance import sources
         from memgraph.store import trust as trust_rows
@@ -214,11 +215,11 @@ class Sources(Handle[F], group="sources"):
         body="SourceDistrust",
     )
     def distrust(self, kind: Kind, name: SourceText, *, reason: Reason) -> None:
-        """Remove the trust assigned to a source: the settings apply again.
+        """Remove the trust assigned to a source, so that the settings apply again.
 
         Raises:
-            InvalidInput: an invalid source or reason.
-            NotFound: nothing was assigned to it.
+            InvalidInput: the source or reason is invalid.
+            NotFound: no trust was assigned to the source.
         """
         from memgraph.operations.provenance import sources
         from memgraph.store import trust as trust_rows
@@ -252,20 +253,21 @@ class Sources(Handle[F], group="sources"):
         reason: Reason,
         dry_run: bool = True,
     ) -> SourceRetraction:
-        """Retract all memories from a source, and what was derived from them alone.
+        """Retract all memories from a source, and those derived only from them.
 
-        Memories with other sources or other evidence stay and are reported. What had been replaced
-        only by retracted memories is active again; contradictions that they won are open again. It
-        is one transaction, which ``sources.restore`` reverses. Later memories from the source are
-        stored again, unless ``sources.trust`` with ``max_memories=0`` prevents it.
+        Memories with other sources or other evidence stay and are reported. Memories that had been
+        replaced only by retracted ones become active again, and contradictions won by retracted
+        memories are open again. All this is one transaction, which ``sources.restore`` reverses.
+        New memories from the source are still accepted, unless ``sources.trust`` with
+        ``max_memories=0`` prevents it.
 
         Args:
-            path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
+            path, conversation_id, workflow_run_id, content_sha256: the source; exactly one of them.
             dry_run: only report what would be retracted.
 
         Raises:
-            InvalidInput: not exactly one source, an invalid one, or an invalid reason.
-            NotFound: nothing that this handle sees came from it.
+            InvalidInput: not exactly one source is given, or the source or reason is invalid.
+            NotFound: no memory that this handle sees comes from the source.
         """
         from memgraph.operations.provenance import retraction
 
@@ -299,19 +301,19 @@ class Sources(Handle[F], group="sources"):
         reason: Reason,
         dry_run: bool = True,
     ) -> SourceRestoration:
-        """Restore what ``sources.retract`` retracted by the same name, in one transaction.
+        """Restore what ``sources.retract`` retracted for the same source, in one transaction.
 
-        What was restored, retracted for another reason or erased since stays as it is. What became
-        active meanwhile is replaced again; a contradiction that was reopened stays open, and is
-        reported.
+        Memories that were restored, retracted for another reason or erased since stay as they are.
+        Memories that had become active again are replaced again. Reopened contradictions stay open
+        and are reported.
 
         Args:
-            path, conversation_id, workflow_run_id, content_sha256: exactly one of them.
+            path, conversation_id, workflow_run_id, content_sha256: the source; exactly one of them.
             dry_run: only report what would be restored.
 
         Raises:
-            InvalidInput: not exactly one source, an invalid one, or an invalid reason.
-            NotFound: no retraction of it is visible to this handle.
+            InvalidInput: not exactly one source is given, or the source or reason is invalid.
+            NotFound: no retraction of the source is visible to this handle.
         """
         from memgraph.operations.provenance import retraction
 
@@ -342,13 +344,15 @@ class Sources(Handle[F], group="sources"):
         }
         chosen = [(kind, name) for kind, name in names.items() if name is not None]
         if len(chosen) != 1:
-            raise InvalidInput("name one source: a path, a conversation, a run or a content hash")
+            raise InvalidInput(
+                "give exactly one source: a path, a conversation, a run or a content hash"
+            )
         return self._named(*chosen[0])
 
     def _may_tell_of(
         self, snapshot: Snapshot, source: NamedSource, details: TrustedSource | None
     ) -> bool:
-        """Return True when this handle may see and change the trust of a source."""
+        """Return True if this handle may see and change the trust of a source."""
         if not self.viewer.confined or (details is not None and details.actor == self.actor):
             return True
         from memgraph.store import sources

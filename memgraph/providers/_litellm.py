@@ -1,8 +1,9 @@
-"""Everything that knows litellm: loading it, calling it, and turning its errors into ours.
+"""Load litellm, call it, and translate its errors. No other module imports its internals.
 
-litellm takes seconds to import and acts on import (fetches a price list, reads a ``.env`` file), so
-it is loaded at the first call and told not to. Its exceptions can quote the request, the key and
-the provider's answer: nothing of their text leaves this module, only class names and statuses.
+litellm takes seconds to import and has side effects on import (it fetches a price list and reads a
+``.env`` file), so it is loaded at the first call, with these switched off. Its exceptions can quote
+the request, the key and the provider's answer, so only class names and statuses leave this module,
+never their text.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
 
 
 MAX_ANSWER_BYTES: Final = 4_000_000
-"""Longest body that is read."""
+"""The maximum size of a response body."""
 
 
 def bound(client: httpx.Client, seconds: float) -> None:
-    """Let a client give up on a body of over `MAX_ANSWER_BYTES`, or over ``seconds`` in coming.
+    """Make a client abort a body over `MAX_ANSWER_BYTES`, or one that takes over ``seconds``.
 
-    The client's own timeout begins anew with every byte.
+    The client's own timeout restarts with every byte received.
     """
     import httpx  # litellm brings it
 
@@ -58,9 +59,9 @@ def bound(client: httpx.Client, seconds: float) -> None:
             for chunk in self._stream:
                 received += len(chunk)
                 if received > MAX_ANSWER_BYTES:
-                    raise ValueError("the answer is too long")
+                    raise ValueError("the response body is too long")
                 if time.monotonic() > self._until:
-                    raise httpx.ReadTimeout("the answer comes too slowly")
+                    raise httpx.ReadTimeout("the response body took too long")
                 yield chunk
 
         def close(self) -> None:
@@ -76,11 +77,11 @@ def bound(client: httpx.Client, seconds: float) -> None:
 
 EXTRA: Final = "litellm"
 MAX_WAIT_S: Final = 30.0
-"""Longest pause before another attempt; a provider that asks for more is not asked again."""
+"""The longest pause before a retry, in seconds; if a provider asks for more, nothing is retried."""
 
-# 408 timeout, 409 and 425 "try again", 429 too many requests; every 5xx counts as well.
+# 408 timeout, 409 and 425 "try again", 429 too many requests; every 5xx is retried as well.
 _RETRYABLE_STATUSES: Final = frozenset({408, 409, 425, 429})
-# What litellm and the SDKs under it raise; the last five come from parsing odd answers.
+# The exceptions that litellm and its SDKs raise when they cannot parse an answer.
 _PARSING_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 _load_lock = threading.Lock()
@@ -92,14 +93,14 @@ class ModelConnection:
     """The connection to one model.
 
     Args:
-        model: as litellm names it, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
+        model: the name in litellm, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
         timeout_s, retries, api_base, api_key, first_wait_s: see ``ModelOptions``.
-        give_up_after_s: seconds after which nothing is tried again; None: no such limit.
-        cut_off_late: nobody waits for a request longer than ``timeout_s``, be its answer on its
-            way or not; else that is the longest silence. Needs `load`.
+        give_up_after_s: seconds after which there are no more retries; None: no limit.
+        cut_off_late: True if ``timeout_s`` limits a whole request; False if it limits the time
+            between two bytes. True requires `load`.
 
     Raises:
-        InvalidConfig: a value out of range; ``details['key']`` names it.
+        InvalidConfig: a value is out of range; ``details['key']`` names it.
     """
 
     model: str
@@ -125,16 +126,16 @@ def call(
     operation: Literal["embedding", "completion", "rerank"],
     **request: Any,
 ) -> Any:
-    """Call ``litellm.<operation>`` and repeat what failed for a passing reason.
+    """Call ``litellm.<operation>``, and retry temporary failures.
 
     Returns:
         litellm's response object.
 
     Raises:
         ExtraMissing: litellm is not installed.
-        ProviderUnavailable: still timing out, refused, 429 or 5xx after the last attempt.
-        ProviderRejected: the key, the model or the request is not accepted.
-        ProviderAnswerInvalid: the answer is not what litellm can read.
+        ProviderUnavailable: the last attempt timed out, was refused, or returned 429 or 5xx.
+        ProviderRejected: the key, the model or the request was not accepted.
+        ProviderAnswerInvalid: litellm cannot read the answer.
     """
     stop = tenacity.stop_after_attempt(connection.retries + 1)
     attempts = tenacity.Retrying(
@@ -159,7 +160,10 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _pause_s(first_wait_s: float) -> Callable[[tenacity.RetryCallState], float]:
-    """Seconds before the next attempt: what the provider asked for, or doubling with jitter."""
+    """Return a function for the pause before the next attempt, in seconds.
+
+    It is the time that the provider asked for, or else doubles each time, with jitter.
+    """
     doubling = tenacity.wait_exponential(multiplier=first_wait_s, max=MAX_WAIT_S)
     jitter = tenacity.wait_random(0.0, first_wait_s)
 
@@ -208,21 +212,21 @@ def _key(api_key: str | Path | None) -> str | None:
 
 
 def load(*, chat: bool = False) -> None:
-    """Load what a call needs, so that the time for a call is not spent on it. Takes seconds.
+    """Import what a call needs, so that it does not count against the timeout. Takes seconds.
 
     Raises:
         ExtraMissing: litellm is not installed.
     """
     _litellm()
-    # httpx and openai put off loading the latter two until their first request.
+    # httpx and openai import the last two only at their first request.
     for name in ("httpx", "openai", "httpcore", *(("openai.resources",) if chat else ())):
         _module(name)
 
 
 def bounded_client(seconds: float) -> Any:
-    """Return a client of litellm that gives up on an answer that is too long or comes too slowly.
+    """Return a client for litellm that aborts answers that are too long or too slow.
 
-    ``seconds`` are for the whole body, not from one byte to the next. Needs `load`.
+    ``seconds`` limits the time for the whole body, not between two bytes. Requires `load`.
     """
     handler = _module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
     bound(handler.client, seconds)
@@ -230,7 +234,7 @@ def bounded_client(seconds: float) -> Any:
 
 
 class _Silence(logging.Filter):
-    """Keeps litellm's own logger quiet while we call: it writes answers and errors to stderr."""
+    """Silence litellm's own logger during our calls: it writes answers and errors to stderr."""
 
     def filter(self, _record: logging.LogRecord) -> bool:
         return not getattr(_calling, "now", False)
@@ -241,7 +245,7 @@ _silence = _Silence()
 
 def _litellm() -> ModuleType:
     with _load_lock:
-        # Set only for the import: without them it fetches a price list and reads a .env file.
+        # Read by the import: without these it fetches a price list and reads a .env file.
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
         litellm = _module("litellm")
@@ -255,18 +259,18 @@ def _litellm() -> ModuleType:
 
 
 def _module(name: str) -> ModuleType:
-    """Import a module of the extra. Raises ExtraMissing: it, or a part of it, is not installed."""
+    """Import a module of the extra. Raises ExtraMissing if any of its packages is missing."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ExtraMissing.of(
-            f"this model is reached through litellm, and {error.name or name} is not installed",
+            f"this model needs litellm, but {error.name or name} is not installed",
             extra=EXTRA,
         ) from error
 
 
 def _silence_schema_warnings() -> None:
-    """Hide pydantic's remarks on litellm's own classes; one of them quotes the answer."""
+    """Suppress pydantic's warnings about litellm's classes; one of them quotes the answer."""
     for message in (
         r"Item '\w+' on TypedDict class 'ChatCompletion",
         r"(?s)Pydantic serializer warnings:.*field_name='(embedding|message|choices)'",
@@ -275,7 +279,7 @@ def _silence_schema_warnings() -> None:
 
 
 def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> ProviderError:
-    """Our error for one of litellm's, by class, status and causes, never by its text."""
+    """Translate an error of litellm by its class, status and causes, never by its text."""
     chain = list(_causes(error))
     kind = type(error).__name__
     status = _status(chain, httpx)
@@ -283,7 +287,7 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
         return _by_status(kind, status, _retry_after(chain, httpx))
     unsendable = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
     if any(isinstance(e, unsendable) for e in chain):
-        return ProviderRejected("The provider's address or key cannot be used.", error=kind)
+        return ProviderRejected("The provider's address or key is invalid.", error=kind)
     if any(isinstance(e, (httpx.TransportError, openai.APIConnectionError)) for e in chain[1:]):
         return _unavailable(kind, None)
     if any(isinstance(e, _PARSING_ERRORS) for e in chain):
@@ -291,7 +295,7 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
             f"The provider's answer could not be read ({kind}).", reason="unreadable", error=kind
         )
     if any(type(e) is openai.OpenAIError for e in chain):
-        # The SDK's bare root class: it could not even build a client, for want of a key.
+        # The SDK raises its bare root class if it cannot create a client without a key.
         return ProviderRejected("No API key is configured for the provider.", error=kind)
     own_status = getattr(error, "status_code", None)
     return _by_status(kind, own_status if isinstance(own_status, int) else 500, None)
@@ -307,9 +311,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(chain: list[BaseException], httpx: ModuleType) -> int | None:
-    """Return the HTTP status that really came over the wire; litellm itself says 500 for want of
-    one.
-    """
+    """Return the HTTP status of the response, if any; litellm itself reports 500 without one."""
     for error in chain:
         if isinstance(error, httpx.HTTPStatusError):
             return int(error.response.status_code)
@@ -317,7 +319,7 @@ def _status(chain: list[BaseException], httpx: ModuleType) -> int | None:
 
 
 def _retry_after(chain: list[BaseException], httpx: ModuleType) -> float | None:
-    """Seconds of a Retry-After header; its date form is ignored."""
+    """Return the seconds of a Retry-After header; its date form is ignored."""
     for error in chain:
         if isinstance(error, httpx.HTTPStatusError):
             value = error.response.headers.get("retry-after", "")
@@ -347,22 +349,24 @@ def _unavailable(
 Result = TypeVar("Result")
 
 MAX_AT_ONCE: Final = 32
-"""Concurrent calls of one process, including abandoned ones."""
+"""The maximum number of concurrent calls in the process, including abandoned ones."""
 
 _slots = threading.BoundedSemaphore(MAX_AT_ONCE)
 
 
 def within(seconds: float, call: Callable[[], Result]) -> Result:
-    """Return or raise what ``call`` does, if it does so in time.
+    """Call a function in another thread with a time limit; return its result or raise its error.
+
+    A call that exceeds the limit is abandoned, not stopped.
 
     Raises:
-        ProviderUnavailable: with ``details['reason']`` ``timeout``, or ``busy`` when too many
-            calls are under way.
+        ProviderUnavailable: ``details['reason']`` is ``timeout`` after ``seconds``, or ``busy`` if
+            too many calls are running.
     """
     if not _slots.acquire(blocking=False):
-        raise ProviderUnavailable("Too many calls to the provider hang.", reason="busy")
+        raise ProviderUnavailable("Too many calls to the provider are running.", reason="busy")
     future: Future[Result] = Future()
-    # A daemon: a process that wants to end does not wait for a server that never will.
+    # A daemon thread, so that the process can exit while a server never answers.
     thread = threading.Thread(target=_run, args=(call, future), daemon=True, name="memgraph-call")
     try:
         thread.start()

@@ -1,4 +1,4 @@
-"""The embedding port: what every embedding model must do, and the factory that picks one."""
+"""The interface of embedding models, and the factory that creates them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 DEFAULTS: Final[ModelOptions] = {"timeout_s": 20.0, "retries": 2}
 DEFAULT_BATCH_SIZE: Final = 64
 MAX_CHARACTERS: Final = 8_192
-"""Characters beyond this number do not enter a text's vector."""
+"""The number of characters of a text that are embedded; the rest is ignored."""
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
-"""A larger answer to one request is refused."""
+"""The maximum size of the answer to one request, in bytes."""
 
 
 @runtime_checkable
@@ -39,26 +39,26 @@ class EmbeddingProvider(Protocol):
 
     @property
     def model(self) -> str:
-        """Identity stored beside every vector; vectors of two identities are never compared."""
+        """The identity stored with every vector; vectors of two identities are never compared."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector, at least 1."""
+        """The length of every vector, at least 1."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed ``texts`` in their order.
+        """Embed texts, in order.
 
         Returns:
             An array of shape ``(len(texts), dimensions)``. Rows have norm 1; a row is all zeros
-            only where its text holds nothing to embed (empty, blank, or no known token).
-            Only the first `MAX_CHARACTERS` of a text count.
+            only if its text has nothing to embed (empty, blank, or no known token). Only the first
+            `MAX_CHARACTERS` of a text are used.
 
         Raises:
-            ProviderUnavailable: worth trying again later (timeout, connection, 429, 5xx).
-            ProviderRejected: not worth trying again unchanged (key, model, request, damaged files).
-            ProviderAnswerInvalid: wrong count or dimension, NaN, infinity, a zero vector.
+            ProviderUnavailable: temporary; a retry may succeed (timeout, connection, 429, 5xx).
+            ProviderRejected: permanent; a retry will fail (key, model, request, damaged files).
+            ProviderAnswerInvalid: wrong count or dimension, NaN, infinity, or a zero vector.
         """
         ...
 
@@ -69,66 +69,70 @@ def checked(
     """Validate a model's answer and scale every row to norm 1.
 
     Args:
-        vectors: what the model returned, anything numpy can turn into a 2-d array of numbers.
-        count: how many rows were asked for.
-        dimensions: the length every row must have.
-        zero_rows: whether all-zero rows are allowed; they stay zero.
+        vectors: the model's answer: anything numpy can turn into a 2-d array of numbers.
+        count: the expected number of rows.
+        dimensions: the expected length of every row.
+        zero_rows: True to allow all-zero rows, which stay zero.
+
+    Returns:
+        An array of shape ``(count, dimensions)``.
 
     Raises:
-        ProviderAnswerInvalid: with ``details['reason']`` one of ``shape``, ``count``,
-            ``dimensions``, ``not_finite`` or ``zero``.
+        ProviderAnswerInvalid: ``details['reason']`` is ``shape``, ``count``, ``dimensions``,
+            ``not_finite`` or ``zero``.
     """
     import numpy as np
 
     array = None
-    # numpy's own error quotes the answer: it is dropped here, not chained.
+    # numpy's own error quotes the answer, so it is dropped, not chained.
     with contextlib.suppress(TypeError, ValueError, OverflowError):
-        # float64 first: a finite double may overflow float32, and squares must not.
+        # Compute in float64: a finite double may overflow float32, and so may its square.
         array = np.asarray(vectors, dtype=np.float64)
     if array is not None and count == 0 and array.size == 0:
         return np.zeros((0, dimensions), dtype=np.float32)
     if array is not None and array.ndim > 0 and len(array) != count:
         raise _invalid(f"{len(array)} vectors for {count} texts", "count")
     if array is None or array.ndim != 2:
-        raise _invalid("vectors that are no table of numbers", "shape")
+        raise _invalid("something other than a table of numbers", "shape")
     if array.shape[1] != dimensions:
         size = array.shape[1]
-        raise _invalid(f"{size} dimensions where {dimensions} are configured", "dimensions")
+        raise _invalid(f"{size} dimensions instead of {dimensions}", "dimensions")
     if not np.isfinite(array).all():
         raise _invalid("a vector with NaN or infinity", "not_finite")
     largest = np.abs(array).max(axis=1, keepdims=True)
     if not zero_rows and (largest == 0.0).any():
         raise _invalid("a vector of zeros", "zero")
-    # Dividing by the largest entry first keeps the squares of huge and tiny vectors in range.
+    # Divide by the largest entry first, to keep the squares of huge and tiny vectors in range.
     array = array / np.where(largest == 0.0, 1.0, largest)
     norms = np.linalg.norm(array, axis=1, keepdims=True)
     return (array / np.where(norms == 0.0, 1.0, norms)).astype(np.float32)
 
 
 class CheckedEmbedding:
-    """A provider from outside this package, every answer checked and every error typed.
+    """Wrap a provider from outside this package: check its answers and translate its errors.
 
     Args:
         provider: an object with the members of ``EmbeddingProvider``.
 
     Raises:
-        InvalidConfig: ``model`` is no text, or ``dimensions`` no number of at least 1.
+        InvalidConfig: ``model`` is not a non-empty text, or ``dimensions`` is not an integer >= 1.
     """
 
     def __init__(self, provider: EmbeddingProvider) -> None:
         self._provider = provider
         self.name, self.model, self.dimensions = provider.name, provider.model, provider.dimensions
         if not isinstance(self.model, str) or not self.model:
-            raise InvalidConfig("An embedding provider names its model.", key="model")
+            raise InvalidConfig("An embedding provider must name its model.", key="model")
         if not isinstance(self.dimensions, int) or self.dimensions < 1:
             raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit rows; a row of zeros stays one.
+        """See ``EmbeddingProvider.embed``.
 
         Raises:
-            ProviderError: what the provider raised; ``ProviderUnavailable`` names the class of any
-                other exception, never its text, which may hold a key or what was embedded.
+            ProviderError: the error that the provider raised. Any other exception becomes
+                ``ProviderUnavailable`` with the name of its class, but not its text, which may
+                contain a key or an embedded text.
             ProviderAnswerInvalid: see ``checked``, or the answer is larger than
                 ``MAX_ANSWER_BYTES``.
         """
@@ -136,7 +140,7 @@ class CheckedEmbedding:
             answer = self._provider.embed(texts)
         except ProviderError:
             raise
-        except Exception as error:  # noqa: BLE001 - a foreign object raises whatever it likes
+        except Exception as error:  # noqa: BLE001 - foreign code may raise anything
             raise ProviderUnavailable(
                 f"The embedding provider failed with {type(error).__name__}."
             ) from None
@@ -146,9 +150,7 @@ class CheckedEmbedding:
 
 
 def prepared(text: str) -> str:
-    """Return the part of ``text`` that is embedded: capped, lone surrogates (not UTF-8)
-    replaced.
-    """
+    """Return the part of ``text`` to embed, with lone surrogates (invalid in UTF-8) replaced."""
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -168,17 +170,17 @@ def embedding_provider(
     """Return the provider with this configured name. Loads no model and opens no connection.
 
     Args:
-        name: ``local``, ``onnx``, ``fake`` or ``litellm/<model>``, the model as litellm names it.
-        dimensions: needed for ``litellm/…`` and ``onnx``; ``local`` has 256 and takes no other;
-            ``fake`` takes any, 64 by default.
-        batch_size: texts in one request, >= 1; for ``litellm/…`` and ``onnx``.
-        model_folder: for ``onnx``: the folder of the model, an absolute path.
-        model: for ``onnx``: a name that fastembed knows; ``model_folder`` is then its cache, or
-            empty.
+        name: ``local``, ``onnx``, ``fake`` or ``litellm/<model>``, with litellm's model name.
+        dimensions: required for ``litellm/…`` and ``onnx``; ``local`` always has 256; ``fake``
+            takes any, 64 by default.
+        batch_size: texts per request, >= 1; for ``litellm/…`` and ``onnx``.
+        model_folder: for ``onnx``: the absolute path of the model's folder.
+        model: for ``onnx``: a name that fastembed knows; ``model_folder`` is then fastembed's
+            cache, or empty for the default.
         options: for ``litellm/…``; see ``ModelOptions``.
 
     Raises:
-        InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
+        InvalidConfig: the name is unknown or a value is out of range; ``details['key']`` names it.
     """
     if dimensions is not None and dimensions < 1:
         raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
@@ -199,14 +201,14 @@ def embedding_provider(
         from memgraph.providers.onnx_embedding import OnnxEmbedding
 
         if dimensions is None:
-            raise InvalidConfig("'onnx' needs its dimensions configured.", key="dimensions")
+            raise InvalidConfig("Dimensions must be configured for 'onnx'.", key="dimensions")
         folder = Path(model_folder) if model_folder else None
         return OnnxEmbedding(folder, dimensions=dimensions, batch_size=batch_size, named=model)
     if name.startswith(LITELLM_PREFIX) and len(name) > len(LITELLM_PREFIX):
         from memgraph.providers.litellm_embedding import LitellmEmbedding
 
         if dimensions is None:
-            raise InvalidConfig(f"{name!r} needs its dimensions configured.", key="dimensions")
+            raise InvalidConfig(f"Dimensions must be configured for {name!r}.", key="dimensions")
         return LitellmEmbedding(
             name.removeprefix(LITELLM_PREFIX),
             dimensions=dimensions,

@@ -1,4 +1,4 @@
-"""Strategies: ordered providers that look for entities, and the merging of their results."""
+"""Providers that find entities in texts, and strategies that merge their results."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EntityFindings:
-    """The findings of a provider in one text.
+    """The entities that a provider found in one text.
 
     Attributes:
-        rejected: codes of proposals that rules rejected.
+        rejected: the codes of proposals that the rules rejected.
     """
 
     spans: list[EntitySpan]
@@ -59,12 +59,12 @@ class EntityProvider(Protocol):
         ...
 
     def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
-        """Return the same for several texts, in order; cheaper when a model works in batches."""
+        """Return the entities of several texts, in order; cheaper if a model works in batches."""
         ...
 
 
 class RegexNames:
-    """Rules, lists and cue words; see ``memgraph.text.entities``."""
+    """Find entities by rules, lists and cue words; see ``memgraph.text.entities``."""
 
     name = "regex"
 
@@ -80,9 +80,9 @@ class StrategyResult:
     """The results of a strategy for some texts.
 
     Attributes:
-        spans: of each text, without overlap; see ``spans.merge``.
-        rejected: of each text, the codes of rejected proposals.
-        failures: the failed providers, whose results are missing, by name.
+        spans: the entities of each text, without overlap; see ``memgraph.text.names.merge``.
+        rejected: the codes of rejected proposals for each text.
+        failures: the errors of failed providers, by name; their results are missing.
     """
 
     spans: list[list[EntitySpan]]
@@ -92,7 +92,7 @@ class StrategyResult:
 
 @dataclass(frozen=True, slots=True)
 class EntityStrategy:
-    """Providers in order. One that fails is reported and left out; the others' results are used."""
+    """Providers in order of preference. A provider that fails is reported and skipped."""
 
     providers: tuple[EntityProvider, ...]
 
@@ -131,12 +131,12 @@ class EntityStrategy:
         )
 
 
-# A model gives no probability that could be compared with the others'.
+# A fixed value, because a model gives no probability that is comparable to the others'.
 LLM_CONFIDENCE: Final = 0.8
 MAX_ENTITIES: Final = 40
 MAX_NAME_CHARS: Final = 100
 MAX_MENTIONS: Final = 20
-# Addresses, handles and dates are found by their form.
+# The types that a model may return. Addresses, handles and dates are found by rules.
 TYPES: Final = (
     EntityType.PERSON,
     EntityType.PROJECT,
@@ -180,10 +180,10 @@ TOO_MANY: Final = "entity.too_many"
 
 
 class LlmNames:
-    """Asks a language model, one text at a time.
+    """Find entities with a language model, one text at a time.
 
     Args:
-        mark: makes the random word that fences the text in the prompt.
+        mark: returns a random word that fences the text in the prompt.
     """
 
     name = "llm"
@@ -214,7 +214,7 @@ class LlmNames:
 def judge(answer: Any, text: str) -> EntityFindings:
     """Return the acceptable names of a model's answer: those in ``text``, of a known type.
 
-    Each item is judged by itself; a rejected one does not affect the others. Pure.
+    Each item is judged separately; a rejected item does not affect the others. Pure.
     """
     items = answer.get("entities") if isinstance(answer, dict) else None
     if not isinstance(items, list):
@@ -227,14 +227,14 @@ def judge(answer: Any, text: str) -> EntityFindings:
             rejected.append(outcome)
         else:
             spans.extend(outcome)
-    # However many there were, they are one finding: a model can write thousands.
+    # Excess items are reported as a single rejection: a model can write thousands.
     if len(items) > MAX_ENTITIES:
         rejected.append(TOO_MANY)
     return EntityFindings(spans, tuple(rejected))
 
 
 def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
-    """Return the spans in the text, or the code of the rejection."""
+    """Return the spans of a name in the text, or the code of its rejection."""
     if not isinstance(item, dict):
         return SHAPE_INVALID
     name, kind = item.get("name"), item.get("type")
@@ -252,8 +252,8 @@ def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
     return mentions or NOT_IN_TEXT
 
 
-# A pipeline gives no score for an entity. Above what a rule guesses of a lone word, below what it
-# reads from a form, a list or a title.
+# A fixed value, because a pipeline gives no scores: above a rule's guess for a single word, below
+# the confidence of a form, a list or a title.
 SPACY_CONFIDENCE: Final = 0.85
 MAX_SPAN_CHARS: Final = 200
 _BATCH: Final = 32
@@ -266,26 +266,26 @@ _TYPES: Final = {
     "LOC": EntityType.LOCATION,
     "FAC": EntityType.LOCATION,
     "DATE": EntityType.DATE,
-    # Not projects: a pipeline calls a phone and a film so.
+    # Not projects: the pipelines use this label also for phones and films.
     "PRODUCT": EntityType.OTHER,
     "WORK_OF_ART": EntityType.OTHER,
     "EVENT": EntityType.OTHER,
 }
-"""The types for the labels of spaCy's own pipelines; other labels name no entity (numbers,
-languages, peoples). A pipeline may also use the names of ``EntityType``, in any case.
+"""The entity types of the labels of spaCy's own pipelines. Other labels (numbers, languages,
+peoples) are ignored. A pipeline may also use the values of ``EntityType``, in any case.
 """
 
 
 def is_installed() -> bool:
-    """Return True when the package is installed; loads nothing."""
+    """Return True if spaCy is installed; loads nothing."""
     return find_spec("spacy") is not None
 
 
 class SpacyNames:
-    """Asks one pipeline, loaded at the first use.
+    """Find entities with a spaCy pipeline, loaded at the first use.
 
     Args:
-        pipeline: its package's name, or the folder that it was saved to.
+        pipeline: the name of its package, or the folder it was saved to.
     """
 
     name = "spacy"
@@ -299,7 +299,7 @@ class SpacyNames:
         return self.extract_many([text])[0].spans
 
     def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
-        # One at a time: a pipeline adds every new word to a vocabulary that its users share.
+        # One call at a time: a pipeline adds every new word to a shared vocabulary.
         with self._lock:
             pipeline = self._load()
             try:
@@ -321,8 +321,8 @@ class SpacyNames:
                 self._loaded = spacy.load(self._pipeline)
             except (OSError, ValueError, ImportError) as error:
                 raise ProviderRejected(
-                    f"no spaCy pipeline {self._pipeline!r} can be loaded:"
-                    " memory.entities.spacy_model is the name of an installed one, or a folder",
+                    f"the spaCy pipeline {self._pipeline!r} cannot be loaded:"
+                    " memory.entities.spacy_model must be an installed package or a folder",
                     provider=self.name,
                     reason="pipeline",
                 ) from error
@@ -345,7 +345,7 @@ def _span(text: str, entity: Any) -> EntitySpan | None:
         end -= 1
     if kind is None or start == end or end - start > MAX_SPAN_CHARS:
         return None
-    # "yesterday", "two weeks" and "Monday" are dates for a pipeline and name no day here.
+    # Pipelines label "yesterday", "two weeks" and "Monday" as dates, but they name no day.
     if kind is EntityType.DATE and not any(find_dates(text[start:end])):
         return None
     return EntitySpan(text[start:end], start, end, kind, SPACY_CONFIDENCE, "spacy")

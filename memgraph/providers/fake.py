@@ -1,4 +1,4 @@
-"""Stand-ins for models, for tests; part of the public interface. Nothing is loaded or learned."""
+"""Fake models for tests; part of the public interface. They load and learn nothing."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _Played = ChatTurn | MemgraphError
 
 
 class FakeEmbedding:
-    """Hashes every word to a direction and adds the directions up.
+    """A fake embedding that hashes every word to a direction and sums the directions.
 
-    Two texts point the same way as far as they share words, so ranking by similarity makes sense.
+    Texts are the more similar the more words they share, so ranking by similarity makes sense.
 
     Args:
-        dimensions: length of the vectors, >= 1.
-        fail_with: an error to raise at every embed, for instance ``ProviderUnavailable("down")``;
-            set the attribute to None to let the provider come back.
+        dimensions: the length of the vectors, >= 1.
+        fail_with: an error that every ``embed`` raises, for instance
+            ``ProviderUnavailable("down")``; set the attribute to None to recover.
 
     Attributes:
-        calls: how many texts each embed was asked for, oldest first, failed ones included.
+        calls: the number of texts in each call of ``embed``, oldest first, including failed calls.
 
     Raises:
-        InvalidConfig: dimensions below 1.
+        InvalidConfig: ``dimensions`` is below 1.
     """
 
     name: ClassVar[str] = "fake"
@@ -49,7 +49,7 @@ class FakeEmbedding:
         self.calls: list[int] = []
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `EmbeddingProvider.embed`. A text without a word gives a row of zeros."""
+        """See `EmbeddingProvider.embed`. A text without words gives a row of zeros."""
         import numpy as np
 
         self.calls.append(len(texts))
@@ -63,10 +63,10 @@ class FakeEmbedding:
 
 
 class FakeCompletion:
-    """Hands out prepared answers in their order; an answer that is an error is raised.
+    """A fake model that returns prepared answers in order, or raises those that are errors.
 
     Args:
-        answers: JSON values or errors, one for each call; after the last one it is unavailable.
+        answers: JSON values or errors, one for each call; further calls raise ProviderUnavailable.
 
     Attributes:
         calls: the ``(system, user)`` of every call, oldest first.
@@ -91,15 +91,15 @@ class FakeCompletion:
 
 
 class FakeToolCalling:
-    """Plays prepared turns in their order; a turn that is an error is raised.
+    """A fake model that returns prepared turns in order, or raises those that are errors.
 
     Args:
-        turns: for each call a turn, an error, or a function of the messages that gives either;
-            after the last one the model has nothing more to ask for and says "Done."
+        turns: for each call a turn, an error, or a function of the messages that returns either.
+            Further calls return the text "Done." without tool calls.
 
     Attributes:
         calls: the messages of every call, oldest first.
-        tools: the names of the tools that were offered in the last call.
+        tools: the names of the tools offered in the last call.
     """
 
     name: ClassVar[str] = "fake"
@@ -110,7 +110,7 @@ class FakeToolCalling:
         self.tools: tuple[str, ...] = ()
 
     def play(self, *turns: _Played | Callable[[list[Any]], _Played]) -> None:
-        """Add turns behind those that are left."""
+        """Append turns to the remaining ones."""
         self._turns += turns
 
     def chat(
@@ -131,15 +131,15 @@ class FakeToolCalling:
 
 
 class FakeReranking:
-    """Orders texts by how many words they share with the question, or as it is told.
+    """A fake reranker that orders texts by the number of words shared with the question.
 
     Args:
-        order: gives the places, best first, for a question and its texts; anything goes, also what
-            no honest model would answer.
-        fail_with: an error to raise at every call; set the attribute to None to let it come back.
+        order: an alternative ordering: a function that returns the places, best first, for a
+            question and its texts. Its result is not checked, so it can be an invalid answer.
+        fail_with: an error that every call raises; set the attribute to None to recover.
 
     Attributes:
-        calls: the question and the texts of every call, oldest first, failed ones included.
+        calls: the question and the texts of every call, oldest first, including failed calls.
     """
 
     name: ClassVar[str] = "fake"
@@ -168,7 +168,7 @@ def _by_shared_words(query: str, texts: Sequence[str]) -> list[int]:
 
 
 def _direction(word: str, dimensions: int) -> NDArray[np.float64]:
-    """Return a pseudo-random vector with entries in [-1, 1), a function of the word alone."""
+    """Return a pseudo-random vector with entries in [-1, 1) that depends only on the word."""
     import numpy as np
 
     digest = hashlib.shake_128(word.encode()).digest(4 * dimensions)

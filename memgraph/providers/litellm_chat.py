@@ -1,4 +1,4 @@
-"""JSON answers and tool calls from any language model that litellm can reach."""
+"""JSON answers and tool calls from any language model that litellm supports."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class _LitellmChat:
-    """One language model behind litellm, asked at temperature 0.
+    """A language model reached through litellm, called with temperature 0.
 
     Args:
-        model: as litellm names it, without the ``litellm/`` of the configuration.
-        max_tokens: longest answer, >= 1; an answer cut off there is invalid.
-        give_up_after_s: seconds after which nothing is tried again; None: no such limit.
+        model: the name in litellm, without the ``litellm/`` of the configuration.
+        max_tokens: the maximum length of an answer, >= 1; an answer cut off there is invalid.
+        give_up_after_s: seconds after which there are no more retries; None: no limit.
         options: see ``ModelOptions``.
 
     Raises:
-        InvalidConfig: a value out of range; ``details['key']`` names it.
+        InvalidConfig: a value is out of range; ``details['key']`` names it.
     """
 
-    # Whether the timeout is for a request as a whole, or for the longest silence.
+    # True if the timeout limits a whole request, False if it limits the time between two bytes.
     _cut_off_late = False
 
     def __init__(
@@ -44,7 +44,7 @@ class _LitellmChat:
         **options: Unpack[ModelOptions],
     ) -> None:
         if max_tokens < 1:
-            raise InvalidConfig("The longest answer must be at least 1 token.", key="max_tokens")
+            raise InvalidConfig("max_tokens must be at least 1.", key="max_tokens")
         self.name = LITELLM_PREFIX + model
         self._max_tokens = max_tokens
         merged: ModelOptions = {**DEFAULTS, **options}
@@ -71,7 +71,7 @@ class _LitellmChat:
 
 
 class LitellmCompletion(_LitellmChat):
-    """One language model behind litellm, asked for JSON by a schema."""
+    """A language model reached through litellm, asked for JSON that fits a schema."""
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
         """See `CompletionProvider.complete_json`."""
@@ -86,9 +86,9 @@ class LitellmCompletion(_LitellmChat):
 
 
 class LitellmToolCalling(_LitellmChat):
-    """One language model behind litellm, offered tools.
+    """A language model reached through litellm that may call tools.
 
-    ``timeout_s`` is for a request as a whole. Loading litellm, once in a process, is not counted.
+    ``timeout_s`` limits a whole request, not counting the time to load litellm once per process.
     """
 
     _cut_off_late = True
@@ -106,7 +106,9 @@ class LitellmToolCalling(_LitellmChat):
             raise ProviderAnswerInvalid("The model returned no usable text.", reason="no_text")
         calls = _calls(message.tool_calls)
         if not text and not calls:
-            raise ProviderAnswerInvalid("The model said nothing.", reason="no_text")
+            raise ProviderAnswerInvalid(
+                "The model returned neither text nor tool calls.", reason="no_text"
+            )
         return ChatTurn(text or "", calls, _tokens(usage, "prompt"), _tokens(usage, "completion"))
 
 
@@ -114,10 +116,14 @@ def _calls(raw_calls: Any) -> tuple[ToolCall, ...]:
     if raw_calls is None:
         return ()
     if not isinstance(raw_calls, list) or len(raw_calls) > MAX_TOOL_CALLS:
-        raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
+        raise ProviderAnswerInvalid(
+            "The model returned invalid or too many tool calls.", reason="tool_calls"
+        )
     calls = tuple(_call(raw_call) for raw_call in raw_calls)
     if sum(len(call.arguments_text) for call in calls) > MAX_ANSWER_CHARACTERS:
-        raise ProviderAnswerInvalid("The model asked for too much.", reason="tool_calls")
+        raise ProviderAnswerInvalid(
+            "The arguments of the model's tool calls are too long.", reason="tool_calls"
+        )
     return calls
 
 
@@ -129,11 +135,11 @@ def _call(raw_call: Any) -> ToolCall:
         getattr(function, "arguments", None),
     )
     if not all(isinstance(part, str) and len(part) <= MAX_ANSWER_CHARACTERS for part in parts):
-        raise ProviderAnswerInvalid("The model asked for no readable call.", reason="tool_calls")
+        raise ProviderAnswerInvalid("A tool call of the model is invalid.", reason="tool_calls")
     return ToolCall(*(str(part) for part in parts))
 
 
 def _tokens(usage: Any, kind: str) -> int | None:
-    """Return a count above 0, else None: some servers report zeros for what they don't count."""
+    """Return a token count above 0, else None: some servers report 0 for what they do not count."""
     count = getattr(usage, f"{kind}_tokens", None)
     return count if type(count) is int and count > 0 else None

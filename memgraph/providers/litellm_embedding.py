@@ -1,4 +1,4 @@
-"""Embeddings from any model that litellm can reach."""
+"""Embeddings from any model that litellm supports."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class LitellmEmbedding:
-    """One embedding model behind litellm, asked in batches.
+    """An embedding model reached through litellm, called in batches.
 
     Args:
-        model: as litellm names it, without the ``litellm/`` of the configuration.
-        dimensions: what every vector must have; sent along to models that can choose.
-        batch_size: texts in one request, >= 1.
+        model: the name in litellm, without the ``litellm/`` of the configuration.
+        dimensions: the length of every vector; also sent to models with variable dimensions.
+        batch_size: texts per request, >= 1.
         options: see ``ModelOptions``.
 
     Raises:
-        InvalidConfig: a value out of range; ``details['key']`` names it.
+        InvalidConfig: a value is out of range; ``details['key']`` names it.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class LitellmEmbedding:
 
 
 def _rows(data: Any) -> list[Any]:
-    """Return the vectors of an answer in the order of the request, whatever order they came in."""
+    """Return the vectors of an answer, sorted into the order of the request."""
     if not isinstance(data, list) or not all(isinstance(item, Mapping) for item in data):
         raise ProviderAnswerInvalid(
-            "The embedding model returned no list of vectors.", reason="shape"
+            "The embedding model did not return a list of vectors.", reason="shape"
         )
     places = [item.get("index") for item in data]
     if any(place is not None for place in places):

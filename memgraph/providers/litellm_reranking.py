@@ -1,4 +1,4 @@
-"""Reranking by any model that litellm can reach: one with a rerank interface, or a chat model."""
+"""Reranking with any model that litellm supports: one with a rerank API, or a chat model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# The listwise prompt of a chat model that reranks, and how its answer is read. Pure.
+# The listwise prompt for a chat model, and the parsing of its answer. Pure.
 
 
 SYSTEM: Final = (
@@ -54,38 +54,37 @@ def prompt(query: str, texts: Sequence[str], mark: str) -> str:
 
 
 def places_of(answer: object) -> list[int]:
-    """Return the numbers of an answer as places from 0; a bare list is as good as ``{"order":
-    [...]}``.
+    """Return the numbers of an answer, ``{"order": [...]}`` or a bare list, as places from 0.
 
     Raises:
-        ProviderAnswerInvalid: anything else than a list of whole numbers.
+        ProviderAnswerInvalid: the answer is not a list of whole numbers.
     """
     numbers = answer["order"] if isinstance(answer, dict) and set(answer) == {"order"} else answer
     if not isinstance(numbers, list) or not all(type(item) is int for item in numbers):
-        raise ProviderAnswerInvalid("The model returned no list of numbers.", reason="shape")
+        raise ProviderAnswerInvalid("The model did not return a list of numbers.", reason="shape")
     return [number - 1 for number in numbers]
 
 
 def _line(value: dict[str, Any]) -> str:
-    # ASCII alone: what stands for no visible character shows as an escape.
+    # ASCII only, so that invisible characters show as escapes.
     return json.dumps(value).translate(_ESCAPES)
 
 
 def _cleaned(text: str) -> str:
-    """Without control and format characters, which a model may read differently than a person."""
+    """Replace control and format characters, which a model may read differently than a person."""
     return "".join(" " if unicodedata.category(char) in ("Cc", "Cf") else char for char in text)
 
 
 class LitellmReranking:
-    """One model with a rerank interface (Cohere, Jina, Voyage, Infinity, vLLM and others).
+    """A model with a rerank API (Cohere, Jina, Voyage, Infinity, vLLM and others).
 
     Args:
-        model: as litellm names it, without the ``litellm/`` of the configuration.
-        options: see ``ModelOptions``; ``timeout_s`` is for one order, retries and pauses included.
-            Loading litellm, once in a process, is not counted.
+        model: the name in litellm, without the ``litellm/`` of the configuration.
+        options: see ``ModelOptions``; ``timeout_s`` limits one call of ``rank``, including retries
+            and pauses, but not the time to load litellm once per process.
 
     Raises:
-        InvalidConfig: a value out of range; ``details['key']`` names it.
+        InvalidConfig: a value is out of range; ``details['key']`` names it.
     """
 
     def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
@@ -119,7 +118,7 @@ class LitellmReranking:
 
 
 class LitellmChatReranking:
-    """One language model, asked to put all texts in order at once. Arguments as above."""
+    """A chat model that puts all texts in order at once. Arguments as in ``LitellmReranking``."""
 
     def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
         merged: ModelOptions = {**DEFAULTS, **options}
@@ -141,10 +140,10 @@ class LitellmChatReranking:
 
 
 def _by_relevance(results: object) -> list[int]:
-    """Places by falling score; equal scores in the order of the answer.
+    """Return the places by descending score; equal scores keep the order of the answer.
 
     Raises:
-        ProviderAnswerInvalid: an entry without a whole number for a place and a finite score.
+        ProviderAnswerInvalid: an entry lacks an integer place or a finite score.
     """
     if not isinstance(results, list):
         raise ProviderAnswerInvalid("The reranker returned no results.", reason="shape")
@@ -159,5 +158,5 @@ def _by_relevance(results: object) -> list[int]:
 
 
 def _sendable(text: str) -> str:
-    """Lone surrogates cannot be written as UTF-8."""
+    """Replace lone surrogates, which cannot be encoded as UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""Counting tokens with the tokenizers that lie in litellm's own package; never a download.
+"""Count tokens with the tokenizers in litellm's own package, without any download.
 
-litellm knows more tokenizers than it holds: those of Llama and Command R it fetches at first use,
-and for a model that it does not know it counts as an old OpenAI model would. Both are refused here.
+litellm would download the tokenizers of Llama and Command R at first use, and use that of an old
+OpenAI model for unknown models. Neither is used here.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any, Final
 
 from memgraph.providers import _litellm
 
-# What lies in the package: two of OpenAI's, and Anthropic's.
+# The package contains two encodings of OpenAI, and the tokenizer of Anthropic.
 _ENCODINGS: Final = frozenset({"cl100k_base", "o200k_base"})
-# Names of providers that serve OpenAI's or Anthropic's own models.
+# The prefixes of providers that serve the models of OpenAI or Anthropic.
 _PREFIXES: Final = ("openai/", "azure/", "anthropic/")
 _WITHOUT_A_TOKENIZER = "claude-3"
 _KEPT_COUNTS = 8_192
 
 
 class LitellmCounter:
-    """Counts as litellm does for one model.
+    """Count tokens as litellm does for one model.
 
     Args:
-        model: as litellm names it.
-        tokenizer_model: the name by which litellm finds the tokenizer.
+        model: the name of the model in litellm.
+        tokenizer_model: the name under which litellm finds its tokenizer.
     """
 
-    # A token of a byte-pair encoding may hold a newline and what follows it.
+    # Lines cannot be counted separately: a byte-pair token may span a newline.
     by_line = False
 
     def __init__(self, model: str, tokenizer_model: str) -> None:
@@ -43,7 +43,7 @@ class LitellmCounter:
 
 
 def tokenizer_of(model: str) -> LitellmCounter | None:
-    """Return the counter of a model; None: litellm is not installed, or the tokenizer is not in it.
+    """Return the token counter of a model; None without litellm or a suitable tokenizer in it.
 
     Loads litellm, which takes seconds.
     """

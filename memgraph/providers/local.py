@@ -1,8 +1,8 @@
-"""The default embedding model: a table of token vectors, no network, no torch.
+"""The default embedding model: a table of token vectors, without network or torch.
 
-A text's vector is the weighted mean of its tokens' vectors. The table was distilled from a
-sentence transformer (`models/static-256/MODEL.md` tells how); here it is only looked up, so a
-text costs microseconds and the same text gives the same bytes.
+The vector of a text is the weighted mean of its tokens' vectors. The table was distilled from a
+sentence transformer (see `models/static-256/MODEL.md`). It is only looked up here, so a text takes
+microseconds, and the same text always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Bounds what is kept to about 10 MB; what is over begins anew.
+# Limits the cache of words to about 10 MB; when it is full, it is emptied.
 _MOST_WORDS: Final = 50_000
 _LONGEST_KEPT: Final = 40
-# A longer word is unknown, as in the model's training.
+# Longer words count as unknown, as in the training of the model.
 _LONGEST_WORD: Final = 100
-# Beside ASCII the punctuation of typeset text. Lower-casing changes letters alone, no count.
+# ASCII and typographic punctuation, where lower-casing does not change the number of characters.
 _PLAIN = re.compile("[\t\n\r -~\u2013\u2014\u2018\u2019\u201c\u201d\u2026]*")
 _PART = re.compile(r"[0-9a-z]+|[^\s0-9a-z]")
 _IDEOGRAPHS: Final = (
@@ -49,7 +49,7 @@ _IDEOGRAPHS: Final = (
 
 
 class _Characters(dict[int, str]):
-    """A table for ``str.translate`` that computes a character's replacement when first met."""
+    """A table for ``str.translate`` that computes each character's replacement on first use."""
 
     def __init__(self, replacement: Callable[[str], str]) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ _FOLDED: Final = _Characters(_folded)
 
 
 def _words(text: str) -> list[str]:
-    """Return a text's words and marks without case and accents, as BERT's tokenizers do."""
+    """Split a text into lower-case words and punctuation without accents, as BERT does."""
     if _PLAIN.fullmatch(text):
         return _PART.findall(text.lower())
     cleaned = unicodedata.normalize("NFD", text.translate(_CLEANED))
@@ -93,12 +93,12 @@ def _words(text: str) -> list[str]:
 
 
 class WordPieces:
-    """Map texts to token ids: WordPiece, unknown words left out. Threads may share one.
+    """Map texts to token ids with WordPiece, leaving out unknown words. Thread-safe.
 
-    The ids of every word met are kept: most words of a text were met before.
+    The ids of words are cached, because most words of a text have occurred before.
 
     Args:
-        vocabulary: the id of each piece; those inside of a word begin with ``##``.
+        vocabulary: the id of each piece; pieces inside a word begin with ``##``.
     """
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
@@ -118,7 +118,7 @@ class WordPieces:
             return list(chain.from_iterable(self._learn(words)))
 
     def _learn(self, words: Sequence[str]) -> Iterable[Sequence[int]]:
-        # Another thread may begin anew meanwhile; what is known here only grows.
+        # Another thread may replace the cache meanwhile; this dictionary only grows.
         tokens = self._known
         new = {word: self._pieces(word) for word in dict.fromkeys(words) if word not in tokens}
         if len(tokens) + len(new) > _MOST_WORDS:
@@ -127,7 +127,7 @@ class WordPieces:
         return [new[word] if word in new else tokens[word] for word in words]
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        """Return the ids of the longest pieces from the left; none when a rest is unknown."""
+        """Return the ids of the longest pieces from the left; empty if the rest is unknown."""
         if len(word) > _LONGEST_WORD:
             return ()
         pieces: list[int] = []
@@ -148,8 +148,8 @@ MODEL_DIRECTORY: Final = Path(__file__).parent / "models" / "static-256"
 MODEL_FILES: Final = ("tokenizer.json", "vectors.npy", "scales.npy")
 CHECKSUMS: Final = "SHA256SUMS"
 
-# Bounds the gathered token vectors to about 8 MB in the worst case (one token per character), and
-# to what a core's own cache holds in the usual one.
+# Limits the gathered token vectors to about 8 MB in the worst case (one token per character), and
+# usually to the size of a core's cache.
 _BATCH_CHARACTERS: Final = 8_192
 
 
@@ -160,7 +160,7 @@ class _Loaded(NamedTuple):
 
 
 class LocalEmbedding:
-    """The static 256-dimension model inside the package; its files are read at the first embed."""
+    """The static model with 256 dimensions in this package; its files are read on first use."""
 
     name: ClassVar[str] = "local"
     model: ClassVar[str] = "memgraph-static-256@1"
@@ -173,14 +173,14 @@ class LocalEmbedding:
 
     @property
     def ready(self) -> bool:
-        """True when its files are loaded: then a short text takes well under a millisecond."""
+        """True if the files are loaded; a short text then takes well under a millisecond."""
         return self._loaded is not None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `EmbeddingProvider.embed`.
 
         Raises:
-            ProviderRejected: the model's files are missing or damaged; reinstalling mends it.
+            ProviderRejected: the model's files are missing or damaged; reinstall the package.
         """
         import numpy as np
 
@@ -188,8 +188,8 @@ class LocalEmbedding:
         out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start, batch in _batches(texts):
             if start:
-                # Another thread may have a message to store: it is not to wait for all texts. A
-                # query is one batch, and a recall goes on with it at once.
+                # Yield to other threads, which may have a message to store. A query is a single
+                # batch, so recalls never yield here.
                 time.sleep(0)
             rows = out[start : start + len(batch)]
             _add_tokens(loaded, batch, rows)
@@ -231,7 +231,7 @@ def _checksums(directory: Path) -> dict[str, str]:
     return sums
 
 
-# One copy for all services of a process.
+# Cached, so that all services of a process share one copy.
 @lru_cache(maxsize=1)
 def _read(directory: Path, dimensions: int) -> _Loaded:
     import numpy as np
@@ -240,7 +240,7 @@ def _read(directory: Path, dimensions: int) -> _Loaded:
     tokenizer = json.loads((directory / "tokenizer.json").read_bytes())
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
     unknown = vocabulary.pop(tokenizer["model"]["unk_token"], None)
-    # Mapped, not read: a short query touches a few pages, and processes share them.
+    # Memory-mapped: a short query reads only a few pages, and processes share them.
     vectors: NDArray[Any] = np.load(directory / "vectors.npy", mmap_mode="r", allow_pickle=False)
     scales: NDArray[Any] = np.load(directory / "scales.npy", allow_pickle=False)
     size = len(vocabulary) + 1
@@ -251,13 +251,14 @@ def _read(directory: Path, dimensions: int) -> _Loaded:
 
 def _damaged(name: str) -> ProviderRejected:
     return ProviderRejected(
-        f"The local embedding model's file {name!r} is missing or damaged: reinstall memgraph.",
+        f"The file {name!r} of the local embedding model is missing or damaged: reinstall"
+        " memgraph.",
         file=name,
     )
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Cut ``texts`` into runs of bounded length; each with the index of its first text."""
+    """Split ``texts`` into batches of limited length, each with the index of its first text."""
     start, size = 0, 0
     batch: list[str] = []
     for index, text in enumerate(texts):
@@ -272,14 +273,14 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _add_tokens(loaded: _Loaded, texts: list[str], out: NDArray[np.float32]) -> None:
-    """Add to each row of ``out`` the weighted token vectors of its text."""
+    """Store in each row of ``out`` the sum of the weighted token vectors of its text."""
     import numpy as np
 
     tokens = loaded.pieces.ids(texts)
     flat = np.fromiter(chain.from_iterable(tokens), dtype=np.intp, count=sum(map(len, tokens)))
     rows = loaded.vectors[flat] * loaded.scales[flat, None]
     end = 0
-    # One small sum per text is seven times faster than reduceat over the first axis.
+    # A separate sum per text is seven times faster than reduceat over the first axis.
     for row, ids in zip(out, tokens, strict=True):
         start, end = end, end + len(ids)
         np.add.reduce(rows[start:end], axis=0, out=row)

@@ -1,7 +1,7 @@
-"""The classifier of lines: which of the eight memory types a line has, or none.
+"""Classify lines by memory type: one of eight types, or none.
 
-A multinomial logistic regression over the features of `types_features` and the static embedding of
-the line. Only numpy is used here; the weights are made by ``benchmarks/train_types.py`` from
+The classifier is a multinomial logistic regression over `features` and the static embedding of the
+line. It needs only numpy; ``benchmarks/train_types.py`` trains the weights on
 ``benchmarks/corpus/types.jsonl``.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_CHARACTERS: Final = 600
-"""A line is judged by its beginning; characters beyond this number are not read."""
+"""The number of characters of a line that are read; the rest is ignored."""
 
 CUES_FILE: Final = Path(__file__).parent / "data" / "types_cues.txt"
 _LONGEST_PHRASE: Final = 4
@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:/-]\d+)*|[^\w\s]|_
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _JAPANESE_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fffー]+")
 
-# Contractions written out, and how they are often mistyped, so that one cue serves all forms.
+# Contractions and common misspellings of them, written out so that one cue covers all forms.
 _CONTRACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "won't": ("will", "not"),
     "wont": ("will", "not"),
@@ -64,7 +64,12 @@ _ENDINGS: Final[tuple[tuple[str, str], ...]] = (
 
 
 class TypedToken(NamedTuple):
-    """One word, number or mark: as written and in lower case with contractions written out."""
+    """A word, number or punctuation mark.
+
+    Attributes:
+        written: the text as written.
+        lower: the text in lower case, with contractions written out.
+    """
 
     written: str
     lower: str
@@ -80,7 +85,7 @@ class _Cues(NamedTuple):
 
 
 def tokenize(text: str) -> list[TypedToken]:
-    """Return words, numbers and marks of ``text``; linear in its length."""
+    """Split ``text`` into words, numbers and punctuation marks, in linear time."""
     tokens: list[TypedToken] = []
     for written in _TOKEN.findall(text):
         lower = written.casefold().replace("’", "'")
@@ -122,7 +127,7 @@ def _cues() -> _Cues:
 
 
 def features(text: str) -> list[str]:
-    """Return the names of the features in ``text``, without repetition, in a fixed order."""
+    """Return the names of the features of ``text``, each once, in a fixed order."""
     text = text[:MAX_CHARACTERS].strip()
     tokens = tokenize(text)
     words = [token.lower for token in tokens]
@@ -149,7 +154,9 @@ def _add_words(words: list[str], names: dict[str, None]) -> None:
 
 
 def _add_cues(words: list[str], names: dict[str, None]) -> list[str]:
-    """Mark cue categories; return for each word the class of the longest phrase it begins."""
+    """Add cue categories to ``names``; return per word the class of the longest cue starting
+    there.
+    """
     cues = _cues()
     best = [""] * len(words)
     for at, word in enumerate(words):
@@ -204,7 +211,7 @@ def _add_classes(tokens: list[TypedToken], categories: list[str], names: dict[st
 
 
 def _form(token: TypedToken, *, first: bool) -> str:
-    """Return the class of a word that is no cue: its grammar or its shape."""
+    """Return the class of a word that is not a cue, by its grammar or its shape."""
     word = token.lower
     head = word[0]
     if head.isdigit():
@@ -262,9 +269,9 @@ NONE_LABEL: Final = "none"
 TYPE_LABELS: Final[tuple[str, ...]] = (*(t.value for t in MemoryType), NONE_LABEL)
 
 Embed: TypeAlias = "Callable[[Sequence[str]], NDArray[np.float32]]"
-"""Turns n texts into an (n, d) array of unit rows (zero rows for what cannot be embedded)."""
+"""Turns n texts into an (n, d) array of unit rows; texts that cannot be embedded give zero rows."""
 
-# Bounds the gathered weights to a few megabytes.
+# Limits the gathered weights to a few megabytes.
 _BATCH: Final = 256
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "data" / "types_weights.npz"
@@ -272,12 +279,12 @@ WEIGHTS_FILE: Final = Path(__file__).parent / "data" / "types_weights.npz"
 
 @dataclass(frozen=True, slots=True)
 class TypeGuess:
-    """The likeliest type of a line.
+    """The most likely type of a line.
 
     Attributes:
-        type: None when the line is not worth remembering.
-        probability: of ``type``, 0..1.
-        probabilities: of all nine labels, summing to 1; ``"none"`` is the ninth.
+        type: None if the line is not worth remembering.
+        probability: the probability of ``type``, 0..1.
+        probabilities: the probabilities of the nine labels, with ``"none"``; their sum is 1.
     """
 
     type: MemoryType | None
@@ -291,12 +298,12 @@ class TypeGuess:
 
 
 class TypeWeights(NamedTuple):
-    """A trained model. Rows of the tables are features, columns the labels of `TYPE_LABELS`.
+    """A trained model. The columns of all arrays are the labels of `TYPE_LABELS`.
 
     Attributes:
-        rows: feature name -> row of ``table``.
-        table: float32 (features, 9), for sparse features present in a text.
-        dense: float32 (d, 9), for the embedding; (0, 9) for a model of words alone.
+        rows: the row in ``table`` of each feature name.
+        table: float32 (features, 9), the weights of the features of a text.
+        dense: float32 (d, 9), the weights of the embedding; (0, 9) for a model of words only.
         bias: float32 (9,).
     """
 
@@ -310,18 +317,18 @@ class TypeClassifier:
     """Assigns memory types to lines. Threads may share an instance.
 
     Args:
-        embed: the embedding the weights were trained with (the ``local`` provider's ``embed``).
-            Without it, or where its dimension is not that of the weights, words alone decide.
+        embed: the embedding that the weights were trained with (that of the ``local`` provider).
+            Without it, or with other dimensions than the weights, only words are used.
     """
 
     def __init__(self, embed: Embed | None = None) -> None:
         self._embed = embed
 
     def classify(self, texts: Sequence[str]) -> list[TypeGuess]:
-        """Return the guess for every text, in order.
+        """Return the most likely type of every text, in order.
 
         Raises:
-            ProviderAnswerInvalid: the embedding function returned no table of ``len(texts)`` rows.
+            ProviderAnswerInvalid: ``embed`` did not return a table of ``len(texts)`` rows.
         """
         if not texts:
             return []
@@ -346,7 +353,7 @@ def probabilities(
 ) -> NDArray[np.float32]:
     """Return the softmax of the label scores, shape (n, 9), columns as in `TYPE_LABELS`.
 
-    A text's sparse features are scaled to a vector of norm 1, as in training.
+    The features of a text are scaled to a vector of norm 1, as in training.
     """
     scores = np.zeros((len(texts), len(TYPE_LABELS)), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
@@ -361,7 +368,7 @@ def probabilities(
 
 
 def _add_sparse(weights: TypeWeights, texts: Sequence[str], scores: NDArray[np.float32]) -> None:
-    """Add to each row of ``scores`` its text's feature weights, scaled to a row of norm 1."""
+    """Add to each row of ``scores`` the feature weights of its text, scaled to norm 1."""
     rows = weights.rows
     row_lists = [[rows[name] for name in features(text) if name in rows] for text in texts]
     filled = [at for at, rows_of_text in enumerate(row_lists) if rows_of_text]
@@ -371,7 +378,7 @@ def _add_sparse(weights: TypeWeights, texts: Sequence[str], scores: NDArray[np.f
     flat = np.fromiter(
         (row for rows_of_text in row_lists for row in rows_of_text), np.intp, int(sizes.sum())
     )
-    # reduceat needs non-empty segments, hence the texts without any known feature stay out.
+    # reduceat needs non-empty segments, so texts without known features are left out.
     sums = np.add.reduceat(weights.table[flat], np.cumsum(sizes) - sizes)
     scores[filled] += sums / np.sqrt(sizes, dtype=np.float32)[:, None]
 
@@ -388,9 +395,7 @@ def _guess(row: NDArray[np.float32]) -> TypeGuess:
 
 @cache
 def load_weights(model: str) -> TypeWeights:
-    """Return the shipped weights: ``"both"`` uses words and the embedding, ``"words"`` words
-    alone.
-    """
+    """Load the shipped weights: ``"both"`` for words and the embedding, or ``"words"``."""
     with np.load(WEIGHTS_FILE, allow_pickle=False) as data:
         names: list[str] = json.loads(bytes(data["names"]).decode("utf-8"))
         table = data[f"{model}_table"].astype(np.float32)

@@ -1,11 +1,10 @@
-"""Any sentence-embedding model as ONNX, from a folder or fastembed's cache: no network, no torch.
+"""Run any ONNX sentence-embedding model from a folder or fastembed's cache, without network.
 
-The folder holds ``tokenizer.json`` and the graph (`MODEL_FILES`), as sentence-transformers,
-optimum and fastembed write them. Token vectors become the text's vector by their mean, or by the
-first one where ``1_Pooling/config.json`` or fastembed's table says so; then it is cut to the
-configured dimensions and scaled to norm 1. The files are data from outside: each is read once,
-whole and with a limit, and nothing but that is given to the libraries, so that a graph cannot name
-other files.
+The folder contains ``tokenizer.json`` and the graph (`MODEL_FILES`), as sentence-transformers,
+optimum and fastembed write them. The vector of a text is the mean of its token vectors, or the
+first one if ``1_Pooling/config.json`` or fastembed says so. It is cut to the configured dimensions
+and scaled to norm 1. The files are not trusted: each is read once into memory, up to a limit, and
+only these bytes are passed to the libraries, so that a graph cannot refer to other files.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 
 EXTRA: Final = "onnx"
 FASTEMBED: Final = "fastembed"
-"""The extra, and the package, that knows models by name."""
+"""The extra and the package that map names to models."""
 MODEL_FILES: Final = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
 TOKENIZER: Final = "tokenizer.json"
 MAX_MODEL_BYTES: Final = 2 * 1024**3
 MAX_JSON_BYTES: Final = 64 * 1024**2
 MAX_TOKENS: Final = 512
-"""No text has more tokens, whatever the model's files say."""
+"""The maximum number of tokens of a text, whatever the model's files say."""
 MAX_BATCH_TOKENS: Final = 16_384
 UNREADABLE: Final = "onnx:unreadable"
 _INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
@@ -50,16 +49,17 @@ class _Loaded(NamedTuple):
 
 
 class OnnxEmbedding:
-    """The model in a folder; its files are read when its name or a vector is first asked for.
+    """An ONNX embedding model; its files are read when its identity or a vector is first needed.
 
     Args:
-        folder: an absolute path; of a named model fastembed's cache, None for its own choice.
-        named: a name that fastembed knows; empty: ``folder`` holds the model itself.
-        dimensions: of every vector, at most those of the model.
-        batch_size: texts in one run, >= 1.
+        folder: the absolute path of the model; for a named model, that of fastembed's cache, or
+            None for fastembed's default.
+        named: a name that fastembed knows; empty if ``folder`` contains the model itself.
+        dimensions: the length of every vector, at most that of the model.
+        batch_size: texts per run, >= 1.
 
     Raises:
-        InvalidConfig: the path is not absolute, or there is neither a path nor a name.
+        InvalidConfig: the path is not absolute, or neither path nor name is given.
     """
 
     name: ClassVar[str] = "onnx"
@@ -69,7 +69,7 @@ class OnnxEmbedding:
     ) -> None:
         if not (named if folder is None else folder.is_absolute()):
             raise InvalidConfig(
-                "`onnx` needs the absolute path of a model's folder.", key="model_folder"
+                "model_folder must be an absolute path for 'onnx'.", key="model_folder"
             )
         self.dimensions = dimensions
         self._folder, self._named, self._batch_size = folder, named, batch_size
@@ -81,7 +81,7 @@ class OnnxEmbedding:
     def model(self) -> str:
         """The digest of the graph, the tokenizer and the pooling, with the dimensions.
 
-        `UNREADABLE` where there is no such model; embedding then says why.
+        It is `UNREADABLE` if the model cannot be read; ``embed`` then raises the reason.
         """
         with self._lock:
             if not self._model:
@@ -95,11 +95,11 @@ class OnnxEmbedding:
         """See `EmbeddingProvider.embed`.
 
         Raises:
-            ExtraMissing: onnxruntime is not installed, or fastembed and the model has a name.
-            ProviderRejected: the folder holds no model that can be run, ``details['file']`` names
-                the file; or fastembed does not know the name or has no such model in its cache.
+            ExtraMissing: onnxruntime is not installed, or fastembed for a named model.
+            ProviderRejected: the model's files cannot be used, ``details['file']`` names one; or
+                fastembed does not know the name or has no such model in its cache.
             ProviderUnavailable: the run failed.
-            ProviderAnswerInvalid: the model's answer is no table of finite numbers.
+            ProviderAnswerInvalid: the model did not return a table of finite numbers.
         """
         import numpy as np
 
@@ -113,7 +113,7 @@ class OnnxEmbedding:
         )
         start = 0
         while start < len(tokens):
-            # Texts of like length together: little is padding.
+            # Batch texts of similar length, to reduce padding.
             end = start + 1
             while (
                 end < len(tokens)
@@ -152,18 +152,19 @@ class OnnxEmbedding:
 
 
 def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
-    """Return the folder of a model of fastembed's, its graph's path in there, and the pooling.
+    """Return a fastembed model's folder, the path of its graph in it, and its pooling.
 
-    Nothing is downloaded: fastembed looks into its cache alone.
+    The pooling is True for the first token and False for the mean. Nothing is downloaded: fastembed
+    reads only its cache.
 
     Args:
-        name: as fastembed has it, in any case.
-        cache: None: FASTEMBED_CACHE_PATH, or fastembed's own.
+        name: the name in fastembed, in any case.
+        cache: the cache folder; None: FASTEMBED_CACHE_PATH, or fastembed's default.
 
     Raises:
         ExtraMissing: fastembed is not installed.
-        ProviderRejected: it does not know the name, has no such model in its cache, or pools it in
-            a way that is not known here.
+        ProviderRejected: fastembed does not know the name, has no such model in its cache, or uses
+            a pooling that is not supported here.
     """
     try:
         from fastembed import TextEmbedding
@@ -172,13 +173,12 @@ def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
         from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
     except ImportError as error:
         raise ExtraMissing.of(
-            f"the model {name!r} is known by fastembed, and {error.name or FASTEMBED} is not"
-            " installed",
+            f"the model {name!r} needs fastembed, but {error.name or FASTEMBED} is not installed",
             extra=FASTEMBED,
         ) from error
     models = {description["model"].lower() for description in TextEmbedding.list_supported_models()}
     if name.lower() not in models:
-        raise ProviderRejected(f"fastembed knows no model named {name!r}.", model=name)
+        raise ProviderRejected(f"fastembed does not know a model {name!r}.", model=name)
     folder = None if cache is None else str(cache)
     try:
         loaded: Any = TextEmbedding(
@@ -186,21 +186,21 @@ def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
         ).model
     except (OSError, ValueError):
         raise ProviderRejected(
-            f"fastembed's cache does not hold {name!r}; with a network, fastembed.TextEmbedding"
-            f"({name!r}, cache_dir=...) downloads it.",
+            f"fastembed's cache does not contain {name!r}; download it with"
+            f" fastembed.TextEmbedding({name!r}, cache_dir=...).",
             model=name,
         ) from None
     pooling = {OnnxTextEmbedding: True, PooledEmbedding: False, PooledNormalizedEmbedding: False}
     first_token = pooling.get(type(loaded))
     if first_token is None:
         raise ProviderRejected(
-            f"{name!r} pools its tokens neither by their mean nor by the first one.", model=name
+            f"{name!r} uses a pooling other than the mean or the first token.", model=name
         )
     return Path(loaded._model_dir), loaded.model_description.model_file, first_token
 
 
 def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, bytes, bool, int]:
-    """Return the graph, the tokenizer, whether the first token counts, and the longest text."""
+    """Return the graph, the tokenizer, True for first-token pooling, and the maximum tokens."""
     tokenizer = _read(folder, TOKENIZER, MAX_JSON_BYTES)
     graph = next(
         (data_ for name in graphs if (data_ := _read(folder, name, MAX_MODEL_BYTES, False))),
@@ -219,12 +219,12 @@ def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, by
 
 
 def _read(folder: Path, name: str, max_bytes: int, needed: bool = True) -> bytes | None:
-    """Return the bytes of a regular file; None where there is none and none is ``needed``.
+    """Return the bytes of a regular file; None if it is missing and not ``needed``.
 
-    The folder's owner may have linked files into it, as a cache of models does.
+    Links are followed, because caches of models link files into their folders.
     """
     try:
-        # A pipe would wait for its writer.
+        # Non-blocking, because opening a pipe would wait for its writer.
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         if needed:
@@ -234,7 +234,7 @@ def _read(folder: Path, name: str, max_bytes: int, needed: bool = True) -> bytes
         raise _unusable(name, "cannot be read") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _unusable(name, "is no file")
+        raise _unusable(name, "is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         try:
             data = file.read(max_bytes + 1)
@@ -250,7 +250,7 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
     try:
         value = {} if data is None else json.loads(data)
     except (ValueError, RecursionError):
-        raise _unusable(name, "is no JSON") from None
+        raise _unusable(name, "is not valid JSON") from None
     return value if isinstance(value, dict) else {}
 
 
@@ -260,36 +260,36 @@ def _loaded(graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> _
         from tokenizers import Tokenizer
     except ImportError as error:
         raise ExtraMissing.of(
-            f"a model of ONNX is run by onnxruntime, and {error.name or EXTRA} is not installed",
+            f"ONNX models need onnxruntime, but {error.name or EXTRA} is not installed",
             extra=EXTRA,
         ) from error
     try:
         words = Tokenizer.from_buffer(tokenizer)
         words.no_padding()
         words.enable_truncation(length)
-        # "[SEP]" in a text is text.
+        # Treat "[SEP]" in a text as ordinary text.
         words.encode_special_tokens = True
     except Exception:  # noqa: BLE001 - the library raises bare Exceptions
-        raise _unusable(TOKENIZER, "is no tokenizer") from None
+        raise _unusable(TOKENIZER, "is not a valid tokenizer") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # Idle threads sleep: a recall embeds one text, and others want the processor.
+    # No busy waiting: a recall embeds a single text, and other work needs the processor.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception:  # noqa: BLE001 - a dozen classes of its own, with paths in their text
-        raise _unusable(MODEL_FILES[0], "is no graph that can be run") from None
+    except Exception:  # noqa: BLE001 - the library has a dozen error classes, with paths in them
+        raise _unusable(MODEL_FILES[0], "is not a graph that can be run") from None
     inputs = frozenset(input_.name for input_ in session.get_inputs())
     outputs = [output.name for output in session.get_outputs()]
     if not {"input_ids"} <= inputs <= _INPUTS or not outputs:
-        raise _unusable(MODEL_FILES[0], "does not take token ids alone")
+        raise _unusable(MODEL_FILES[0], "needs inputs other than token ids")
     sentence_output = "sentence_embedding"
     output = sentence_output if sentence_output in outputs else outputs[0]
     return _Loaded(session, words, inputs, output, first_token)
 
 
 def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
-    """Return the vectors of texts, not yet scaled: shape (n, the model's dimensions)."""
+    """Return the unscaled vectors of texts, of shape (n, the model's dimensions)."""
     import numpy as np
 
     size = max(max(len(encoding.ids) for encoding in batch), 1)
@@ -306,7 +306,7 @@ def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
         [answer] = loaded.session.run(
             [loaded.output], {name: feeds[name] for name in loaded.inputs}
         )
-    except Exception as error:  # noqa: BLE001 - a dozen classes of its own
+    except Exception as error:  # noqa: BLE001 - the library has a dozen error classes
         raise ProviderUnavailable(
             f"The embedding model failed with {type(error).__name__}."
         ) from None
@@ -321,4 +321,4 @@ def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
 
 
 def _unusable(name: str, why: str) -> ProviderRejected:
-    return ProviderRejected(f"The embedding model's file {name!r} {why}.", file=name)
+    return ProviderRejected(f"The file {name!r} of the embedding model {why}.", file=name)

@@ -1,4 +1,4 @@
-"""The options of a model behind litellm, shared by all kinds of models."""
+"""The options of models reached through litellm, shared by all kinds of models."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ LITELLM_PREFIX: Final = "litellm/"
 
 
 class ModelOptions(TypedDict, total=False):
-    """How a model is reached; each kind of model has its own defaults.
+    """Connection options of a model; each kind of model has its own defaults.
 
     Attributes:
-        timeout_s: seconds for one request, > 0.
-        retries: further attempts after one that failed for a passing reason, >= 0.
-        api_base: the provider's address where it is not litellm's own.
-        api_key: the key, or the file that holds it, read at every call; None leaves it to litellm,
-            which reads the provider's variable.
-        first_wait_s: pause in seconds before the first retry, 0 to 30; doubles each time.
+        timeout_s: the time limit of one request, in seconds, > 0.
+        retries: the number of retries after temporary failures, >= 0.
+        api_base: the provider's address; None: litellm's default.
+        api_key: the key, or the file that contains it, which is read at every call; None: litellm
+            reads the provider's environment variable.
+        first_wait_s: the pause before the first retry, 0 to 30 seconds; it doubles each time.
     """
 
     timeout_s: float
@@ -32,7 +32,7 @@ class ModelOptions(TypedDict, total=False):
 
 
 class HasModelOptions(Protocol):
-    """Settings that say how a model is reached."""
+    """Settings with the connection options of a model."""
 
     @property
     def timeout_s(self) -> float: ...
@@ -51,10 +51,10 @@ class HasModelOptions(Protocol):
 
 
 def options_of(settings: HasModelOptions, environ: Mapping[str, str] | None) -> ModelOptions:
-    """Return the options in the settings of a model; without a key the provider finds its own.
+    """Return the connection options in the settings of a model.
 
     Args:
-        environ: the environment, when it is not that of the process.
+        environ: the environment variables; None: those of the process.
     """
     key: str | Path | None = None
     if settings.api_key_file:
@@ -70,13 +70,13 @@ def options_of(settings: HasModelOptions, environ: Mapping[str, str] | None) -> 
 
 
 def litellm_model(name: str, kind: str) -> str:
-    """Return the model of a configured name ``litellm/<model>``, as litellm names it.
+    """Return litellm's name for a model configured as ``litellm/<model>``.
 
     Args:
-        kind: for the message, such as ``completion provider``.
+        kind: the kind of model for the error message, such as ``completion provider``.
 
     Raises:
-        InvalidConfig: another name.
+        InvalidConfig: the name does not have this form.
     """
     if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
         raise InvalidConfig(f"Unknown {kind} {name!r}: use litellm/<model>.", key="name")

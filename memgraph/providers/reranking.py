@@ -1,7 +1,7 @@
-"""The reranking port: a model that orders texts by how well they answer a question. Off by default.
+"""The interface of rerankers: models that order texts by how well they answer a question.
 
-A reranker only says in which order it would read what it is given; what becomes of that order, and
-that nothing is lost by it, is the business of recall.
+Reranking is off by default. A reranker only returns an order; recall decides how to use it, and
+makes sure that no memory is lost.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 DEFAULTS: Final[ModelOptions] = {"timeout_s": 5.0, "retries": 1}
 MAX_ANSWER_PLACES: Final = 100_000
-"""An answer that names more is not looked at."""
+"""The maximum length of an answer; a longer one is invalid."""
 
 Mode = Literal["rerank", "chat"]
 
 
 @runtime_checkable
 class RerankingProvider(Protocol):
-    """Orders texts by a question. Threads may share an instance."""
+    """Orders texts by relevance to a question. Threads may share an instance."""
 
     @property
     def name(self) -> str:
@@ -31,15 +31,15 @@ class RerankingProvider(Protocol):
         ...
 
     def rank(self, query: str, texts: Sequence[str]) -> Sequence[int]:
-        """Return the places of ``texts``, counted from 0, best first; a model may leave some out.
+        """Return the places of ``texts``, from 0, best first; a model may leave some out.
 
-        Returns within the time that the provider was given, or raises.
+        It returns or raises within the provider's time limit.
 
         Raises:
-            ProviderUnavailable: worth trying again later; ``details['reason']`` is ``timeout``
-                when the time was over, ``busy`` when too many calls hang already.
-            ProviderRejected: not worth trying again unchanged (key, model, request).
-            ProviderAnswerInvalid: the answer is no order of these texts.
+            ProviderUnavailable: temporary; a retry may succeed. ``details['reason']`` is
+                ``timeout`` after the time limit, ``busy`` if too many calls are running.
+            ProviderRejected: permanent; a retry will fail (key, model, request).
+            ProviderAnswerInvalid: the answer is not an order of these texts.
         """
         ...
 
@@ -53,12 +53,13 @@ def reranking_provider(
     """Return the provider with this configured name. Loads no model and opens no connection.
 
     Args:
-        name: ``litellm/<model>``, the model as litellm names it.
-        mode: ``rerank`` for a model with a rerank interface, ``chat`` for a language model.
-        options: see ``ModelOptions``; ``timeout_s`` is for one order, retries and pauses included.
+        name: ``litellm/<model>``, with litellm's name of the model.
+        mode: ``rerank`` for a model with a rerank API, ``chat`` for a language model.
+        options: see ``ModelOptions``; ``timeout_s`` limits one call of ``rank``, including retries
+            and pauses.
 
     Raises:
-        InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
+        InvalidConfig: the name is unknown or a value is out of range; ``details['key']`` names it.
     """
     litellm_name = litellm_model(name, "reranking provider")
     from memgraph.providers.litellm_reranking import LitellmChatReranking, LitellmReranking
@@ -68,20 +69,22 @@ def reranking_provider(
 
 
 def usable_places(answer: object, count: int) -> tuple[int, ...]:
-    """Return the places below ``count`` that an answer names, each where it comes first.
+    """Return the valid places of an answer, those in 0..count-1, each once, in order.
 
-    What is named twice or is out of range is passed over: a model that miscounts may still have
-    an order to tell.
+    Repeated or invalid places are skipped: the answer of a model that miscounts may still be
+    useful.
 
     Raises:
-        ProviderAnswerInvalid: no list of whole numbers, or one without a usable place;
+        ProviderAnswerInvalid: the answer is not a list of whole numbers, or has no valid place;
             ``details['reason']`` is ``shape`` or ``no_place``.
     """
     if not isinstance(answer, (list, tuple)) or len(answer) > MAX_ANSWER_PLACES:
-        raise ProviderAnswerInvalid("The reranker returned no list of places.", reason="shape")
+        raise ProviderAnswerInvalid("The reranker did not return a list.", reason="shape")
     if not all(type(place) is int for place in answer):
-        raise ProviderAnswerInvalid("The reranker returned what is no place.", reason="shape")
+        raise ProviderAnswerInvalid(
+            "The reranker's list contains something other than integers.", reason="shape"
+        )
     places = tuple(dict.fromkeys(place for place in answer if 0 <= place < count))
     if not places and count:
-        raise ProviderAnswerInvalid("The reranker named none of the texts.", reason="no_place")
+        raise ProviderAnswerInvalid("The reranker ranked none of the texts.", reason="no_place")
     return places

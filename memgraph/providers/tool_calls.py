@@ -1,6 +1,7 @@
-"""The tool calling port: a language model that asks for functions by name. Off by default.
+"""The interface of language models that call tools. Off by default.
 
-Messages and tools have the shape of OpenAI's chat interface, which litellm translates for others.
+Messages and tools have the format of OpenAI's chat API, which litellm translates for other
+providers.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_TOOL_CALLS: Final = 128
-"""Maximum calls in one turn; more than that is an invalid answer."""
+"""The maximum number of tool calls in a turn; an answer with more is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One function that the model calls; ``arguments_text`` is its own text, mostly JSON."""
+    """A tool call of the model; ``arguments_text`` is what the model wrote, usually JSON."""
 
     id: str
     name: str
@@ -29,7 +30,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """The model's text and tool calls. Tokens are as reported; None: not reported."""
+    """A turn of the model: its text, tool calls and token counts (None if not reported)."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -49,25 +50,25 @@ class ToolCallingProvider(Protocol):
     def chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> ChatTurn:
-        """Ask for the next turn.
+        """Return the model's next turn.
 
-        Names and arguments of calls are the model's: the caller validates them like any input.
+        Names and arguments of tool calls are not trusted: the caller must validate them.
 
         Args:
-            messages: the conversation so far, oldest first, in the form of OpenAI.
-            tools: ``{"type": "function", "function": {"name", "description", "parameters"}}``
-                each; none: the model can only talk.
+            messages: the conversation so far, oldest first, in OpenAI's format.
+            tools: the tools, each ``{"type": "function", "function": {"name", "description",
+                "parameters"}}``; empty: the model can only write text.
 
         Raises:
-            ProviderUnavailable: worth trying again later (timeout, connection, 429, 5xx).
-            ProviderRejected: not worth trying again unchanged (key, model, request).
+            ProviderUnavailable: temporary; a retry may succeed (timeout, connection, 429, 5xx).
+            ProviderRejected: permanent; a retry will fail (key, model, request).
             ProviderAnswerInvalid: the answer is cut off, empty or unreadable.
         """
         ...
 
 
 def as_message(turn: ChatTurn) -> dict[str, Any]:
-    """Return a turn of the model as it is sent back to it in the next request."""
+    """Return a turn of the model as the message to send back in the next request."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
     if turn.tool_calls:
         message["tool_calls"] = [
@@ -90,7 +91,7 @@ def tool_calling_provider(
     """Return the provider with this configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
-        InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
+        InvalidConfig: the name is unknown or a value is out of range; ``details['key']`` names it.
     """
     model = litellm_model(name, "language model")
     from memgraph.providers.litellm_chat import LitellmToolCalling

@@ -1,5 +1,5 @@
 """Relate two statements about one subject: duplicate, update or contradiction.
 
-``compare`` holds the rules. They are not imported here: who reads a quotation (``statement``), as
-every recall does, loads none of them.
+The rules are in ``compare``. They are not imported here, so that recalls, which only parse
+quotations (``statement``), do not load them.
 """

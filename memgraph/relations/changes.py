@@ -1,4 +1,4 @@
-"""Compare with a later sentence that says that something changed: "moved to", "cancelled"."""
+"""Compare a statement with a later one that something changed: "moved to", "cancelled"."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from memgraph.text.tokens import ComparedToken
 
 
 def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
-    """Compare with a later sentence whose verb is one of change: "moved to", "cancelled"."""
+    """Compare ``a`` with a later sentence ``b`` whose verb reports a change; None if it has none.
+
+    Examples: "moved to", "cancelled".
+    """
     if a.past or b.additive:
         return None
     verb = b.tokens[b.verb]
@@ -42,7 +45,7 @@ def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
-    """Compare with "left X", "cancelled X", "X was retired"."""
+    """Compare with a later sentence such as "left X", "cancelled X" or "X was retired"."""
     if a.mode in ("not", "never", "forbid", "cannot", "neednot"):
         return None
     verb = b.tokens[b.verb]
@@ -75,17 +78,17 @@ def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _ends_it(a: ParsedSentence, b: ParsedSentence, ended: frozenset[str]) -> bool:
-    """False where something of its kind, of another owner or as a habit came to an end."""
+    """Return False if something else ended: of the same kind, of another owner, or a habit."""
     verb = b.tokens[b.verb].key
     if b.passive:
-        # "Tickets are sold at the door" tells a habit, "the house was sold" leaves its rooms.
+        # "Tickets are sold at the door" is a habit; "the house was sold" ends nothing about rooms.
         if verb in lexicon.HANDED_ON:
             side = a.subject if a.tokens[a.verb].key in lexicon.GOING_ON else a.tokens[a.verb :]
             holds = a.tokens[a.verb].key in lexicon.HAVING | lexicon.GOING_ON
             return (b.past or b.perfect) and holds and bool(content(side) & ended)
         return b.past or b.perfect or verb in lexicon.CANCELS
     ended_object = _object(b)
-    # "We sold 140 tickets", "the borrowed one"
+    # Not all of it ended: "we sold 140 tickets", "the borrowed one".
     if any(t.kind == "number" for t in ended_object) or "one" in (
         t.text.lower() for t in ended_object
     ):
@@ -96,7 +99,7 @@ def _ends_it(a: ParsedSentence, b: ParsedSentence, ended: frozenset[str]) -> boo
 
 
 def _head(tokens: Sequence[ComparedToken]) -> frozenset[str]:
-    """Return what an object is called: "job as a paramedic" is a paramedic's."""
+    """Return the head noun of an object; a generic one is skipped: "job as a paramedic"."""
     head: ComparedToken | None = None
     for token in tokens:
         if token.kind != "prep":
@@ -107,7 +110,7 @@ def _head(tokens: Sequence[ComparedToken]) -> frozenset[str]:
 
 
 def _object(b: ParsedSentence) -> tuple[ComparedToken, ...]:
-    """Return what stands between the verb and "and", or the end."""
+    """Return the tokens after the verb, up to a later "and" or "for" or the end."""
     tokens = b.tokens[b.verb + 1 :]
     for at, token in enumerate(tokens):
         if token.key in ("and", "for") and at:
@@ -116,7 +119,7 @@ def _object(b: ParsedSentence) -> tuple[ComparedToken, ...]:
 
 
 def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
-    """Compare with "moved to X", "switched from X to Y", "was renamed to X"."""
+    """Compare with a later sentence such as "moved to X" or "switched from X to Y"."""
     verb = b.tokens[b.verb]
     topic, old, new = _split(b.tokens[b.verb + 1 :])
     subject = content(b.subject)
@@ -152,7 +155,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     previous = a.tokens[a.verb].key
     if a.mode in ("may", "can") or previous not in lexicon.MOVES[verb.key]:
         return None
-    # "We extend the contract with X" says nothing of what else we pay for.
+    # "We extend the contract with X" does not affect other contracts.
     if (
         topic
         and thing <= AGENTS
@@ -160,7 +163,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         and any(t.is_value for t in b.tokens)
     ):
         return None
-    # The subject of the earlier one is what is said to have changed.
+    # The later sentence says that the subject of the earlier one was rescheduled.
     if len(thing) > 1 and thing <= content(a.subject) and any(t.kind in TIMES for t in new):
         return changed if any(t.kind in TIMES for t in a.tokens[a.verb :]) else None
     if not content(a.subject) - AGENTS - {"i"} <= thing | subject | content(topic):
@@ -178,14 +181,14 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _linked(a: ParsedSentence) -> bool:
-    """Return True where a preposition or a name follows the verb: "is on GitLab"."""
+    """Return True if a preposition or a name follows the verb: "is on GitLab"."""
     return a.verb + 1 < len(a.tokens) and a.tokens[a.verb + 1].kind in ("prep", "name")
 
 
 def _split(
     tokens: Sequence[ComparedToken],
 ) -> tuple[tuple[ComparedToken, ...], tuple[ComparedToken, ...], tuple[ComparedToken, ...]]:
-    """Return the object, what stands after "from", and what stands after "to" or "by"."""
+    """Split tokens into the object, the part after "from", and the part after "to" or "by"."""
     parts: dict[str, list[ComparedToken]] = {"object": [], "from": [], "to": []}
     place = "object"
     for token in tokens:
@@ -297,10 +300,10 @@ _FAMILY_WORDS: Final = {
 
 
 def state_words(text: str) -> tuple[str, ...]:
-    """Return words by which other states of the same kind are told; of none, nothing.
+    """Return words that express other states of the same kind; empty if the text has no state.
 
     Args:
-        text: a sentence in lower case, contractions written out.
+        text: a sentence in lower case, with contractions written out.
     """
     return tuple(
         word
@@ -311,10 +314,10 @@ def state_words(text: str) -> tuple[str, ...]:
 
 
 def state_change(earlier: str, later: str) -> tuple[str, str] | None:
-    """Return the two states that one person cannot be in at once, or None.
+    """Return the earlier and the later state if a person cannot be in both at once, else None.
 
     Args:
-        earlier, later: sentences in lower case, contractions written out.
+        earlier, later: sentences in lower case, with contractions written out.
     """
     for states in _FAMILIES.values():
         before = [name for name, pattern in states if pattern.search(earlier)]

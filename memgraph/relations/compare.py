@@ -31,8 +31,8 @@ from memgraph.text.tokens import ComparedToken
 def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
     """Return how ``later`` relates to ``earlier``, or None where the rules are not sure.
 
-    Two statements with other values for one attribute are CONTRADICTS with ``changed`` False;
-    who may replace whose word is decided by the caller, who knows the authors.
+    Two statements with different values for one attribute are CONTRADICTS with ``changed`` False;
+    the caller, which knows the authors, decides whether one may replace the other.
     """
     if earlier.speaker == later.speaker and _words(earlier.text) == _words(later.text):
         return RelationFinding(Relation.DUPLICATE, "the same words")
@@ -66,7 +66,7 @@ _INSTEAD: Final = re.compile(
 
 
 def _as_of_now(earlier: str, later: str) -> str:
-    """Return ``later`` with "now" for "…, not X" and "from May"; "": it says no such thing."""
+    """Return ``later`` with "now" in place of "…, not X" or "from May"; "" if it has neither."""
     instead = _INSTEAD.search(later)
     if instead and instead["old"].lower() in earlier.lower():
         return f"{later[: instead.start()]} now"
@@ -75,10 +75,10 @@ def _as_of_now(earlier: str, later: str) -> str:
 
 
 def _without_start(text: str) -> str:
-    """Return "the rent is 900 now" for "From May the rent is 900"; "": no such date is named.
+    """Return "the rent is 900 now" for "From May the rent is 900"; "" without a start date.
 
-    The date is that from which the statement holds, at its beginning or its end: "the letter from
-    May" is of another kind.
+    The date must be at the beginning or at the end of the text: in "the letter from May is lost"
+    it belongs to a noun.
     """
     match = _STARTS.search(text)
     if match is None:
@@ -89,7 +89,7 @@ def _without_start(text: str) -> str:
 
 
 def _in_clauses(earlier: Statement, later: Statement) -> RelationFinding | None:
-    """Compare the clauses of compound sentences; clauses of others alone are no duplicate."""
+    """Compare the clauses of compound sentences; one equal clause does not make a duplicate."""
     earlier_clauses, later_clauses = (
         clauses(statement.text, statement.speaker) for statement in (earlier, later)
     )
@@ -106,7 +106,7 @@ def _in_clauses(earlier: Statement, later: Statement) -> RelationFinding | None:
 def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     if a.unsure or b.unsure or not a.keys & b.keys:
         return None
-    # Two lines "Due date: 1 May" label whatever they stand under.
+    # Two labelled lines such as "Due date: 1 May" may belong to different things.
     if ": " in a.text and ": " in b.text:
         return None
     a, b = _with_verb(a, b), _with_verb(b, a)
@@ -128,12 +128,12 @@ def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _one_of_several(a: ParsedSentence) -> bool:
-    """Return True for "some keys" and "one of my brothers", beside which there are others."""
+    """Return True if the subject is one of several: "some keys", "one of my brothers"."""
     return a.text.startswith(("some ", "one of ", "several ", "many ", "a few ", "most "))
 
 
 def search_words(statement: Statement) -> tuple[str, ...]:
-    """Return the words that name subject and attribute, most telling first, values last."""
+    """Return the words for subject and attribute: names in the subject first, values last."""
     sentence = read(statement.text, statement.speaker)
     subject = [t for t in sentence.subject if t.kind != "prep"]
     rest = [t for t in sentence.tokens[max(sentence.verb, 0) :] if t.kind != "prep"]
@@ -149,7 +149,7 @@ def search_words(statement: Statement) -> tuple[str, ...]:
 
 
 def _with_verb(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:
-    """Return ``a`` with the verb of ``b`` where none of its own was recognised."""
+    """Return ``a``; if its verb was not recognised, look for the verb of ``b`` in it."""
     if a.verb >= 1 or b.verb < 1:
         return a
     key = b.tokens[b.verb].key
@@ -158,13 +158,13 @@ def _with_verb(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:
 
 
 def _role_first(a: ParsedSentence) -> ParsedSentence:
-    """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape."""
+    """Return "our treasurer is Ann" for "Ann is our treasurer"; other sentences unchanged."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a
     name, role = a.subject, a.tokens[a.verb + 1 :]
     if not role or not _DEFINITE_ROLE.search(a.text) or role[0].kind == "prep":
         return a
-    # "the CEO" is written like a name.
+    # An acronym such as "the CEO" has capitals but is not a name.
     if any(t.kind == "name" and not t.text.isupper() for t in role[:1]):
         return a
     head = next((at for at, t in enumerate(role) if t.kind == "prep"), len(role))
@@ -192,7 +192,7 @@ def _words(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".!")
 
 
-# -- sentences of one shape --------------------------------------------------------------------
+# -- sentences of the same structure -----------------------------------------------------------
 
 _CONFLICTS: Final = {
     frozenset(pair.split())
@@ -211,7 +211,7 @@ _IN_WORDS: Final = {
 
 
 def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
-    """Compare sentences that are the same but for one place, or for their mode."""
+    """Compare sentences that differ only in one place or in their mode."""
     left, right = a.tokens, b.tokens
     edits = _edits(left, right)
     if not edits:
@@ -233,7 +233,7 @@ def _aligned(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _prefers(a: ParsedSentence) -> tuple[frozenset[str], ...]:
-    """Return what is preferred, and over what; of another sentence nothing."""
+    """Return what is preferred and what it is preferred to; () for other sentences."""
     rest = a.tokens[a.verb + 1 :]
     over = next((at for at, t in enumerate(rest) if at and t.key in ("over", "to")), 0)
     if a.tokens[a.verb].key != stem("prefer") or not over or a.mode:
@@ -246,7 +246,7 @@ def _edits(
 ) -> list[tuple[int, int, int, int]]:
     """Return where two sequences differ; prepositions of place and time count as equal.
 
-    What differs before and after a preposition is one place: "drawer under the sink".
+    Differences before and after a preposition are joined into one: "drawer under the sink".
     """
     left_keys, right_keys = [key_of(token) for token in left], [key_of(token) for token in right]
     edits: list[tuple[int, int, int, int]] = []
@@ -298,7 +298,7 @@ _NEGATIVE: Final = frozenset({"not", "never", "forbid", "cannot", "neednot", "sh
 
 
 def _denied(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
-    """Compare sentences of opposite mode: what is denied in general is denied in detail."""
+    """Compare sentences of opposite mode: a general denial also denies the details."""
     if a.tokens[a.verb].key != b.tokens[b.verb].key or _places(a) != _places(b):
         return None
     negative, positive = (a, b) if a.mode in _NEGATIVE else (b, a)
@@ -316,7 +316,7 @@ def _denied(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _vague(a: ParsedSentence) -> bool:
-    """Return True for a subject that every text uses for something of its own: "the default"."""
+    """Return True without a subject, or if it depends on the text, such as "the default"."""
     subject = [t for t in a.subject if t.kind != "prep"]
     if not subject:
         return True
@@ -326,7 +326,7 @@ def _vague(a: ParsedSentence) -> bool:
 def _slot(
     a: ParsedSentence, b: ParsedSentence, left: tuple[int, int], right: tuple[int, int]
 ) -> RelationFinding | None:
-    """Compare sentences that differ in one place, by what stands there."""
+    """Compare sentences that differ in one place by the words in that place."""
     old, new = a.tokens[slice(*left)], b.tokens[slice(*right)]
     if a.text.startswith(("a ", "an ")):
         return None
@@ -341,7 +341,7 @@ def _slot(
         and (old[0].kind == "prep") != (new[0].kind == "prep")
     ):
         return None
-    # "open until 6" and "open from 10" tell two ends of one time.
+    # "open until 6" and "open from 10" are the two ends of one period.
     bounds, other_bounds = ({t.key for t in tokens} & _BOUNDS for tokens in (old, new))
     if bounds and other_bounds and bounds != other_bounds:
         return None
@@ -352,7 +352,7 @@ def _slot(
     kinds, other_kinds = [t.kind for t in old], [t.kind for t in new]
     if set(kinds) & TIMES and not set(kinds) <= TIMES:
         return None
-    # "in the garden" and "on 14 June" are place and time of one wedding.
+    # "in the garden" and "on 14 June" may be place and time of the same wedding.
     if bool(set(kinds) & TIMES) != bool(set(other_kinds) & TIMES):
         return None
     verb = a.tokens[a.verb].key
@@ -377,7 +377,7 @@ _BOUNDS: Final = frozenset({"from", "until", "till", "before", "after", "since"}
 def _takes_one_value(
     a: ParsedSentence, b: ParsedSentence, place: tuple[int, int], kind: str
 ) -> bool:
-    """Return True where the value at a place of ``a`` is the only one that its subject has."""
+    """Return True if the subject of ``a`` can have only one value in this place."""
     verb = a.tokens[a.verb].key
     before = a.tokens[place[0] - 1]
     if _is_condition(a, place) and not b.changed:
@@ -391,7 +391,7 @@ def _takes_one_value(
 
 
 def _is_condition(a: ParsedSentence, place: tuple[int, int]) -> bool:
-    """Return True for a day that tells when something else holds: "opens at nine on Monday"."""
+    """Return True for a day on which something else applies: "opens at nine on Monday"."""
     if not {t.kind for t in a.tokens[slice(*place)]} <= TIMES - {"clock", "part of the day"}:
         return False
     predicate = (*a.tokens[a.verb : place[0]], *a.tokens[place[1] :])
@@ -412,9 +412,7 @@ def _takes_one(
     old: Sequence[ComparedToken],
     new: Sequence[ComparedToken],
 ) -> bool:
-    """Return True where what differs is the one value that its subject has: "lives in", "manager
-    is".
-    """
+    """Return True if the subject can have only one such value: "lives in", "manager is"."""
     verb, before = a.tokens[a.verb], a.tokens[at - 1]
     names = all(t.kind in ("name", "address", "version", "number") for t in (*old, *new))
     linked = before.kind == "prep" or a.tokens[at].kind == "prep"
@@ -433,14 +431,14 @@ def _takes_one(
                 return (names and direct) or (b.changed and at == a.verb + 1)
             return direct or names
         if at != a.verb + 1:
-            # Anna may be the sponsor of Atlas and of Borealis.
+            # Anna may be the sponsor of both Atlas and Borealis.
             several = all(t.text[0].isupper() for t in subject)
             return names and (not several or before.key in lexicon.TITLES)
         if {t.key for t in subject} & lexicon.ONLY_ONE:
             return True
         if _CALLED.search(a.text) and _CALLED.search(b.text):
             return not {t.key for t in subject} & lexicon.SEVERAL
-        # "Dana is a senior analyst" and "Dana is now a principal analyst": one job of hers.
+        # "Dana is a senior analyst" and "Dana is now a principal analyst" are the same job.
         behind = a.tokens[at + len(old) : at + len(old) + 1]
         if b.changed and person and _ONE_OF_A_KIND.search(a.text) and behind:
             return behind[0].kind == "word"
@@ -456,7 +454,7 @@ def _takes_one(
 
 _CALLED: Final = re.compile(r"\b(?:is|are) (?:now )?(?:called|named)\b")
 _ONE_OF_A_KIND: Final = re.compile(r"\b(?:am|is|are|was|were) an? ")
-"""A role that many have at once: "is a teacher"."""
+"""A role that many people can have: "is a teacher"."""
 
 
 def _holder(
@@ -484,7 +482,7 @@ def _holder(
 
 
 def _reordered(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
-    """Compare sentences of the same words in another order but for one word or value."""
+    """Compare sentences that differ in word order and in only one word or value."""
     if a.past or b.past or _vague(a):
         return None
     if (a.mode or "always") != (b.mode or "always") or a.mode in ("not", "never"):
@@ -512,7 +510,7 @@ def _reordered(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _places(a: ParsedSentence) -> frozenset[str]:
-    """Return the prepositions that tell two things apart: "from", "with", "before"."""
+    """Return the prepositions that change the meaning: "from", "with", "before"."""
     return frozenset(t.key for t in a.tokens if t.key in lexicon.SPECIFIC_PREPS)
 
 
@@ -530,7 +528,7 @@ def _lived(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     )  # fmt: skip
 
 
-# -- the same thing told from another side --------------------------------------------------------
+# -- the same statement in another form -----------------------------------------------------------
 
 
 def _reversed(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
@@ -538,7 +536,7 @@ def _reversed(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     first, second = _active(a, b), _active(b, a)
     if first is a and second is b:
         return None
-    # "Logs are kept for 30 days" and "we keep backups for 90" are about two things.
+    # "Logs are kept for 30 days" and "we keep backups for 90" are about different things.
     patient, opposite = (a.subject, b) if first is not a else (b.subject, a)
     if not content(patient) <= content(opposite.tokens):
         return None
@@ -546,7 +544,7 @@ def _reversed(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
 
 
 def _active(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:
-    """Return "we sell honey" for "honey is sold by us"; ``a`` for another shape."""
+    """Return "we sell honey" for "honey is sold by us"; other sentences unchanged."""
     verb = _participle(a)
     if not (a.passive or verb.key != a.tokens[a.verb].key) or verb.key != b.tokens[b.verb].key:
         return a
@@ -585,7 +583,7 @@ def _opposite_state(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | N
 
 
 def _participle(a: ParsedSentence) -> ComparedToken:
-    """Return the verb of a sentence; of "is accepted" the participle."""
+    """Return the verb of a sentence; for "is accepted", the participle."""
     verb, following = a.tokens[a.verb], a.tokens[a.verb + 1 : a.verb + 2]
     return (
         following[0]

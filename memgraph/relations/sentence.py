@@ -22,25 +22,25 @@ MAX_TOKENS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
-    """A sentence as it is compared.
+    """A sentence parsed for comparison.
 
     Attributes:
         text: the whole sentence in lower case, contractions written out.
         tokens: content words and values, in order; the verb is among them.
-        verb: where the verb stands in ``tokens``; -1: none was recognised.
+        verb: the index of the verb in ``tokens``; -1 if none was recognised.
         mode: "", "not", "may", "forbid", "must", "neednot", "can", "cannot", "should",
             "shouldnot", "always", "never".
-        past: True for what is over by its grammar ("was", "In 2019 …").
-        changed: True where the sentence says that something is new ("now", "no longer", "moved").
+        past: True if the sentence is in the past tense ("was", "formerly").
+        changed: True if the sentence says that something is new ("now", "no longer", "again").
         passive: True for "was moved", "has been cancelled".
         perfect: True for "has moved", "has not answered".
         unsure: True for questions, opinions and conditions.
         additive: True for "also", "another".
-        first: True where "I" or "my" is said.
-        deictic: the first word of a subject that only its context tells ("it", "this"); else "".
-        will: True for what is said of the future by "will".
-        plural: True where "we" or "our" is said.
-        left_out: the words of openings and further clauses, which are not among the tokens.
+        first: True if the sentence contains "I" or "my".
+        deictic: the first word if it refers to the context ("it", "this"); else "".
+        will: True if the sentence contains "will" or "shall".
+        plural: True if the sentence contains "we" or "our".
+        left_out: the words of introductory phrases and further clauses, not in ``tokens``.
     """
 
     text: str
@@ -95,14 +95,14 @@ _MODES: Final = {
 
 @lru_cache(maxsize=16_384)
 def read(text: str, speaker: str | None = None) -> ParsedSentence:
-    """Return a sentence read for comparison; "I" and "my" stand for ``speaker`` where known."""
+    """Parse a sentence for comparison; "I" and "my" mean ``speaker`` if it is known."""
     words, plain, claim = read_words(text)
     return _Reader(words, speaker, claim).read(plain.lower())
 
 
 @lru_cache(maxsize=16_384)
 def clauses(text: str, speaker: str | None = None) -> tuple[ParsedSentence, ...]:
-    """Return the clauses of a compound sentence, each with its subject; of a simple one none.
+    """Return the clauses of a compound sentence, each with its subject; () for a simple one.
 
     "Jo left Oslo and lives in Rome" is read as "Jo left Oslo" and "Jo lives in Rome".
     """
@@ -134,7 +134,7 @@ _OWN_SUBJECTS: Final = lexicon.words("i we you the my our his her their")
 
 
 def _opens_clause(words: Sequence[TypedWord], at: int, before: ParsedSentence) -> int:
-    """Return after how many words a new clause begins behind a comma or "and"; 0: none does."""
+    """Return how many words after a comma or "and" a new clause begins; 0 if none does."""
     place = at
     while place < len(words) - 1 and words[place].low in _LINKS:
         place += 1
@@ -151,7 +151,7 @@ def _opens_clause(words: Sequence[TypedWord], at: int, before: ParsedSentence) -
             and (
                 is_past(low)
                 or low.endswith("s")
-                # "We swam, visit 2": a word behind a bare comma may as well be a noun.
+                # "We swam, visit 2": after a bare comma the word may also be a noun.
                 or (
                     (place > at or words[at - 1].low != ",") and before.tokens[0].key in ("i", "we")
                 )
@@ -181,7 +181,7 @@ def _is_clause(words: Sequence[TypedWord]) -> bool:
 
 
 class _Reader:
-    """Reads one sentence; holds what is known so far."""
+    """Parses one sentence; its fields are the results so far."""
 
     def __init__(self, words: list[TypedWord], speaker: str | None, claim: bool) -> None:
         self.words = words
@@ -236,7 +236,7 @@ class _Reader:
         return tuple(word.low for word in words if word.group != "sign")
 
     def _is_command(self) -> bool:
-        """Return True for "Check the log": a verb that no subject stands before."""
+        """Return True for a command such as "Check the log", which has no subject."""
         if len(self.words) < 2 or self.words[0].low.endswith("ing"):
             return False
         if stem(self.words[0].low) not in lexicon.VERBS:
@@ -249,7 +249,7 @@ class _Reader:
         return self.words[1].low in _AFTER_COMMAND
 
     def _opening(self) -> int:
-        """Return how many words "After the fire," takes before the sentence proper."""
+        """Return the number of words in an introductory phrase such as "After the fire,"."""
         if not self.words or self.words[0].low not in ("after", "since"):
             return 0
         for at, word in enumerate(self.words[:8]):
@@ -258,7 +258,7 @@ class _Reader:
         return 0
 
     def _ends_clause(self, at: int) -> bool:
-        """Return True at the comma after a whole clause, where another one begins."""
+        """Return True if the word at ``at`` ends a complete clause and another one follows."""
         low = self.words[at].low
         if low not in _BREAKS or self._verb_place() < 0:
             return False
@@ -272,13 +272,13 @@ class _Reader:
         )
 
     def _note_rest(self, at: int) -> None:
-        """Take note of conditions in the clauses that are not compared."""
+        """Mark the sentence as unsure if a clause that is not compared is a condition."""
         for word in self.words[at + 1 :]:
             if word.low in ("if", "unless", "except", "?"):
                 self.unsure = True
 
     def _take(self, at: int) -> int:
-        """Read the word at a place, and return how many words that took."""
+        """Read the word at ``at``, and return the number of words consumed."""
         word = self.words[at]
         if word.group == "sign":
             self.unsure = self.unsure or word.low == "?"
@@ -297,7 +297,7 @@ class _Reader:
         return 1
 
     def _grammar(self, alias: str, low: str, at: int) -> bool:
-        """Take note of a function word; True: it is no content."""
+        """Record the effect of a function word; return True if it is not a content word."""
         if alias in ("now", "again", "instead", "lately"):
             self.changed = True
             return True
@@ -403,7 +403,7 @@ class _Reader:
         low = self.lows[at]
         perfect = low in lexicon.HAVE or low in lexicon.DO
         self.perfect = low in ("has", "have", "'ve") and at + 1 < len(self.tokens)
-        # "has been moved", "was moved", "is kept": the last of the chain is the verb.
+        # "has been moved", "was moved", "is kept": the last word of the chain is the verb.
         while at + 1 < len(self.tokens) and (
             (low in lexicon.BE or low in lexicon.HAVE or low in lexicon.DO or low in _GOT)
             and (self.lows[at + 1] in lexicon.BE or self._is_verb_form(at + 1, low))
@@ -451,7 +451,7 @@ class _Reader:
         return -1
 
     def _follows_pronoun(self, low: str) -> bool:
-        """Return True for "subscribe" in "I subscribe to …": what follows a pronoun is its verb."""
+        """Return True for a verb right after a pronoun: "subscribe" in "I subscribe to …"."""
         return (
             self.lows[0] in _PRONOUNS
             and self.tokens[1].kind == "word"
@@ -461,7 +461,7 @@ class _Reader:
         )
 
     def _is_finite(self, at: int) -> bool:
-        """Return True when form and neighbours make a word the verb of its sentence."""
+        """Return True if its form and its neighbours show that a word is the main verb."""
         token, low = self.tokens[at], self.lows[at]
         if token.kind != "word" or token.key not in lexicon.VERBS:
             return False

@@ -1,7 +1,7 @@
-"""A statement as it is compared: what was said, by whom, and when; and what a comparison finds.
+"""Statements to be compared (text, time and speaker), and the findings of a comparison.
 
 A fact taken from a conversation is a quotation, ``Ann: “I live in Oslo.” (2024-01-10)``. This
-module writes that form and reads it.
+module writes and parses that form.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from memgraph.text import lexicon
 from memgraph.text.tokens import ComparedToken
 
 MAX_STATEMENT_CHARS = 240
-"""A longer text holds several claims; what contradicts one of them does not contradict it."""
+"""A longer text makes several claims; a contradiction of one does not contradict the others."""
 
 _QUOTATION = re.compile(r"(?P<speaker>[^:“”\n]{1,80}): “(?P<said>[^“”]+)”(?: \((?P<day>[^()]*)\))?")
-# "Dentist: 3 May, 15:00." is one.
+# "Dentist: 3 May, 15:00." is a single sentence.
 _WHEN = (
     r"(?!(?:\d\d? )?(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep"
     r"|Oct|Nov|Dec)[a-z]*\b)"
@@ -34,12 +34,12 @@ _ANOTHER_SENTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One claim.
+    """A claim, with its speaker and time.
 
     Attributes:
-        text: what was said, without the speaker.
-        time_ms: when it was said, in milliseconds since 1970 UTC; None where that is unknown.
-        speaker: whom "I" and "we" in ``text`` mean; None: the orchestrator's own user. Two
+        text: the words of the claim, without the speaker.
+        time_ms: when it was said, in milliseconds since 1970 UTC; None if unknown.
+        speaker: the person who is "I" in ``text``; None: the orchestrator's own user. Two
             statements in the first person are comparable only when their speakers are equal.
     """
 
@@ -49,8 +49,8 @@ class Statement:
 
     @classmethod
     def of(cls, content: str, time_ms: int | None = None, speaker: str | None = None) -> Self:
-        """Return the statement that a memory's content makes; of a quotation, what was quoted."""
-        # Most are none.
+        """Return the statement in a memory's content; for a quotation, the quoted sentence."""
+        # Most contents are not quotations, and this check is cheap.
         quoted = _QUOTATION.fullmatch(content) if "“" in content else None
         if quoted is None:
             return cls(content, time_ms, speaker)
@@ -61,7 +61,7 @@ class Statement:
         """True for a single sentence of at most ``MAX_STATEMENT_CHARS`` characters."""
         if len(self.text) > MAX_STATEMENT_CHARS:
             return False
-        # Looking for one class of characters is ten times as fast as for three alternatives.
+        # Searching for one character class is ten times as fast as for three alternatives.
         return not any(
             _ANOTHER_SENTENCE.match(self.text, mark.start()) for mark in _MARK.finditer(self.text)
         )
@@ -73,10 +73,11 @@ class RelationFinding:
 
     Attributes:
         relation: DUPLICATE (each follows from the other), UPDATES (the later one replaces the
-            earlier one, or states that something changed) or CONTRADICTS (both claim to hold, and
-            cannot).
-        changed: the later statement itself says that the world changed ("moved to", "no longer").
-        reason: the evidence in words for a person, such as
+            earlier one, or states that something changed) or CONTRADICTS (they cannot both be
+            true).
+        changed: True if the later statement itself says that something changed ("moved to",
+            "no longer").
+        reason: a description of the evidence for people, such as
             "same subject and attribute, other value: 30 days / 90 days"; never empty.
     """
 
@@ -91,7 +92,7 @@ def quote(speaker: str, sentence: str, day: str | None = None) -> str:
     Args:
         speaker: a name or role, without colons or quotation marks.
         sentence: the sentence as it was said; its typographic quotation marks become plain ones.
-        day: the ISO date on which it was said; None where that is unknown.
+        day: the ISO date on which it was said; None if unknown.
     """
     quoted = sentence.replace("“", '"').replace("”", '"')
     suffix = f" ({day})" if day else ""
@@ -103,20 +104,20 @@ UNCHANGED: Final = lexicon.words("quit put cut set hit let split shut")
 
 TIMES: Final = frozenset({"day", "date", "month", "clock", "year", "frequency", "season",
                            "part of the day"})  # fmt: skip
-"""Kinds of values that tell when."""
+"""Kinds of values that are dates or times."""
 AGENTS: Final = frozenset({"we", "they", "you"})
-"""Subjects that every speaker uses for a group of their own."""
+"""Subjects that mean a different group for every speaker."""
 
 
 def key_of(token: ComparedToken) -> str:
-    """Return what a token is compared by; prepositions of place and time are all alike."""
+    """Return the comparison key of a token; prepositions of place and time share one key."""
     if token.kind == "prep":
         return token.key if token.key in lexicon.SPECIFIC_PREPS else "at"
     return f"{token.kind}:{token.key}" if token.is_value else token.key
 
 
 def content(tokens: Sequence[ComparedToken]) -> frozenset[str]:
-    """Return what tokens are compared by, without prepositions, "be" and "have"."""
+    """Return the comparison keys of tokens, without prepositions, "be" and "have"."""
     return frozenset(key_of(t) for t in tokens if t.kind != "prep" and t.key not in ("be", "have"))
 
 
@@ -131,7 +132,7 @@ def bare(tokens: Sequence[ComparedToken]) -> tuple[ComparedToken, ...]:
 
 
 def is_past(low: str) -> bool:
-    """Return True for a verb in a form of the past."""
+    """Return True for a verb in the past tense."""
     return (
         low in lexicon.PAST_FORMS
         or low in UNCHANGED
@@ -140,5 +141,5 @@ def is_past(low: str) -> bool:
 
 
 def shown(tokens: Sequence[ComparedToken]) -> str:
-    """Return tokens as a person reads them."""
+    """Return the text of tokens, for display."""
     return " ".join(token.text for token in tokens)

@@ -1,12 +1,11 @@
-"""The context leg: how well a memory and what stands around it answer a question.
+"""The context leg: score how well a memory and its neighbours answer a question.
 
-In a conversation the words of a question are spread over turns: one asks, the next answers, the
-session tells what it is about. Every candidate is scored by what it says itself, what its
-neighbours say (turns beside it, memories joined to it by an edge), what its session says and who
-says it: a weighted sum of features between about
-0 and 1. The weights were fitted (a softmax over the candidates of a question, so that the sum is
-a logit) on conversations with marked evidence and tried on conversations left out of the fit;
-``benchmarks/fit_context_leg.py`` does it again.
+In a conversation the words of a question are spread over turns: one turn asks, the next answers,
+and the session gives the topic. The score of a candidate depends on its own text, its neighbours
+(adjacent turns, and memories linked by an edge), its session and its speaker: it is a weighted
+sum of features between about 0 and 1. The weights were fitted (a softmax over the candidates of a
+question, so that the sum is a logit) on conversations with marked evidence, and tested on
+conversations left out of the fit; ``benchmarks/fit_context_leg.py`` repeats the fit.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     Number = TypeVar("Number", np.float32, np.float64)
 
 DISTANCE = 2
-"""Turns before and after a candidate that are looked at."""
+"""The number of turns before and after a candidate that count as its neighbours."""
 
 TALK_WEIGHTS: Mapping[str, float] = {
     "near_share": 2.6,
@@ -59,7 +58,7 @@ TALK_WEIGHTS: Mapping[str, float] = {
     "number_asked": 1.0,
     "period": 8.0,
 }
-"""Of a turn of a talk between people."""
+"""Weights for a turn in a conversation between people."""
 CHAT_WEIGHTS: Mapping[str, float] = {
     "near_share": 1.3,
     "near_terms": 2.4,
@@ -73,7 +72,7 @@ CHAT_WEIGHTS: Mapping[str, float] = {
     "number_asked": 1.4,
     "period": 8.0,
 }
-"""Of a turn of a chat with an assistant, which is long and whose session tells less."""
+"""Weights for a turn in a chat with an assistant: turns are long, and the session matters less."""
 OWN_WEIGHTS: Mapping[str, float] = {
     "near_terms": 4.5,
     "own_cosine": 3.4,
@@ -83,12 +82,12 @@ OWN_WEIGHTS: Mapping[str, float] = {
     "number_asked": 1.0,
     "period": 8.0,
 }
-"""Of a memory that is no turn, as a fact or a document: nothing stands around it.
+"""Weights for a memory that is not a turn, such as a fact or a document: it has no neighbours.
 
-The share of BM25 in the best of the pool, 0.75 x the cosine, 0.2 x the cosine to the best so far,
-times 4.5, so that the sum is a logit as that of a turn and both can stand in one order.
+BM25 relative to the best of the pool, 0.75 x the cosine and 0.2 x the cosine to the best so far,
+all times 4.5, so that the sum is a logit like that of a turn and both can be ranked together.
 """
-# Which are the best so far, before meaning and session are known: the same by and large.
+# For a first guess at the best candidates, on which feedback and the best of a session depend.
 _FIRST_WEIGHTS = {
     "near_share": 3.6,
     "session_share": 1.3,
@@ -101,16 +100,16 @@ _FIRST_WEIGHTS = {
 }
 _OTHER, _TALK, _CHAT = 0.0, 1.0, 2.0
 _FIRST_PERSON = " ".join(sorted(FIRST_PERSON))
-# What a speaker is called who has no name.
+# Roles of human speakers who have no name.
 _USERS = PERSONS
 # The weights were fitted to these names: "model" and "chatbot" are not among them.
 _HELPERS = frozenset({"assistant", "system", "tool", "agent", "ai", "bot"})
 _ROLES = {USER: _USERS, ASSISTANT: _HELPERS}
-# A turn of a conversation has about so many words.
+# The usual number of words in a turn.
 _USUAL_WORDS = 30.0
 _NEAR = {1: 0.6, 2: 0.4}
 _FEEDBACK_TOP = 5
-# A turn may be an "ok, thanks"; what is no turn was written down because it says something.
+# A turn may be only "ok, thanks"; other memories were stored because they say something.
 _LENGTH_SCALE, _USUAL_LENGTH = 12.0, 0.75
 _TIME_WORDS = """
     yesterday today tonight tomorrow last next ago week weeks weekend month months year years
@@ -123,11 +122,11 @@ _NUMBER_WORDS = """
 
 @dataclass(frozen=True)
 class CandidatePool:
-    """The candidates of one question, in the order of their sessions and turns.
+    """The candidates for one question, ordered by session and turn.
 
     Attributes:
-        links: (one, other, weight 0..1) by key: what ``other`` says tells about ``one`` too.
-        vectors: shape (n, dimensions), unit norm or zero; None: there are none to compare.
+        links: (key, other key, weight 0..1): the text of the other memory counts for the first.
+        vectors: shape (n, dimensions), unit norm or zero; None if vectors are not compared.
         query_vector: shape (dimensions,).
     """
 
@@ -153,7 +152,7 @@ class CandidatePool:
 
 
 def in_order(candidates: Sequence[RecallCandidate]) -> list[RecallCandidate]:
-    """Sessions together, their turns in sequence; ties by key."""
+    """Return candidates sorted by session and turn; ties by key."""
     return sorted(
         candidates,
         key=lambda candidate: (candidate.session_id or "", candidate.sequence or 0, candidate.pk),
@@ -161,23 +160,24 @@ def in_order(candidates: Sequence[RecallCandidate]) -> list[RecallCandidate]:
 
 
 def rank(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> list[int]:
-    """Keys of all candidates, best first, ties by key."""
+    """Return the keys of all candidates, best first; ties by key."""
     score = _weighted(features(pool, question, terms), TALK_WEIGHTS, CHAT_WEIGHTS)
     keys = np.array([candidate.pk for candidate in pool.candidates], dtype=np.int64)
-    # Rounded, so that the last bits of a sum, which differ between machines, decide nothing.
+    # Rounded, because the last bits of a sum differ between machines.
     order = np.lexsort((keys, -np.round(score, 6)))
     return [int(key) for key in keys[order]]
 
 
 def relevance(pool: CandidatePool, terms: QueryTerms) -> Floats:
-    """Return how much each candidate has to do with the question, 0..1.
+    """Return how relevant each candidate is to the question, 0..1.
 
-    Mean of its own measure and of the highest in the pool: where nothing fits well, little does.
-    A turn answers what stands around it, so that both count alike; of any other memory its own
-    counts three times.
-    The measure is (4 own + 2 near + 3 cosine) / 9: the shares of the question's words, each by its
-    weight, that it says (or that name who says it) and that its turns say with it, and the cosine
-    of their vectors; without a vector (4 own + 2 near) / 6.
+    The result is a weighted mean of the candidate's own measure and the highest in the pool, so
+    that a poor pool scores low. For a turn, which depends on its neighbours, both have the same
+    weight; for any other memory its own measure has three times the weight.
+    The measure is (4 own + 2 near + 3 cosine) / 9. ``own`` is the weighted share of the question's
+    terms that the candidate contains or that name its speaker; ``near`` also counts its
+    neighbouring turns; ``cosine`` compares the vectors. Without a vector it is
+    (4 own + 2 near) / 6.
     """
     if not pool.candidates:
         return np.zeros(0)
@@ -200,9 +200,7 @@ def relevance(pool: CandidatePool, terms: QueryTerms) -> Floats:
 
 
 def _said(pool: CandidatePool, terms: QueryTerms) -> NDArray[np.bool_]:
-    """Return which of the terms each candidate says; a speaker's name is said by all of the
-    speaker's.
-    """
+    """Return which terms each candidate contains; its speaker's name counts as contained."""
     speakers = ({stem(name) for name in _names(role)} for role in pool.roles.names)
     in_names = [[float(term in names) for term in terms.stems] for names in speakers]
     holds: NDArray[np.bool_] = pool.texts.counts(terms.stems) + pool.roles.of_each(in_names) > 0.0
@@ -217,7 +215,7 @@ def features(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> d
     if pool.vectors is None or pool.query_vector is None:
         guess = _first_guess(by_name)
     else:
-        # What all candidates share says nothing about which of them is meant.
+        # What all candidates have in common does not distinguish them.
         centre = pool.vectors.mean(axis=0)
         own = _unit(pool.vectors - centre)
         by_name |= _meanings(pool.vectors, pool.query_vector, centre, own, layout)
@@ -233,7 +231,7 @@ class _Layout:
     def __init__(self, candidates: Sequence[RecallCandidate]) -> None:
         self._n = len(candidates)
         groups: dict[str | int, int] = {}
-        # A memory of no session is a session of its own.
+        # A memory without a session forms its own group.
         sessions = [
             at
             if candidate.session_id is None or candidate.sequence is None
@@ -252,9 +250,9 @@ class _Layout:
         self._first_of_group = np.flatnonzero(np.diff(self.group[self._by_group], prepend=-1))
 
     def shifted(self, values: NDArray[Number], turns: int) -> NDArray[Number]:
-        """For each candidate the values of the one ``turns`` later, 0 where there is none.
+        """Return for each candidate the values of the one ``turns`` later; 0 if there is none.
 
-        Between neighbours in a pool lie turns that are no candidates, so places are compared.
+        The turns between two candidates may be missing in the pool, so sequences are compared.
         """
         here, there = self.pairs(turns)
         out = np.zeros_like(values)
@@ -262,7 +260,7 @@ class _Layout:
         return out
 
     def pairs(self, turns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows, and for each the row of the candidate ``turns`` later."""
+        """Return rows, and for each of them the row of the candidate ``turns`` later."""
         if -turns in self._known_pairs:
             there, here = self._known_pairs[-turns]
             return here, there
@@ -279,7 +277,7 @@ class _Layout:
         return self._known_pairs[turns]
 
     def best_of_session(self, values: Floats) -> Floats:
-        """For each candidate the highest value in its session."""
+        """Return for each candidate the highest value in its session."""
         if not self._n:
             return values
         best = np.maximum.reduceat(values[self._by_group], self._first_of_group, axis=0)
@@ -293,7 +291,7 @@ def _term_features(
     counts, lengths = pool.texts.counts(terms.stems), pool.texts.lengths
     speakers = {stem(name) for role in roles.names for name in _names(role)}
     is_name = np.array([term in speakers for term in terms.stems], dtype=np.bool_)
-    # Whoever is named in a question and takes part in the talk is seldom named by what answers.
+    # A speaker whom the question names is seldom named in the turn that answers it.
     idf = np.array(terms.idf)
     if not is_name.all():
         idf = np.where(is_name, 0.0, idf)
@@ -324,7 +322,7 @@ def _term_features(
         "near_terms": near[:, : len(idf)].sum(axis=1) / highest,
         "before_terms": before / highest,
         "speaker": _speaker(question, roles, counts[:, is_name].sum(axis=1) > 0.0),
-        # A turn of a talk, of a chat, or no turn.
+        # A turn of a talk or a chat, or another memory.
         "kind": np.where(layout.in_session, np.where(roles.are_of_chat, _CHAT, _TALK), _OTHER),
         "length": np.where(
             layout.in_session, 1.0 - np.exp(-lengths / _LENGTH_SCALE), _USUAL_LENGTH
@@ -335,7 +333,7 @@ def _term_features(
 def _plain_features(pool: CandidatePool, question: ParsedQuery) -> dict[str, Floats]:
     texts = pool.texts
     by_name = {
-        # A question that says something of whoever asks it is evidence as any other turn.
+        # A question that says something about its speaker is evidence like any other turn.
         "asks": texts.asks * (1.0 - texts.any_of(_FIRST_PERSON)),
         "answers": pool.layout.shifted(texts.asks, -1) * pool.roles.are_no_replies,
     }
@@ -344,7 +342,7 @@ def _plain_features(pool: CandidatePool, question: ParsedQuery) -> dict[str, Flo
     if question.asks_how_many:
         by_name["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS), texts.digits(1))
     if question.periods:
-        # A period agrees with days: those of a talk have few of them.
+        # Computed once per day, because a conversation spans few days.
         days = [_time_of(candidate) // MS_PER_DAY for candidate in pool.candidates]
         agreed = {
             day: max(period.agreement(day * MS_PER_DAY) for period in question.periods)
@@ -355,7 +353,7 @@ def _plain_features(pool: CandidatePool, question: ParsedQuery) -> dict[str, Flo
 
 
 class _Roles:
-    """The roles of the speakers, and which of them each candidate has."""
+    """The roles of the speakers, and the role of each candidate."""
 
     def __init__(self, candidates: Sequence[RecallCandidate]) -> None:
         places: dict[str, int] = {}
@@ -368,20 +366,20 @@ class _Roles:
         )
         self.names = tuple(places)
         folded = [role.casefold() for role in places]
-        # What an assistant, a tool or the system said replies.
+        # Turns of an assistant, a tool or the system are replies.
         self.are_no_replies = self.of_each([role not in _HELPERS for role in folded])
         self.are_of_chat = self.of_each([role in _USERS | _HELPERS for role in folded]) > 0.0
 
     def of_each(self, values: Sequence[float] | Sequence[Sequence[float]]) -> Floats:
-        """Return for each candidate the values of its role; ``values``: in the order of names."""
+        """Return each candidate's value by role; ``values`` are in the order of ``names``."""
         return np.array(values, dtype=np.float64)[self._whose]
 
 
 def _speaker(question: ParsedQuery, roles: _Roles, names_one: NDArray[np.bool_]) -> Floats:
-    """Return 1 where the speaker, or the speaker's role, is the one that the question asks about.
+    """Return 1 for each candidate whose speaker or role the question asks about, else 0.
 
-    All 0 where that distinguishes nobody. What nobody in particular said counts as that of the
-    speaker whom it names.
+    All are 0 if all match. A candidate without a named speaker matches if its text contains the
+    name of a speaker in the question.
     """
     roles_asked_for = _ROLES.get(question.speaker or "", frozenset())
     matches = [
@@ -412,7 +410,7 @@ def _meanings(
     query = _unit(query_vector - centre)
     near = _unit(own + 0.5 * (layout.shifted(own, 1) + layout.shifted(own, -1)))
     return {
-        # Not the product of a library that starts threads for it: it is small.
+        # Not ``@``, for which BLAS may start threads: the product is small.
         "own_meaning": np.vecdot(own, query).astype(np.float64),
         "own_cosine": np.vecdot(stored, query_vector).astype(np.float64),
         "near_meaning": np.vecdot(near, query).astype(np.float64),
@@ -420,8 +418,7 @@ def _meanings(
 
 
 def _feedback(own: NDArray[np.float32], guess: Floats) -> Floats:
-    """Return pseudo relevance feedback: the best so far say better than the question what is
-    meant."""
+    """Return pseudo relevance feedback: the similarity to the mean of the best so far."""
     top = np.argsort(-guess, kind="stable")[:_FEEDBACK_TOP]
     feedback: Floats = np.vecdot(own, _unit(own[top].mean(axis=0))).astype(np.float64)
     return feedback

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 Timed = Callable[[str], AbstractContextManager[object]]
-"""Takes the name of a part; the time of the block is the part's. It never raises."""
+"""Returns a context manager that measures the time of a block for a named part; never raises."""
 
 _NOTHING: Final = nullcontext()
 
@@ -39,21 +39,22 @@ def untimed(_part: str) -> AbstractContextManager[object]:
     return _NOTHING
 
 
-# An entity that is mentioned everywhere distinguishes nothing, and reading its memories is slow.
+# An entity with more mentions does not distinguish memories, and reading them is slow.
 MAX_MENTIONS = 5_000
-# A replaced memory speaks for its successor where it holds a word of the question, or is so near.
+# A replaced memory leads to its successor if it contains a word of the question, or if it is among
+# this many nearest by vector.
 NEAREST_THAT_SPEAK = 3
 MAX_SUCCESSION_STEPS = 5
 NO_DEADLINE_MS = 86_400_000
 LOADING = 10
-"""The vectors may take so many deadlines to load."""
+"""Loading the vectors may take this many times the deadline."""
 TOP_K_ENTITY = 50
 MAX_STEPS = 1_000
-# The neighbours of so many of each leg are looked at.
+# Neighbouring turns are read for this many results of each leg.
 NEIGHBOURED = 10
 SEEDS = 15
 EDGES_PER_SEED = 8
-# How much of what a memory says counts for one that is joined to it, and for one that replaced it.
+# The share of a memory's terms that counts for a linked memory, and for its successor.
 LINK_SHARE, SUCCESSOR_SHARE = 0.5, 0.9
 
 
@@ -62,15 +63,15 @@ class LegResults:
     """The results of the legs: candidates by key, and the ranked keys of every leg.
 
     Attributes:
-        deadline: sets how long the statements of a leg may take.
-        first: what every leg found best, be it a superseded memory.
-        replaced: superseded memories that were found; they speak for their successors.
-        successors: what replaced each of them and holds now, by key.
-        links: (one, other, weight) by key, see ``context.Pool``.
-        match: the words searched for, as an FTS5 expression; empty: none.
-        relevance: 0..1 by key, where it was asked for.
-        pool, terms: what was ranked by what stands around it, and what it was asked for.
-        matches: what holds the words of the question; None: it took too long to look up.
+        deadline: limits how long the statements of a leg may take, in milliseconds.
+        first: the key of the best result of every leg, which may be a superseded memory.
+        replaced: the superseded memories among the results; they lead to their successors.
+        successors: for each key in ``replaced``, the keys of its active successors.
+        links: (key, other key, weight), see ``context.CandidatePool``.
+        match: the search words as an FTS5 expression; empty if there are none.
+        relevance: 0..1 by key; empty until ``judge`` is called.
+        pool, terms: the input of the context leg; None if it did not run.
+        matches: the memories that contain words of the question; None if the lookup timed out.
     """
 
     deadline: Deadline = field(default=lambda _: nullcontext())
@@ -88,7 +89,7 @@ class LegResults:
     matches: TextMatches | None = None
 
     def judge(self) -> Mapping[int, float]:
-        """Return how relevant each candidate is, 0..1 by key; empty where none was ranked."""
+        """Return the relevance of each candidate, 0..1 by key; empty without a context leg."""
         if not self.relevance and self.pool is not None and self.terms is not None:
             judged = context.relevance(self.pool, self.terms)
             both = zip(self.pool.candidates, judged, strict=True)
@@ -103,12 +104,12 @@ class LegResults:
 
     @property
     def agreed(self) -> int | None:
-        """The key of what is first by text and by vectors, replaced memories counted too."""
+        """The key of the memory that is first by text and by vectors, even if replaced; or None."""
         text = self.first.get("text")
         return text if text == self.first.get("vector") else None
 
     def displaced_by(self, pk: int) -> list[str]:
-        """Ids of what a memory replaced, the newest first, as far as it is to be shown."""
+        """Return the ids of the candidates that a memory replaced, newest first."""
         old = [key for key, successors in self.successors.items() if pk in successors]
         return [
             self.candidates[key].memory_id for key in sorted(old)[::-1] if key in self.candidates
@@ -120,17 +121,17 @@ class LegResults:
 
 @dataclass(frozen=True)
 class SnapshotSearch:
-    """One search on the snapshot of a reader.
+    """A search on one snapshot.
 
     Attributes:
-        narrowing: what may be shown; its statuses are those of the answer.
-        with_replaced: superseded memories are looked at too, for the sake of their successors.
-        with_edges: there are edges to follow.
-        top_k_context: candidates that the context leg ranks.
-        exact: nothing is left out for the sake of speed.
+        narrowing: the filter for results; its statuses are those that may be shown.
+        with_replaced: also search superseded memories, to find their successors.
+        with_edges: True if the store has edges to follow.
+        top_k_context: the maximum number of candidates of the context leg.
+        exact: no deadlines apply.
         vectors: the vector index of the snapshot.
-        timed: measures the legs.
-        judged: judge the relevance of the candidates.
+        timed: measures the time of each leg.
+        judged: compute the relevance of the candidates.
     """
 
     snapshot: Snapshot
@@ -151,10 +152,10 @@ class SnapshotSearch:
         name_keys: Collection[str],
         matches: TextMatches | None = None,
     ) -> LegResults:
-        """Run all legs that weigh anything; one of weight 0 brings no candidates either.
+        """Run all legs with a weight above 0.
 
         Args:
-            matches: what holds the words, where that is known.
+            matches: the memories that contain the words, if already looked up.
         """
         with self.snapshot.engine.deadlines(self.snapshot) as deadline:
             return self._gathered(LegResults(deadline), question, query_vector, name_keys, matches)
@@ -189,7 +190,7 @@ class SnapshotSearch:
         return legs
 
     def _has_loaded(self, legs: LegResults) -> bool:
-        """Load the vectors, which takes long at the first recall; False: too long."""
+        """Load the vectors, which is slow at the first recall; return False on a timeout."""
         if self.vectors.is_loaded:
             return True
         with self.timed("vector"), self._bounded("vector", legs, self._loading_ms):
@@ -198,7 +199,7 @@ class SnapshotSearch:
         return False
 
     def _graph(self, legs: LegResults) -> None:
-        """Add the neighbours of the best candidates, by the sum of weight / (k + rank)."""
+        """Add the neighbours of the best candidates, ranked by the sum of weight / (k + rank)."""
         fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
         seeds = {legs.candidates[candidate.id].memory_id: candidate.id for candidate in fused}
         steps = graph.strongest_neighbours(
@@ -220,9 +221,9 @@ class SnapshotSearch:
                 legs.links.append((key, seed, LINK_SHARE * step.weight))
 
     def _matches(self, question: ParsedQuery, legs: LegResults) -> TextMatches | None:
-        """Return what holds the words of a question; None: it took too long."""
+        """Return the memories that contain words of a question; None on a timeout."""
         if question.cut:
-            legs.degrade("query.cut", "the query is very long; its beginning was searched for")
+            legs.degrade("query.cut", "the query is very long; only its beginning was searched")
         with self.timed("words"), self._bounded("text", legs):
             return self.snapshot.engine.texts.search(self.snapshot, question.words.keys())
         return None
@@ -283,7 +284,7 @@ class SnapshotSearch:
 
     @property
     def _loading_ms(self) -> int:
-        """Once in a process, so that a command finds by vectors in a store of any size."""
+        """The time for loading the vectors, once per process: enough for a single command."""
         return NO_DEADLINE_MS if self.exact else LOADING * self.settings.deadline_ms
 
     def _limit(self, name: str) -> int:
@@ -302,7 +303,7 @@ class SnapshotSearch:
                 yield
         except DeadlinePassed:
             legs.degrade(
-                f"{leg}.deadline", f"the {leg} leg took longer than {limit} ms and was given up"
+                f"{leg}.deadline", f"the {leg} leg took longer than {limit} ms and was stopped"
             )
 
     def _text(
@@ -323,7 +324,7 @@ class SnapshotSearch:
         return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: LegResults) -> None:
-        """Add the successors of superseded candidates, in their order."""
+        """Add the active successors of superseded candidates, in the same order."""
         ends = self._successors(list(legs.replaced.values()))
         ids = dict.fromkeys(memory_id for end_ids in ends.values() for memory_id in end_ids)
         successors = [
@@ -338,9 +339,7 @@ class SnapshotSearch:
             legs.links.extend((successor, pk, SUCCESSOR_SHARE) for successor in legs.successors[pk])
 
     def _successors(self, replaced: Sequence[RecallCandidate]) -> dict[str, list[str]]:
-        """Return the ends of the chains of replacements and lost contradictions that begin at
-        these.
-        """
+        """Follow replacements and lost contradictions; return the last ids of each chain."""
         view = self.narrowing.with_statuses(STANDING).view
         ends = {candidate.memory_id: [candidate.memory_id] for candidate in replaced}
         frontier = set(ends)
@@ -379,7 +378,7 @@ class SnapshotSearch:
         legs.pool, legs.terms = candidates, terms
         if self.judged:
             legs.judge()
-        # What replaced a memory stands where that one would: its own words may hardly fit.
+        # A successor takes the place of the memory it replaced: its own words may match poorly.
         successors = legs.successors
         if successors:
             order = list(

@@ -80,7 +80,7 @@ RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()
 EDGES_PER_MEMORY = 10
 MAX_EDGES_PER_ITEM = 10
-# Beyond the requested number so many are modified and sorted: no modifier lifts one from below.
+# Modifiers are applied to this many candidates beyond ``top_n``: none would rise from further down.
 MODIFIED_SURPLUS = 30
 CONTEXT_SURPLUS = 80
 
@@ -90,7 +90,7 @@ _MODEL_CHANGED = Degraded(
 )
 _VECTORS_PENDING = Degraded(
     code="vector.pending",
-    text="some memories are not embedded yet and were found by their words alone",
+    text="some memories are not embedded yet and were searched by text only",
 )
 _RANKED_TODAY = Degraded(
     code="ranks.of_today",
@@ -122,18 +122,18 @@ def recall(
     Args:
         viewer: what the caller may see; the request narrows it.
         embed: texts to vectors, as ``EmbeddingProvider.embed``; None: no model is configured.
-        name_keys: the canonical names in a text, as the entities of the database are keyed.
+        name_keys: returns the canonical entity names in a text; None: do not search by entity.
         now_ms: the time of the recall, for decay and recency.
-        clock: read once the snapshot is open, so that the answer holds nothing later than it.
+        clock: read when the snapshot is open, so that no result is later than the recall.
         model_changed: returns True when the stored vectors come from another model.
-        exact: omit no term and compare every vector; for measuring.
+        exact: set no deadlines and compare every vector; for measurements.
         held: the vectors of this database that the process keeps in memory.
-        timed: measures the parts.
-        turn: a context entered once the query is embedded.
-        then: for a replay, the moment of the first recall.
+        timed: measures the time of each part.
+        turn: a context in which the search runs, after the query is embedded.
+        then: for a replay, the moment of the original recall.
 
     Raises:
-        AccessDenied: the request reaches further than ``viewer``.
+        AccessDenied: the request asks for more than ``viewer`` may see.
         StorageError: the database cannot be read.
     """
     narrowing = narrowed(request, viewer, now_ms, then)
@@ -175,9 +175,9 @@ def recalled(
     timed: Timed = untimed,
     then: ReplayMoment | None = None,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], RecallTrace]:
-    """Return the items of a bundle on the caller's snapshot, what was degraded, and the trace.
+    """Search on the caller's snapshot, and return the items, the degradations and the trace.
 
-    Args: as of `recall`.
+    The arguments are those of ``recall``.
     """
     changed = _model_has_changed(state, model_changed)
     answer = _Recall(
@@ -213,10 +213,10 @@ class _Selection:
 
 @dataclass(slots=True)
 class _Origins:
-    """The origins of candidates.
+    """The sources of candidates.
 
     Attributes:
-        low: keys of those of low trust.
+        low: the keys of candidates of low trust.
     """
 
     snapshot: Snapshot
@@ -225,7 +225,7 @@ class _Origins:
     _names: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
 
     def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
-        """Look up the sources of those that are not known yet."""
+        """Read the sources that are not known yet."""
         unknown = {candidate.source_id for candidate in candidates} - self._sources.keys()
         if unknown:
             sources = trust_rows.sources_by_id(self.snapshot, unknown)
@@ -246,7 +246,7 @@ class _Origins:
     def claims(
         self, ranked: Sequence[RatedCandidate], relevance: Mapping[int, float], *, turns: bool
     ) -> list[PlaceClaim]:
-        """Return the claim of each; turns are bounded where ``turns`` or low trust says so."""
+        """Return a claim per candidate; turns are bounded if ``turns``, or if trust is low."""
         return [
             PlaceClaim(
                 self.names(rated.candidate),
@@ -345,7 +345,7 @@ class _Recall:
         self, fused: Sequence[FusedCandidate[int]], legs: LegResults
     ) -> tuple[list[RatedCandidate], CandidateStates]:
         """Return the best candidates by their modified scores, and their states in the graph."""
-        # A replaced memory, asked for, has half its score: any other may pass it.
+        # Replaced memories, if requested, lose half of their score, so any other may pass them.
         limit = self._top_n + MODIFIED_SURPLUS
         if self.request.include_superseded:
             limit = len(fused)
@@ -373,7 +373,7 @@ class _Recall:
     def _with_shares(
         self, ranked: list[RatedCandidate], legs: LegResults, top_n: int
     ) -> list[RatedCandidate]:
-        """Return the ranked with a share of the places for each source, and each source's trust."""
+        """Limit each source to its share of the places, and lower candidates of low trust."""
         trust = TrustRules.of(self.settings.trust)
         if self.state.has_trusted:
             trust = trust_rows.with_assigned(self.snapshot, trust)
@@ -382,7 +382,7 @@ class _Recall:
         source_is_named = request.conversation_id or request.session_id or request.source_path
         if trust.uniform and (source_is_named or len(ranked) <= limit):
             return ranked
-        # Where every source is trusted alike, only what comes first has to be looked at.
+        # If all sources have the same trust, only the first ``top_n`` matter.
         candidates = [rated.candidate for rated in (ranked[:top_n] if trust.uniform else ranked)]
         origins = _Origins(self.snapshot)
         origins.look_up(candidates)
@@ -407,9 +407,9 @@ class _Recall:
         top_n: int,
         limit: int,
     ) -> list[RatedCandidate]:
-        """Return the ranked with at most ``limit`` of the first places for each source.
+        """Give each source at most ``limit`` of the first ``top_n`` places.
 
-        Where one source crowds the others out of all candidates, they are searched for without it.
+        If a source crowds the others out of all candidates, search again without it.
         """
         first = ranked[:top_n]
         crowd = crowding(origins.claims(first, {}, turns=True), limit)
@@ -444,7 +444,7 @@ class _Recall:
     def _is_flooded(
         self, legs: LegResults, crowd: Collection[NamedSource], origins: _Origins
     ) -> bool:
-        """Return whether one talk of several holds most of what words and vectors found."""
+        """Return True if one of several conversations has most text and vector results."""
         keys = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
         candidates = [legs.candidates[pk] for pk in keys]
         origins.look_up(candidates)
@@ -462,7 +462,7 @@ class _Recall:
 
     @property
     def _asks_of_earlier(self) -> bool:
-        """Return True when ranks may differ from those of the time that is asked for."""
+        """True if ranks may differ from those at the requested time."""
         as_of = self.request.as_of
         return bool(self.request.query.strip()) and as_of is not None and as_of < self.now_ms
 
@@ -476,17 +476,17 @@ class _Recall:
 
     @cached_property
     def _vectors(self) -> VectorIndex:
-        # Without the model of the index nobody knows whether it tells of all that is seen.
+        # Without a query vector of the same model the index in memory is not used.
         use_held = self._vector is not None and not self.exact
         return embeddings.index(self.snapshot, self.held if use_held else None)
 
     def _legs(
         self, narrowing: RecallFilter | None = None, matches: TextMatches | None = None
     ) -> LegResults:
-        """Search, within ``narrowing`` instead of the answer's own where one is given.
+        """Run the legs, within ``narrowing`` or else the request's own filter.
 
         Args:
-            matches: what holds the words of the question, where an earlier search looked it up.
+            matches: the memories that contain words of the question, if already looked up.
         """
         narrowing = narrowing or self.narrowing
         retrieval = self.settings.retrieval
@@ -525,10 +525,10 @@ class _Recall:
         states: CandidateStates,
         top_n: int,
     ) -> tuple[list[RatedCandidate], CandidateStates]:
-        """Return the best ``top_n``, and how all of them states in the graph.
+        """Return the best ``top_n`` with their companions, and the states of all of them.
 
-        Both sides of an open contradiction states together, the later first. What amended a memory
-        stands right before it, what it replaced right behind it.
+        Both sides of an open contradiction are placed together, the later first. An amendment is
+        placed right before its memory, and a replaced memory right after its successor.
         """
         if states.is_apart and not legs.successors:
             return list(ranked[:top_n]), states
@@ -577,9 +577,7 @@ class _Recall:
     def _items(
         self, chosen: Sequence[RatedCandidate], states: CandidateStates, legs: LegResults
     ) -> tuple[list[RecallItem], int]:
-        """Return the chosen as they are handed out, as far as the token budget goes; how many it
-        left.
-        """
+        """Return the items within the token budget, and how many did not fit."""
         rows = recall_rows.items(
             self.snapshot, [rated.candidate.pk for rated in chosen], self.narrowing
         )
@@ -608,7 +606,9 @@ def _by_score(rated: RatedCandidate) -> tuple[float, str]:
 
 
 def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:
-    """Return "replaced by …", with the short id and the date of what replaced a memory."""
+    """Return "replaced by …", with the short ids and dates of the successors; "" if there are
+    none.
+    """
     successors = [legs.candidates[successor] for successor in legs.successors.get(candidate.pk, ())]
     if candidate.status == MemoryStatus.ACTIVE.value or not successors:
         return ""

@@ -1,4 +1,4 @@
-"""Prepare a request before a snapshot is opened: its reader, its words, its vector."""
+"""Prepare a request before a snapshot is opened: its viewer, terms, names and vector."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_TERMS = 32
-# A longer query is read up to here: what a question asks for is said early.
+# Longer queries are cut here: the question usually comes early.
 MAX_READ_CHARS = 60_000
-# Names are looked for in no more than this: rules for names cost more than those for words.
+# Names are searched only in this prefix: the rules for names are slower than those for words.
 MAX_NAMING_CHARS = 4_000
 MAX_CONSIDERED = 96
 # The constants of BM25 that FTS5 uses.
 BM25_K1, BM25_B = 1.2, 0.75
-# How rare a word is weighs in relevance as in a store of at least so many memories.
+# Relevance uses the idf of a store with at least this many memories.
 FEWEST_WEIGHED = 1_000
 
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|year|month|time))\b")
@@ -43,23 +43,23 @@ _ADVISED = re.compile(
 )
 _NAMED = re.compile(r"(?<!^)(?<![.!?]\s)\b[A-Z]\w+")
 NAME_WEIGHT = 3.0
-"""A name that nothing says tells more against an answer than another word."""
+"""A missing name is stronger evidence against a candidate than another missing word."""
 _HOW_MANY = re.compile(r"\b(?:how (?:many|much|often|old)|what number)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query, read.
+    """A parsed query.
 
     Attributes:
-        words: distinct words in order, stop words left out unless nothing else remains, by stem;
-            the value is the word as it was written. CJK text is there as pairs of characters.
+        words: distinct folded words by stem, in order; without stop words unless there are no
+            others. CJK text is split into pairs of characters.
         names: every distinct folded word, for comparison with speakers.
-        asks_when, asks_how_many: what the answer should hold.
-        periods: times that the question names.
-        named: stems of the words that are written large within a sentence: names, most often.
-        speaker: the role whose turns it asks for, USER or ASSISTANT; None: no role in particular.
-        cut: whether words were left out because there were too many.
+        asks_when, asks_how_many: True if the answer should contain a time, or a number.
+        periods: the periods that the question mentions.
+        named: the stems of words capitalised within a sentence, which are usually names.
+        speaker: the role whose turns it asks for, USER or ASSISTANT; None: any role.
+        cut: True if words were left out because there were too many.
     """
 
     words: Mapping[str, str]
@@ -74,11 +74,11 @@ class ParsedQuery:
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """The terms that count: stem, word and inverse document frequency of each, the rarest first.
+    """The search terms, rarest first: stem, word and inverse document frequency of each.
 
     Attributes:
-        weights: what each term counts as a share of the question: its idf, thrice for a name.
-        total: the weights of all words of the question, of those that stand nowhere too.
+        weights: the weight of each term in the question: its idf, three times that for a name.
+        total: the sum of the weights of all words in the question, even those in no memory.
     """
 
     stems: tuple[str, ...]
@@ -89,13 +89,13 @@ class QueryTerms:
 
     @property
     def match(self) -> str:
-        """An FTS5 expression: any of the words. Every one is quoted."""
+        """An FTS5 expression that matches any of the words; each word is quoted."""
         quoted = " OR ".join(f'"{word}"' for word in self.words)
         return f"{{content tags search_terms}} : ({quoted})"
 
 
 def read(query: str, asked_ms: int = 0) -> ParsedQuery:
-    """Read a query of any Unicode text; ``asked_ms`` is when, for "last week" and the like."""
+    """Parse a query; ``asked_ms`` is the time to which "last week" and the like refer."""
     text = query[:MAX_READ_CHARS]
     folded = fold(text)
     all_words = words(text)
@@ -120,8 +120,8 @@ def read(query: str, asked_ms: int = 0) -> ParsedQuery:
 
 
 def _speaker(folded: str, distinct: Collection[str]) -> str | None:
-    """Return the role that a question asks about: "my car" is told by the user's turns, "what did
-    you recommend" by the assistant's."""
+    """Return the role whose turns answer: the user for "my car", the assistant for "what did you
+    recommend"."""
     if _ADVISED.search(folded):
         return ASSISTANT
     return None if FIRST_PERSON.isdisjoint(distinct) else USER
@@ -130,16 +130,16 @@ def _speaker(folded: str, distinct: Collection[str]) -> str | None:
 def choose_terms(
     question: ParsedQuery, frequencies: Mapping[str, int], documents: int
 ) -> QueryTerms:
-    """Return the terms that occur, the `MAX_TERMS` rarest, the rarest first.
+    """Return the `MAX_TERMS` rarest terms that occur, rarest first.
 
     idf is that of BM25, ln(1 + (N - n + 0.5) / (n + 0.5)).
 
     Args:
-        frequencies: in how many of ``documents`` each stem stands.
+        frequencies: by stem, the number of ``documents`` that contain it.
     """
     ranked = sorted((frequencies[term], term) for term in question.words if frequencies.get(term))
     chosen = [term for _, term in ranked[:MAX_TERMS]]
-    # A few memories about one thing share their words, which are no less telling for that.
+    # In a small store most memories may share a word, which does not make it less significant.
     weights = {
         term: _idf(frequencies.get(term, 0), max(documents, FEWEST_WEIGHED))
         * (NAME_WEIGHT if term in question.named else 1.0)
@@ -161,18 +161,18 @@ def _idf(frequency: int, documents: int) -> float:
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 NameKeys = Callable[[str], Collection[str]]
 
-# What an embedding model is given of a query; the rest would hardly move its vector.
+# Only this prefix of a query is embedded; the rest would hardly change the vector.
 MAX_EMBEDDED_CHARS = 8_192
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request and all that needs no database; made while no transaction is open.
+    """A request with everything that is computed before a transaction is opened.
 
     Attributes:
-        vector: shape (dimensions,), unit norm; None: there is none.
+        vector: shape (dimensions,), unit norm; None if there is none.
         name_keys: the canonical names in the query.
-        degraded: what went wrong on the way.
+        degraded: problems during the preparation.
     """
 
     request: RecallRequest
@@ -189,9 +189,9 @@ def prepared(
     embed: Embed | None,
     name_keys: NameKeys | None,
 ) -> PreparedRequest:
-    """Return what `recall` does before it opens a snapshot; ``embed``, ``name_keys``: as there.
+    """Prepare a request; ``embed`` and ``name_keys`` are those of `recall`.
 
-    "Last week" is the one before ``now_ms``, or before the time that the request asks of.
+    "Last week" is relative to the request's ``as_of``, or else to ``now_ms``.
     """
     degraded: list[Degraded] = []
     vector = _query_vector(request.query, embed, degraded)
@@ -204,9 +204,9 @@ def prepared(
 def narrowed(
     request: RecallRequest, viewer: Viewer, now_ms: int, then: ReplayMoment | None = None
 ) -> RecallFilter:
-    """Return what a request may find, or, where it is asked once more as of ``then``, could find.
+    """Return the filter of a request; for a replay, the filter as of ``then``.
 
-    Raises AccessDenied: it reaches further than ``viewer``.
+    Raises AccessDenied if the request asks for more than ``viewer`` may see.
     """
     replaced_too = request.include_superseded or request.valid_at is not None
     as_of = request.as_of if then is None else then.known
@@ -228,9 +228,7 @@ def _viewer(request: RecallRequest, granted: Viewer) -> Viewer:
 def _query_vector(
     text: str, embed: Embed | None, degraded: list[Degraded]
 ) -> NDArray[np.float32] | None:
-    """Return the query's vector; None when there is no model, it failed, or there is nothing to
-    embed.
-    """
+    """Return the query's vector; None without a model or a text, or if the model failed."""
     if embed is None or not text.strip():
         return None
     try:
@@ -239,7 +237,7 @@ def _query_vector(
         degraded.append(
             Degraded(
                 code="vector.provider_failed",
-                text=f"the embedding model failed ({error.code}); the words alone were searched",
+                text=f"the embedding model failed ({error.code}); only the text was searched",
             )
         )
         return None

@@ -1,7 +1,7 @@
 """Apply a reranker's order to an answer. Pure: no model, no database, no clock.
 
-The order is one more leg of the rank fusion. What the model does not name lacks that leg and keeps
-all it had; what was never sent to it keeps its very place.
+The order is one more leg of the rank fusion. A memory that the model omits lacks that leg and keeps
+its score; a memory that was withheld from the model keeps its place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memgraph.rules.ranking import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED,
 
 LEG = "rerank"
 FILTER_LEG = "filter"
-# The last of the candidates are to have what belongs to them at hand too.
+# Room for the companions of the last candidates.
 COMPANIONS = 20
 
 
@@ -35,10 +35,10 @@ def widened(request: RecallRequest, top_n: int, candidates: int) -> RecallReques
 def sendable(
     bundle: Bundle, candidates: int, max_sensitivity: Sensitivity
 ) -> tuple[list[RecallItem], frozenset[str]]:
-    """Return the items to send, best first, and the ids of those that are too sensitive for it.
+    """Return the items to send, best first, and the ids of items that are too sensitive to send.
 
-    Both are of the best ``candidates`` that a question found by themselves; an answer to filters
-    alone has none.
+    Both come from the best ``candidates`` that matched the question themselves; a result of
+    filters alone has none.
     """
     earned = [
         item for item in bundle.items if item.brought_by is None and FILTER_LEG not in item.legs
@@ -63,18 +63,17 @@ def reranked(
     withheld: Collection[str] = (),
     degraded: Sequence[Degraded] = (),
 ) -> Bundle:
-    """Return the answer out of a wide bundle and a reranker's order.
+    """Apply a reranker's order to a wide bundle, and return the final one.
 
-    A lift by `AGREEMENT` is undone. A score becomes product of modifiers x (sum over legs +
-    weight / (rrf_k + rank in ``order``)), which is reciprocal rank fusion with one leg more.
+    A lift by `AGREEMENT` is undone. The score becomes product of modifiers x (sum over legs +
+    weight / (rrf_k + rank in ``order``)), which is reciprocal rank fusion with one more leg.
 
     Args:
-        bundle: as recalled for ``widened``.
-        order: memory ids, best first; ids that are not in the bundle, or are there again, count
-            for nothing.
-        top_n: how many memories to hand out, at least 1.
-        token_budget: what their texts may cost together; None: no limit.
-        withheld: ids that were kept from the model; each keeps its place among the rest.
+        bundle: the result of the ``widened`` request.
+        order: memory ids, best first; unknown and repeated ids are ignored.
+        top_n: the number of memories to return, at least 1.
+        token_budget: the maximum total token cost of their texts; None: no limit.
+        withheld: ids that were not sent to the model; each keeps its place among the rest.
         degraded: added to those of the bundle.
     """
     recalled = {item.memory.memory_id for item in bundle.items if item.brought_by is None}
@@ -122,9 +121,7 @@ def _in_order(
     rrf_k: int,
     weight: float,
 ) -> list[RecallItem]:
-    """Return what earned a place, by its new score; what was withheld stays where its old one put
-    it.
-    """
+    """Return the items that matched themselves, by new score; withheld ones keep their place."""
     before = sorted((item for item in items if item.brought_by is None), key=_place)
     after = iter(
         sorted(
@@ -148,7 +145,7 @@ def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> 
         return item
     score, modifiers = item.score, dict(item.modifiers)
     if weight > 0.0:
-        # A model has read the text: it need not be lifted for what text and vectors agree on.
+        # The model has read the text, so the lift for agreement of text and vectors is not needed.
         score /= modifiers.pop(AGREEMENT, 1.0)
     score += math.prod(modifiers.values()) * weight / (rrf_k + rank)
     legs = {**item.legs, LEG: rank}
@@ -156,8 +153,8 @@ def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> 
 
 
 def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -> list[RecallItem]:
-    """Return the best ``top_n`` in the order of recall: both sides of an open contradiction
-    together, the later first, and what amended a memory right before it.
+    """Return the best ``top_n`` with their companions, placed as in recall: both sides of an open
+    contradiction together, the later first, and amendments right before their memory.
     """
     by_id = {item.memory.memory_id: item for item in ranked}
     brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
@@ -178,7 +175,7 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
         for memory_id in by_id
     }
     chosen = []
-    # Whatever was brought along and has nobody to stand behind is not lost for that.
+    # Companions are also ranked themselves, last, in case nothing else brings them along.
     for memory_id, companion in placed(list(there), before, after, there, top_n).items():
         item = there[memory_id]
         moved = memory_id in brought and companion != memory_id
@@ -187,7 +184,7 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
 
 
 def _moment(item: RecallItem) -> int:
-    """Return the time of a side, as the bulletin does."""
+    """Return the time of one side of a contradiction, as in the bulletin."""
     memory, source = item.memory, item.source
     if memory.event_time is not None:
         return memory.event_time
@@ -207,10 +204,10 @@ def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:
-    """Return what amended a memory, of what has a place."""
+    """Return the amendments of each memory, best first, of those that have a place."""
     newer: dict[str, list[str]] = {}
     for edge in edges:
-        # A classifier's guess weighs less, and moves nothing.
+        # A classifier's guess has a lower weight and moves nothing.
         sure = edge.edge_type is EdgeType.UPDATES and edge.partial and edge.weight >= 1.0
         if sure and edge.from_id in places:
             newer.setdefault(edge.to_id, []).append(edge.from_id)
@@ -221,7 +218,7 @@ def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, l
 
 
 def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:
-    """Return what a memory replaced as a whole."""
+    """Return for each memory the ids of those that it replaced entirely."""
     older: dict[str, list[str]] = {}
     for edge in edges:
         if edge.edge_type is EdgeType.UPDATES and not edge.partial:
@@ -230,7 +227,7 @@ def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:
 
 
 def _edges_around(edges: Sequence[Edge], ids: Collection[str]) -> list[Edge]:
-    """Of each memory at most so many out and as many in; the edges come strongest first."""
+    """Return the strongest edges out of and into each memory; ``edges`` are strongest first."""
     strongest = []
     counts: Counter[tuple[str, str]] = Counter()
     for edge in edges:

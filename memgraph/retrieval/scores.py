@@ -41,7 +41,7 @@ class CandidateStates:
 
     @property
     def is_apart(self) -> bool:
-        """Return True when no candidate has to be placed beside another."""
+        """True if no candidate must be placed next to another."""
         return self.conflicts.graph is None and not self.amended_by
 
     def __or__(self, more: CandidateStates) -> CandidateStates:
@@ -56,12 +56,12 @@ class CandidateStates:
 def read_states(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: GraphContents
 ) -> CandidateStates:
-    """Read the state of candidates one step around them and down to their evidence.
+    """Read the state of candidates from their direct edges and their evidence.
 
-    Hidden memories do not count.
+    Hidden memories are ignored.
 
     Args:
-        ties: the kinds of links that the store holds; others are not looked for.
+        ties: the kinds of links in the store; other kinds are not queried.
     """
     conflicts = Conflicts()
     stale: Collection[str] = ()
@@ -81,28 +81,28 @@ def _amended(
     steps = graph.linked(snapshot, memory_ids, view, [EdgeType.UPDATES], Direction.IN, MAX_LINKS)
     newer: dict[str, list[str]] = {}
     for step in reversed(steps):
-        # A classifier's guess weighs less, and moves nothing.
+        # A classifier's guess has a lower weight and moves nothing.
         if step.partial and step.weight >= 1.0:
             newer.setdefault(step.origin_id, []).append(step.memory_id)
     return {memory_id: tuple(ids) for memory_id, ids in newer.items()}
 
 
 TURN_PLACE = 2
-"""The place, from 0, that a turn has at worst which is first by text and by vectors."""
+"""The lowest place, from 0, of a turn that is first by text and by vectors."""
 AGREED = 1.000001
-"""What is moved up scores so much more than what it passes."""
+"""The factor by which a lifted candidate outscores the one it passes."""
 AGREEMENT = "agreement"
-"""What that factor is called among the modifiers."""
+"""The name of the lift among the modifiers."""
 _STATUSES = {status.value: status for status in MemoryStatus}
 
 
 class RatedCandidate(NamedTuple):
-    """A candidate and why it stands where it stands.
+    """A candidate with its score and the reasons for its rank.
 
     Attributes:
         legs: its rank, from 1, in every leg that found it.
         effective_confidence: 0..1, after decay.
-        brought_by: the id of the memory beside which it was brought in; None: it was found.
+        brought_by: the id of the memory that it accompanies; None if it was found itself.
     """
 
     candidate: RecallCandidate
@@ -114,13 +114,13 @@ class RatedCandidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CandidateRater:
-    """The rating of the candidates of one recall.
+    """Rates the candidates of one recall.
 
     Attributes:
-        at: the time of the answer, milliseconds.
-        exponent: of the decay.
-        stand: how the candidates stand in the graph.
-        accessed: of some candidates, what counts instead of what is stored.
+        at: the time of the recall, milliseconds.
+        exponent: the exponent of the decay.
+        stand: the states of the candidates in the graph.
+        accessed: last access times, by memory id, that are used instead of the stored ones.
     """
 
     at: int
@@ -138,7 +138,7 @@ class CandidateRater:
     ) -> RatedCandidate:
         """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row."""
         status = _STATUSES.get(candidate.status)
-        # SQLite keeps a text in a column of numbers, if that is what damage made of it.
+        # In a damaged database a numeric column may contain text: SQLite does not enforce types.
         if status is None or not isinstance(candidate.created_at, int):
             raise unreadable("memory", candidate.memory_id)
         last = self.accessed.get(candidate.memory_id, candidate.last_accessed_at)
@@ -160,13 +160,13 @@ class CandidateRater:
 
 
 def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
-    """Move the active memory that is first by text and by vectors up, in place.
+    """Move up the active memory that is first by text and by vectors, in place.
 
-    A turn of a conversation may be outweighed by what was said around it: it comes third at worst.
-    Any other memory comes first. The factor `AGREEMENT` says so among the modifiers.
+    A turn is moved to the third place, because its neighbours may be better answers; any other
+    memory is moved to the first. The modifier `AGREEMENT` records the factor.
 
     Args:
-        agreed: its key; None: there is none.
+        agreed: the key of that memory; None if there is none.
     """
     at = next((at for at, rated in enumerate(ranked) if rated.candidate.pk == agreed), None)
     if at is None:
@@ -184,18 +184,18 @@ def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
 
 
 def distrusted(rated: RatedCandidate) -> RatedCandidate:
-    """Return a candidate whose source is of low trust, with the factor ``trust``."""
+    """Lower the score of a candidate whose source has low trust, by the factor ``trust``."""
     factors = rated.modified.factors | {"trust": LOW_TRUST}
     return rated._replace(modified=ModifiedScore(rated.modified.score * LOW_TRUST, factors))
 
 
 def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
-    """Return candidates with scores that fall in their order: who gave way has ``source_share``."""
+    """Lower scores so that they descend in this order; the factor is named ``source_share``."""
     ordered: list[RatedCandidate] = []
     for rated in ranked:
         score = rated.modified.score
         if ordered and score >= ordered[-1].modified.score > 0:
-            # One that went before a better one is not lifted; the better one is lowered to it.
+            # The candidate placed earlier is not lifted; the better one is lowered below it.
             factor = ordered[-1].modified.score / score / AGREED
             factors = rated.modified.factors | {"source_share": factor}
             rated = rated._replace(modified=ModifiedScore(score * factor, factors))
@@ -206,7 +206,7 @@ def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
 def rating(
     at: int, settings: MemorySettings, stand: CandidateStates, accessed: Accesses = AS_STORED
 ) -> CandidateRater:
-    """As the settings say."""
+    """Return a rater with the configured modifiers and decay."""
     modifiers = settings.retrieval.modifiers
     return CandidateRater(at, _limits(modifiers), settings.decay.exponent, stand, accessed)
 

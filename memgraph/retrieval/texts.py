@@ -1,4 +1,4 @@
-"""The words of a question's candidates; those of a text are read once and kept for a while."""
+"""The words of recall candidates; parsed texts are cached in the process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_KEPT = 8_192
-"""So many texts, and as many that were met before them, are kept by a process."""
+"""The size of each of the two generations of cached texts."""
 _KEPT_CHARS = 2_000
 MOST_STEMS = 50_000
-# Every ASCII byte that belongs to no word becomes a blank, capitals become small; bytes of other
-# characters stay, `_Plain` has seen to those.
+# Turns ASCII letters to lower case, and other ASCII bytes except digits to blanks. The bytes of
+# other characters stay, because `_Plain` has folded them.
 _BLANKED = bytes(
     code if code >= 128 else ord(chr(code).lower() if chr(code).isalnum() else " ")
     for code in range(256)
@@ -31,14 +31,14 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """One text with its words.
+    """A parsed text.
 
     Attributes:
-        words: its words, folded, each between blanks, in UTF-8.
+        words: the folded words, each between blanks, in UTF-8.
         stems: their stems in the same form.
-        length: how many words it has.
-        asks: whether it ends with a question mark.
-        holds: whether it holds one of some words, or a run of so many digits, as it was asked.
+        length: the number of words.
+        asks: True if it ends with a question mark.
+        holds: the results of ``look_for``, by words or by number of digits.
     """
 
     words: bytes
@@ -59,7 +59,7 @@ class _Text:
         )
 
     def look_for(self, words_or_digits: str | int) -> None:
-        """Note in ``holds`` whether it holds one of some words, or so many digits on end."""
+        """Record in ``holds`` whether it contains one of the words, or a run of so many digits."""
         if isinstance(words_or_digits, str):
             there = any(_spaced([word]) in self.words for word in words_or_digits.encode().split())
         else:
@@ -68,7 +68,7 @@ class _Text:
 
 
 class _Stems(dict[bytes, bytes]):
-    """The stem of every word that was met last, both in UTF-8."""
+    """A cache of stems by word, both in UTF-8."""
 
     def __missing__(self, word: bytes) -> bytes:
         if len(self) >= MOST_STEMS:
@@ -82,7 +82,7 @@ _STEMS = _Stems()
 
 
 class _Kept:
-    """The texts that were met last. Safe from several threads: what is lost is read again."""
+    """A cache of recently parsed texts. Thread-safe: a lost entry is parsed again."""
 
     def __init__(self) -> None:
         self._new: dict[str, _Text] = {}
@@ -107,7 +107,7 @@ _KEPT = _Kept()
 
 
 def forget() -> None:
-    """Forget the texts that the process keeps; after some were erased."""
+    """Clear the caches of the process, after texts were erased."""
     _KEPT.forget()
     _STEMS.clear()
 
@@ -119,12 +119,12 @@ class TextWords:
         self._contents = contents
         self._texts = [_KEPT.get(content) for content in contents]
         self.lengths: Floats = np.array([text.length for text in self._texts], dtype=np.float64)
-        # 1 for those that end with a question mark.
+        # 1 for texts that end with a question mark.
         self.asks: Floats = np.array([text.asks for text in self._texts], dtype=np.float64)
         self._counts: dict[tuple[str, ...], Floats] = {}
 
     def counts(self, stems: Sequence[str]) -> Floats:
-        """Return how often each stem stands in each text: shape (texts, stems)."""
+        """Return how often each stem occurs in each text: shape (texts, stems)."""
         key = tuple(stems)
         if key not in self._counts:
             self._counts[key] = self._counted(key)
@@ -145,11 +145,11 @@ class TextWords:
         return counts
 
     def any_of(self, folded: str) -> Floats:
-        """Return 1 for the texts that hold one of the words, which are parted by blanks."""
+        """Return 1 for texts that contain one of the words, which are separated by blanks."""
         return self._holding(folded)
 
     def digits(self, count: int) -> Floats:
-        """Return 1 for the texts that hold a run of so many digits."""
+        """Return 1 for texts that contain a run of ``count`` digits."""
         return self._holding(count)
 
     def _holding(self, words_or_digits: str | int) -> Floats:
@@ -167,12 +167,12 @@ def _places(text: bytes, term: bytes) -> Iterator[int]:
     at = text.find(term)
     while at >= 0:
         yield at
-        # The blank behind one word is the blank before the next.
+        # The blank after one word is the blank before the next.
         at = text.find(term, at + 1)
 
 
 class _Plain(dict[int, str]):
-    """The folded word characters of every character that was met; blanks for the others."""
+    """A cache of folded characters by code point; a blank if it is not part of a word."""
 
     def __missing__(self, code: int) -> str:
         folded = "".join(char if char.isalnum() else " " for char in fold(chr(code)))

@@ -18,7 +18,7 @@ _UNITS_MS: Final = {"d": MS_PER_DAY, "h": 3_600_000, "m": 60_000}
 
 
 class Refusal(StrEnum):
-    """Why a principal may not; stable, for the journal. Who asks is never told."""
+    """The reason for a refusal, for the journal: stable, and never shown to the caller."""
 
     EXPIRED = "expired"
     ORCHESTRATOR = "orchestrator"
@@ -28,7 +28,7 @@ class Refusal(StrEnum):
 def refusal(
     principal: Principal, orchestrator: str, permission: Permission, *, now_ms: int
 ) -> Refusal | None:
-    """Why this principal may not do this kind of thing in this orchestrator; None: it may."""
+    """Return why a principal lacks a permission in an orchestrator; None if it has it."""
     if principal.expires_at is not None and now_ms >= principal.expires_at:
         return Refusal.EXPIRED
     if not grants(principal.orchestrators, orchestrator):
@@ -37,11 +37,12 @@ def refusal(
 
 
 def check_grants(principal: Principal, *, now_ms: int) -> None:
-    """See that a new key is of use and says no more than it seems to.
+    """Check that the grants of a new key are usable and unambiguous.
 
     Raises:
-        InvalidInput: no orchestrator or permission at all, what is no orchestrator's name, ``*``
-            beside names, a name twice, or an expiry that is over; ``details["field"]`` says where.
+        InvalidInput: no orchestrator or no permission, an invalid orchestrator name, ``*``
+            together with names, a repeated name, or an expiry in the past; ``details["field"]``
+            names the field.
     """
     for field in ("orchestrators", "project_ids", "session_ids"):
         names: tuple[str, ...] = getattr(principal, field)
@@ -50,7 +51,7 @@ def check_grants(principal: Principal, *, now_ms: int) -> None:
                 f"{field}: {ANY} must be the only entry: it means all of them", field=field
             )
         if len(set(names)) < len(names):
-            raise InvalidInput(f"{field}: a name is given twice", field=field)
+            raise InvalidInput(f"{field}: a name is repeated", field=field)
     if not principal.orchestrators:
         raise InvalidInput("orchestrators: a key needs at least one", field="orchestrators")
     for name in principal.orchestrators:
@@ -63,10 +64,10 @@ def check_grants(principal: Principal, *, now_ms: int) -> None:
 
 
 def span_ms(text: str) -> int:
-    """Milliseconds of ``90d``, ``12h`` or ``30m``: whole days, hours or minutes.
+    """Return a duration such as ``90d``, ``12h`` or ``30m`` in milliseconds.
 
     Raises:
-        InvalidInput: anything else.
+        InvalidInput: it is not a whole number of days, hours or minutes.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -75,16 +76,16 @@ def span_ms(text: str) -> int:
 
 
 def moment_ms(text: str, *, now_ms: int) -> int:
-    """Return the time that a span from now, or a time in ISO 8601, means.
+    """Parse a duration from now, or an ISO 8601 time; return it in milliseconds.
 
     Raises:
-        InvalidInput: it is neither, or after the year 9999.
+        InvalidInput: it is neither, or it is after the year 9999.
     """
     if _DURATION.fullmatch(text) is None:
         try:
             return parse_time(text)
         except InvalidInput as error:
-            raise InvalidInput(f"{error.message}; or a span from now: 90d, 12h, 30m") from error
+            raise InvalidInput(f"{error.message}; or a duration such as 90d, 12h, 30m") from error
     moment = now_ms + span_ms(text)
     if moment > MAX_MS:
         raise InvalidInput("a time must be between the years 0001 and 9999")
@@ -92,12 +93,12 @@ def moment_ms(text: str, *, now_ms: int) -> int:
 
 
 def grants(granted: tuple[str, ...], name: str) -> bool:
-    """Return True when a name is among what was granted."""
+    """Return True if a name is granted."""
     return ANY in granted or name in granted
 
 
 def sees_everything(principal: Principal) -> bool:
-    """Return True when nothing in an orchestrator is hidden from it, so that it may have a copy."""
+    """Return True if nothing in an orchestrator is hidden from it, so that it may export all."""
     return (
         principal.clearance.level
         == max(sensitivity.level for sensitivity in type(principal.clearance))
@@ -108,16 +109,16 @@ def sees_everything(principal: Principal) -> bool:
 
 
 def sees_whole(principal: Principal, viewer: Viewer) -> bool:
-    """Return True when nothing is hidden from a principal, and no less than that was asked for."""
+    """Return True if nothing is hidden from a principal and the request narrows nothing."""
     narrowed = viewer.clearance is not principal.clearance or viewer.agent_id is not None
     return sees_everything(principal) and not narrowed
 
 
 def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
-    """Return what one request of a principal may see, and the only places where it may write.
+    """Return what a request of a principal may see, and the only scopes in which it may write.
 
     Raises:
-        AccessDenied: it asks for more than was granted; ``details["field"]`` says where.
+        AccessDenied: it asks for more than is granted; ``details["field"]`` names the field.
     """
     projects = _named("project_ids", narrowing.project_ids)
     sessions = _named("session_ids", narrowing.session_ids)
@@ -139,7 +140,7 @@ def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
 
 
 def _ids(granted: tuple[str, ...], requested: tuple[str, ...] | None) -> frozenset[str]:
-    # Where all were granted, a request names those that it is about.
+    # If all are granted, a request lists the ids that it needs.
     return frozenset(granted) if ANY not in granted else frozenset(requested or ())
 
 
@@ -149,14 +150,14 @@ def _named(field: str, requested: tuple[str, ...] | None) -> tuple[str, ...] | N
     return requested
 
 
-# What a person is asked before something changes what everybody is told.
+# The question to an operator before a memory becomes global.
 
 
 ASKED_CHARS: Final = 500
 
 
 def question_about(memory: Memory) -> str:
-    """Return the question to an operator about a promotion; the text is cut to `ASKED_CHARS`."""
+    """Return the question about a promotion; the text of the memory is cut to `ASKED_CHARS`."""
     text = memory.content[:ASKED_CHARS] + ("…" if len(memory.content) > ASKED_CHARS else "")
     return (
         f"Promote to global {memory.type.value.lower()}: {text!r}"

@@ -1,4 +1,4 @@
-"""The memory's own output, pasted whole into a turn: blocks of a prompt, bulletins, recalls."""
+"""Find the memory's own output in a turn into which it was pasted: prompts, bulletins, recalls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from memgraph.rules.bulletin import INTRO, BulletinSection, escape, without_ignorable
 from memgraph.rules.similarity import MARK, MEMORY_ID, SHORT_CITATION, normal_form, says_enough
 
-# How memories stand in a prompt: the marks of a block, and what is left of a text in it.
+# The format of memories in a prompt: the marks of a block, and the cleaning of a text.
 
 
 MARK_DIGITS = 16
@@ -25,18 +25,18 @@ LIST_INSIGHT = "[Weekly Insight]"
 SECTION_TITLE = "## Relevant memory"
 SECTION_INSIGHT = "## Weekly insight"
 
-# A memory of nothing that can be seen is a record all the same.
+# Replaces a text without visible characters.
 NOTHING_SEEN = "…"
 
 _LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def cleaned(text: str) -> str:
-    """Return a text without what cannot be seen: the printable characters, tabs and line ends.
+    """Return a text without invisible characters: printable ones, tabs and line ends remain.
 
-    Every kind of line end is one newline; other white space is a blank. Control and format
-    characters, among them zero-width and bidirectional ones, private use, surrogates, what Unicode
-    has not assigned, and ignorable ones go. Cleaning twice changes nothing.
+    Every kind of line end becomes one newline; other white space becomes a blank. Control and
+    format characters (including zero-width and bidirectional ones), private use, surrogates,
+    unassigned and ignorable characters are removed. Cleaning twice changes nothing.
     """
     text = without_ignorable(text)
     if not text.isprintable():
@@ -45,16 +45,16 @@ def cleaned(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line of Markdown, for behind ``- ``; never empty.
+    """Return a text as one line of Markdown to follow ``- ``; never empty.
 
-    It holds no bracket, angle bracket or backtick that is not escaped, so it is no heading in
-    brackets, no link, no fence and no HTML, and it cannot begin a block.
+    Brackets, angle brackets and backticks are escaped, so it contains no heading in brackets, no
+    link, no fence and no HTML, and it cannot begin a block.
     """
     return escape(" ".join(cleaned(text).split())) or NOTHING_SEEN
 
 
 def _seen_of(line: str) -> str:
-    # Most lines have nothing to hide.
+    # Most lines have no invisible characters.
     return line if line.replace("\t", "").isprintable() else "".join(map(_seen, line))
 
 
@@ -64,9 +64,9 @@ def _seen(character: str) -> str:
     return " " if character.isspace() else ""
 
 
-# As prompts are fenced: ``<data-`` and the hex digits of a random word.
+# The fence of a prompt: ``<data-`` and random hex digits.
 _FENCE = re.compile(rf"(?:{re.escape(FENCE_INTRO)}[ \t\r]*\n[ \t]*)?<(data)-([0-9a-f]{{16}})>")
-# Bulletins of earlier had the names of the sections as headings.
+# Earlier bulletins had the names of the sections as headings.
 _SECTIONS = "|".join([*BulletinSection, *(each.heading for each in BulletinSection)])
 _TITLE = re.compile(rf"^#+ Memory bulletin$|^#+ (?:{_SECTIONS}) \(\d+ of (?:over )?\d+\)$")
 _SECTION_TITLES = frozenset((SECTION_TITLE, SECTION_INSIGHT))
@@ -78,24 +78,25 @@ _OUR_ID = re.compile(rf"(?:{MEMORY_ID}|{_RECEIPT_ID})\Z")
 _ID_IN_JSON = re.compile(rf'"(?:{MEMORY_ID}|{_RECEIPT_ID})"')
 _NESTED = ("memory", "items", "results", "memories", "facts")
 _JSON_LINE = re.compile(r'^\s*(?:["{}\[\],]|-?\d|true\b|false\b|null\b)')
-# Our keys come early in what we write.
+# In our own JSON the ids come early.
 _HEAD = 400
-# A text may be full of braces; so many are tried.
+# The maximum number of braces to try in a text.
 _MAX_JSON = 50
 _MAX_DEPTH = 4
 
 
 def without_own_output(text: str, is_known: Callable[[str], bool] | None = None) -> tuple[str, int]:
-    """Return a text without what only this memory writes, and how many blocks that were.
+    """Remove the memory's own output from a text; return the rest and the number of blocks.
 
     Removed are fenced blocks, lists under their headings, the headings of a bulletin or of
-    sections and the cited items under them, entries of a recall as the command line prints them,
-    and JSON values with the id of a memory or a receipt. Line ends stay, so that line numbers do.
+    sections and the cited items under them, entries of a recall as printed by the command line,
+    and JSON values with the id of a memory or a receipt. Line ends are kept, so that line numbers
+    do not change.
 
     Args:
-        is_known: tells whether a line was handed out. A list has no marks of its own, and text may
-            follow right under it: its lines are the known ones and the short ones between them.
-            None: all lines are taken for ours.
+        is_known: returns True for a line that the memory has returned before. The end of a list
+            is not marked, so other text may follow directly: only known lines, and short lines
+            between them, are removed. None: all lines of a list are removed.
     """
     unfenced, fences = _without_fences(text)
     bare, values = _without_json(unfenced)
@@ -139,7 +140,7 @@ def _without_json(text: str) -> tuple[str, int]:
             ours, end = _ID_IN_JSON.search(text, place, place + _HEAD) is not None, place
             if not ours:
                 continue
-            # Cut off or changed by whoever pasted it: what looks like JSON goes.
+            # The JSON was cut off or edited when pasted: remove all lines that look like JSON.
             end = _json_lines_end(text, place)
         if ours:
             parts += (text[start:place], _line_ends(text, place, end))
@@ -184,7 +185,7 @@ def _is_ours(value: Any, depth: int = 0) -> bool:
 
 
 def _without_listings(text: str, is_known: Callable[[str], bool] | None) -> tuple[str, int]:
-    """Bulletins, sections, lists and printed recalls, line by line."""
+    """Remove bulletins, sections, lists and printed recalls, line by line."""
     lines = text.split("\n")
     parts: list[str] = []
     blocks = 0
@@ -202,10 +203,10 @@ def _without_listings(text: str, is_known: Callable[[str], bool] | None) -> tupl
             blocks += begun != "bulletin" or state != begun
             state = begun
         elif state and not bare:
-            # A list has no marks of its own: it ends where its lines do.
+            # The end of a list is not marked: it ends at a blank line.
             state = "" if state == "list" else state
         elif state == "list" and bare.startswith("- "):
-            # Somebody's own line among ours does not end the list.
+            # A line that is not ours is kept and does not end the list.
             parts[-1] = "" if place in listed else line
         elif not _belongs(line, bare, state):
             state = ""
@@ -214,8 +215,8 @@ def _without_listings(text: str, is_known: Callable[[str], bool] | None) -> tupl
 
 
 def _begun_by(bare: str, following: Sequence[str]) -> str:
-    """Return the listing that a line is the head of; empty: none. What a person may write as well
-    is one only with an item right behind it.
+    """Return the kind of listing that a line begins; "" if none. A heading that a person may write
+    too counts only if an item follows directly.
     """
     if _TITLE.match(bare):
         return "bulletin"
@@ -232,7 +233,7 @@ def _begun_by(bare: str, following: Sequence[str]) -> str:
 def _listed(
     lines: Sequence[str], first: int, is_known: Callable[[str], bool] | None
 ) -> frozenset[int]:
-    """Return which of the lines that begin with ``- ``, from ``first`` on, are memories."""
+    """Return the indexes of the lines from ``first`` on that begin with ``- `` and are memories."""
     items = list(
         takewhile(lambda place: lines[place].lstrip().startswith("- "), range(first, len(lines)))
     )
@@ -245,8 +246,8 @@ def _listed(
 
 
 def _belongs(line: str, bare: str, state: str) -> bool:
-    """Return True when a line that is not blank goes on with a listing."""
+    """Return True if a line that is not blank continues a listing."""
     if state in ("bulletin", "sections"):
         return _CITED_ITEM.match(bare) is not None or (state == "bulletin" and bare == INTRO)
-    # Under its heading an entry stands three columns in.
+    # Under its heading an entry is indented by three columns.
     return state == "recall" and line.startswith("   ")

@@ -1,4 +1,4 @@
-"""Token budgets: an estimate of what a text costs, and what fits in rank order."""
+"""Token budgets: estimate the cost of a text, and select texts that fit in rank order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIGITS_PER_TOKEN = 3
 _ALPHABET_PER_TOKEN = 2
 _ASTRAL_TOKENS = 3
 
-# One match is one token: a run takes as many matches as its length asks for.
+# Each match counts as one token; a long run of characters has several matches.
 _TOKEN = re.compile(
     rf"[A-Za-z]{{1,{_LATIN_PER_TOKEN}}}|[0-9]{{1,{_DIGITS_PER_TOKEN}}}"
     # Latin with marks, Greek, Cyrillic, Armenian, Hebrew, Arabic
@@ -34,7 +34,7 @@ class BudgetSelection(Generic[Id]):
     Attributes:
         chosen: ids in rank order.
         left_out: ids that did not fit, in rank order.
-        spent: tokens of the chosen ones; never above the budget.
+        spent: the tokens of the chosen ids; never above the budget.
     """
 
     chosen: tuple[Id, ...]
@@ -43,16 +43,17 @@ class BudgetSelection(Generic[Id]):
 
 
 def token_cost(text: str) -> int:
-    """Return an estimate of the tokens of a text, without a tokenizer; 0 for white space alone.
+    """Estimate the number of tokens of a text without a tokenizer; 0 for white space alone.
 
-    One token for every 7 ASCII letters of a word, 3 digits of a number or 2 letters of another
-    alphabet (each rounded up), 1 for every other character, 3 for one beyond U+FFFF (emoji).
+    Counts one token for every 7 ASCII letters of a word, 3 digits of a number or 2 letters of
+    another alphabet (each rounded up), 1 for every other character, 3 for one beyond U+FFFF
+    (emoji).
 
-    Against cl100k_base over 2,080 chat turns and 556 Markdown paragraphs in English: the sum is
-    10 to 11 % too high; single texts lie between 11 % too low and 33 % too high (5th and 95th
-    percentile). Other languages are further off: of short German notes full of compounds a block
-    comes out up to 9 % too low by o200k_base, and up to 29 % by cl100k_base. Where the limit is
-    hard, let the model's tokenizer count.
+    Compared with cl100k_base over 2,080 chat turns and 556 Markdown paragraphs in English, the sum
+    is 10 to 11 % too high; single texts are between 11 % too low and 33 % too high (5th and 95th
+    percentile). Other languages are less accurate: blocks of short German notes full of compounds
+    are up to 9 % too low by o200k_base, and up to 29 % too low by cl100k_base. If the limit is
+    hard, count with the model's tokenizer.
     """
     cost = len(_TOKEN.findall(text))
     if not text.isascii():
@@ -65,13 +66,13 @@ def select_within(
     budget: int,
     together: Mapping[Id, Collection[Id]] | None = None,
 ) -> BudgetSelection[Id]:
-    """Takes what fits, best first; one that is too large is passed over, the next is tried.
+    """Choose items that fit, best first; an item that is too large is skipped.
 
     Args:
         items: (id, token cost) in rank order; a cost below 0 counts as 0.
         budget: tokens; at 0 or below only items without cost are chosen.
-        together: ids that belong to an id: taken with it or left out with it, unless they exceed
-            the whole budget together, when each is on its own.
+        together: for an id, the ids that are chosen or left out together with it, unless the group
+            exceeds the whole budget; then each is chosen separately.
     """
     costs = {item: max(cost, 0) for item, cost in items}
     chosen: dict[Id, bool] = {}
@@ -96,7 +97,7 @@ def select_within(
     )
 
 
-# Dividing a token budget among tiers, and choosing what is taken of each.
+# Divide a token budget among tiers, and choose the items of each.
 
 
 Costs = Mapping[str, int]
@@ -105,13 +106,13 @@ Mates = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """An allocation of items.
+    """A budget divided among tiers, with the items chosen from each.
 
     Attributes:
-        shares: tokens that each tier was given at first; together within the budget.
-        chosen: ids of each tier, in its order.
-        left_out: ids of each tier that did not fit, in its order.
-        spent: tokens of the chosen of each tier; together never above the budget.
+        shares: the initial tokens of each tier; their sum is within the budget.
+        chosen: the chosen ids of each tier, in its order.
+        left_out: the ids of each tier that did not fit, in its order.
+        spent: the tokens of the chosen ids of each tier; their sum is never above the budget.
     """
 
     shares: Mapping[Scope, int]
@@ -121,10 +122,10 @@ class Allocation:
 
 
 def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
-    """Whole tokens in proportion to some weights, by largest remainder; their sum is the budget.
+    """Divide a budget in proportion to weights, by largest remainder; the sum is the budget.
 
-    Of equal remainders the larger weight wins, then the earlier tier. Where no weight is above 0
-    nobody gets anything.
+    If remainders are equal the larger weight wins, then the earlier tier. If no weight is above 0
+    every tier gets 0.
 
     Source: Hamilton's method of apportionment.
 
@@ -132,13 +133,13 @@ def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
         budget: tokens, >= 0.
 
     Raises:
-        InvalidInput: a budget below 0, or a weight that is negative or not finite.
+        InvalidInput: the budget is below 0, or a weight is negative or not finite.
     """
     if budget < 0:
         raise InvalidInput("a token budget must not be negative", budget=budget)
     if any(not (math.isfinite(share) and share >= 0.0) for share in weights.values()):
         raise InvalidInput("a share must be a finite number, 0 or more")
-    # Whole numbers in the same proportion: floats may add up to more than there is.
+    # Integers in the same proportion: floats may add up to more than the budget.
     ratios = {
         tier: float(weights[tier]).as_integer_ratio()
         for tier in Scope
@@ -150,7 +151,7 @@ def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
     shares = dict.fromkeys(Scope, 0) | {
         tier: weight * budget // total for tier, weight in exact.items()
     }
-    # Sorting is stable: of equal ones the earlier tier stays the first.
+    # Sorting is stable: if all else is equal the earlier tier comes first.
     by_remainder = sorted(exact, key=lambda tier: (-(exact[tier] * budget % total), -exact[tier]))
     for tier in by_remainder[: budget - sum(shares.values())]:
         shares[tier] += 1
@@ -160,14 +161,13 @@ def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
 def reached(
     costs: Mapping[Scope, int], budget: int, weights: Mapping[Scope, float]
 ) -> dict[Scope, int]:
-    """Return what each tier can have: its share, as far as it wants it, and its part of what others
-    leave.
+    """Return the tokens of each tier: at most its cost, with unused shares divided among others.
 
-    Together never above the budget, and all of it where they want as much; never less than the
-    smaller of a tier's share and what it wants.
+    The sum is never above the budget, and equals it if the costs do. No tier gets less than the
+    smaller of its share and its cost.
 
     Args:
-        costs: tokens by tier, >= 0.
+        costs: the tokens that each tier could use, >= 0.
 
     Raises:
         InvalidInput: see `divided`.
@@ -175,7 +175,7 @@ def reached(
     amounts = dict.fromkeys(Scope, 0)
     hungry = {tier: weights.get(tier, 0.0) for tier in Scope}
     rest = budget
-    # Every round hands out all that is left, or leaves a tier less that wants more.
+    # Every round uses up the rest, or satisfies at least one tier.
     while any(hungry.values()):
         for tier, part in divided(rest, hungry).items():
             amounts[tier] = min(amounts[tier] + part, max(costs.get(tier, 0), 0))
@@ -195,18 +195,18 @@ def allocated(
     together: Mates | None = None,
     first: Mapping[Scope, int] | None = None,
 ) -> Allocation:
-    """Return what is taken of some tiers within one budget.
+    """Choose items from tiers within one budget.
 
-    No tier loses to another what its own share can hold, and nothing is left out that would still
-    fit. A tier of weight 0 takes nothing.
+    No tier loses an item that fits its own share to another tier, and no item is left out that
+    would still fit. A tier of weight 0 gets nothing.
 
     Args:
         offers: (id, token cost) by tier, best first; every id is in one tier, a cost below 0 counts
             as 0.
         budget: tokens, >= 0.
-        together: ids that belong to an id, of whatever tier: taken with it or left out with it,
-            unless they exceed the whole budget together, when each is on its own.
-        first: the shares, together within the budget, for instance of `reached`; None: `divided`.
+        together: for an id, the ids of any tier that are chosen or left out together with it,
+            unless the group exceeds the whole budget; then each is chosen separately.
+        first: the initial shares, within the budget, for instance from `reached`; None: `divided`.
 
     Raises:
         InvalidInput: see `divided`.
@@ -225,7 +225,7 @@ def allocated(
     choice = _Choice(costs, budget, together or {})
     selected: set[str] = set()
     for tier in Scope:
-        # Each by itself: what another takes must not change what fits here.
+        # Each tier separately: the items of another tier must not change what fits here.
         selected |= choice.fitting(requested[tier], shares[tier], frozenset())
     while more := _handed_on(choice, requested, weights, budget, selected):
         selected |= more
@@ -251,7 +251,7 @@ class _Choice:
         return sum([self.costs[item] for item in ids])
 
     def fitting(self, requested: Sequence[str], room: int, selected: Collection[str]) -> set[str]:
-        """Return what is newly taken of some ids, best first, within some tokens."""
+        """Return the additional ids that fit into ``room`` tokens, best first."""
         chosen = set(selected)
         for item in requested:
             if item in chosen:
@@ -285,23 +285,23 @@ def _handed_on(
     budget: int,
     selected: Collection[str],
 ) -> set[str]:
-    """Return what is taken of what is left, in one round; empty: nothing fits any more."""
+    """Divide the rest of the budget in one more round; return the added ids, empty if none fit."""
     rest = budget - choice.cost(selected)
     hungry = {
         tier: weights[tier] for tier in Scope if choice.any_fits(requested[tier], rest, selected)
     }
     added: set[str] = set()
     for tier, room in divided(rest, hungry).items():
-        # Seen by itself again, so that the order of the tiers decides nothing.
+        # Each tier separately again, so that their order does not matter.
         added |= choice.fitting(requested[tier], room, selected)
     if not added and hungry:
-        # Too small in parts: all of it to the tier with the largest share.
+        # The parts are too small for any item: give all to the tier with the largest weight.
         first = max(hungry, key=lambda tier: hungry[tier])
         added = choice.fitting(requested[first], rest, selected)
     return added
 
 
-# A short text for a long one, when nobody gave any.
+# Summarise a text that has no summary.
 
 
 SUMMARY_CHARS = 160
@@ -310,8 +310,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 
 def summarise(content: str, limit: int = SUMMARY_CHARS) -> str:
-    """Return all of it on one line where that is at most ``limit`` characters, else the first
-    sentence, cut between words.
+    """Return the text on one line if it fits ``limit`` characters, else its first sentence, cut
+    between words.
     """
     text = " ".join(content.split())
     if len(text) <= limit:

@@ -1,5 +1,5 @@
-"""Open contradictions around some memories as a directed graph: each edge runs from the later
-statement to the earlier one. networkx is loaded when there is a contradiction to look at."""
+"""Open contradictions as a directed graph: each edge runs from the later statement to the earlier
+one. networkx is loaded only if there is a contradiction."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 UNDATED = 0
 MOST_NAMED = 3
-"""Other sides that a mark names; the rest are counted."""
+"""The number of other sides that a mark lists; the rest are only counted."""
 
 
 class ConflictSide(NamedTuple):
-    """One side of a contradiction. ``time``: when it happened, else when it was stored, in
-    milliseconds; ``UNDATED``: nobody knows."""
+    """One side of a contradiction. ``time``: when it happened, or else when it was stored, in
+    milliseconds; ``UNDATED`` if unknown."""
 
     time: int
     memory_id: str
 
 
 def in_order(pair: tuple[ConflictSide, ConflictSide]) -> tuple[ConflictSide, ConflictSide]:
-    """Return the later side, then the earlier one: of one moment the higher id is the later.
+    """Return the later side, then the earlier one; if their times are equal, the higher id first.
 
-    Neither of two undated sides is newer: the one that was stored first comes first.
+    Of two undated sides neither is newer: the one that was stored first comes first.
     """
     newest = max(side.time for side in pair)
     first, second = sorted(pair, reverse=newest != UNDATED)
@@ -41,13 +41,13 @@ def in_order(pair: tuple[ConflictSide, ConflictSide]) -> tuple[ConflictSide, Con
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """The open contradictions among and around some memories; empty where ``graph`` is None."""
+    """The open contradictions of some memories; empty if ``graph`` is None."""
 
     graph: nx.DiGraph[str] | None = None
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[ConflictSide, ConflictSide]]) -> Conflicts:
-        """Return the graph of unresolved contradictions; a pair may come in both orders."""
+        """Build the graph of unresolved contradictions; a pair may occur in both orders."""
         ordered = [in_order(pair) for pair in pairs]
         if not ordered:
             return cls()
@@ -77,24 +77,24 @@ class Conflicts:
         return [] if self.graph is None else sorted(self.graph)
 
     def opponents(self, memory_id: str) -> tuple[str, ...]:
-        """Return the ids of the memories that contradict one, sorted."""
+        """Return the ids of the memories that contradict this one, sorted."""
         return tuple(sorted({*self.later(memory_id), *self.earlier(memory_id)}))
 
     def later(self, memory_id: str) -> tuple[str, ...]:
-        """Return the ids of the later statements that contradict one, the newest first."""
+        """Return the ids of the later statements that contradict a memory, newest first."""
         if self.graph is None or memory_id not in self.graph:
             return ()
         return self._newest_first(self.graph.predecessors(memory_id))
 
     def earlier(self, memory_id: str) -> tuple[str, ...]:
-        """Return the ids of the earlier statements that a memory contradicts, the newest first."""
+        """Return the ids of the earlier statements that a memory contradicts, newest first."""
         if self.graph is None or memory_id not in self.graph:
             return ()
         return self._newest_first(self.graph.successors(memory_id))
 
     def mark(self, memory_id: str) -> str:
-        """Return what a prompt says of a memory: "contradicted by …", with the short ids and dates
-        of the other sides, the newest first; "" for one that nothing contradicts.
+        """Return the mark of a memory in a prompt: "contradicted by …", with the short ids and
+        dates of the other sides, newest first; "" without a contradiction.
         """
         if self.graph is None or memory_id not in self.graph:
             return ""
@@ -116,18 +116,18 @@ class Conflicts:
         )
 
 
-# Which side of a contradiction is more likely to hold, and why. It suggests; a person decides.
+# Suggest which side of a contradiction is more likely to be true, and why; a person decides.
 
 
 LEAST_CONFIDENCE: Final = 0.65
-"""Below it no side is suggested: whoever decides has as good a guess."""
+"""Below this no side is suggested: the evidence is hardly better than a guess."""
 
 _CONFIRMED: Final = math.log(8)
 _ENDED: Final = math.log(20)
 _STALE: Final = math.log(4)
 _TIER: Final = math.log(3)
 _NEWER: Final = math.log(2)
-# However many repeat a thing, and however sure they sound.
+# Limits, however many sources repeat a statement and however confident they are.
 _MOST_SOURCES: Final = math.log(4)
 _MOST_CONFIDENCE: Final = math.log(4)
 _LEAST_DIFFERENCE: Final = 0.05
@@ -150,13 +150,13 @@ class SideFacts:
     """The facts about one side that are weighed.
 
     Attributes:
-        said_at: when it was so, milliseconds.
-        independent_sources: >= 1.
-        trust: level of its source's tier; higher is more trusted.
+        said_at: the time of the statement, milliseconds.
+        independent_sources: the number of independent sources, >= 1.
+        trust: the level of its source's tier; higher is more trusted.
         effective_confidence: 0..1, after decay.
-        confirmed: by a person.
-        active: neither replaced nor retracted.
-        stale: it stands on a ground that no longer holds.
+        confirmed: True if a person confirmed it.
+        active: True if it is neither replaced nor retracted.
+        stale: True if it depends on retracted or superseded evidence.
     """
 
     memory_id: str
@@ -170,7 +170,7 @@ class SideFacts:
 
 
 class WeighedReason(NamedTuple):
-    """A reason. ``weight``: of the evidence, natural log of the odds, above 0."""
+    """A reason for one side. ``weight``: the natural log of the odds, above 0."""
 
     ground: SuggestionGround
     favours: str
@@ -181,9 +181,9 @@ class WeighedSuggestion(NamedTuple):
     """A suggestion, with its reasons added up.
 
     Attributes:
-        winner_id: None: neither is suggested.
-        confidence: 0.5..1, that the side with more evidence holds.
-        reasons: the weightiest first, ties by name.
+        winner_id: the suggested side; None if neither is suggested.
+        confidence: 0.5..1, that the side with more evidence is true.
+        reasons: strongest first, ties by name.
     """
 
     winner_id: str | None
@@ -192,9 +192,9 @@ class WeighedSuggestion(NamedTuple):
 
 
 def suggest(side: SideFacts, other: SideFacts) -> WeighedSuggestion:
-    """Weighs two sides; the order in which they are given does not matter.
+    """Weigh two sides, in either order, and suggest a winner.
 
-    A side that was replaced or retracted is never suggested, nor any below ``LEAST_CONFIDENCE``.
+    A replaced or retracted side is never suggested, nor a side below ``LEAST_CONFIDENCE``.
     """
     reasons = sorted(
         (*_reasons(side, other), *_reasons(other, side)),
@@ -210,7 +210,7 @@ def suggest(side: SideFacts, other: SideFacts) -> WeighedSuggestion:
 
 
 def _reasons(side: SideFacts, other: SideFacts) -> Iterator[WeighedReason]:
-    """Return what speaks for ``side``."""
+    """Yield the reasons in favour of ``side``."""
     for ground, weight in (
         (SuggestionGround.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
         (SuggestionGround.OTHER_ENDED, _ENDED * (side.active and not other.active)),
@@ -232,7 +232,7 @@ def _by_sources(side: SideFacts, other: SideFacts) -> float:
 def _by_confidence(side: SideFacts, other: SideFacts) -> float:
     if side.effective_confidence - other.effective_confidence < _LEAST_DIFFERENCE:
         return 0.0
-    # Half of the difference in log odds: how sure a source sounded is weak evidence.
+    # Half of the difference in log odds, because stated confidence is weak evidence.
     apart = _logit(side.effective_confidence) - _logit(other.effective_confidence)
     return min(apart / 2, _MOST_CONFIDENCE)
 

@@ -1,4 +1,4 @@
-"""Conversations: which sessions turns open and complete; events that follow."""
+"""Rules for conversations: session states, entries as episodes, events and reflections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memgraph.model.values import MAX_CONTENT_CHARS
 
 
 class SessionState(StrEnum):
-    """OPEN: more turns are expected. COMPLETED: it waits until it is CONSOLIDATED."""
+    """OPEN: more turns are expected. COMPLETED: waiting for consolidation."""
 
     OPEN = "open"
     COMPLETED = "completed"
@@ -32,7 +32,7 @@ class SessionTransition:
     Attributes:
         completes: for each turn, the sessions that it completes, in the order they opened.
         open: the sessions that are open after the batch.
-        done: those that were completed on the way, open again or not.
+        done: the sessions that were completed by the batch, even if they are open again.
     """
 
     completes: list[tuple[str, ...]] = field(default_factory=list)
@@ -43,11 +43,12 @@ class SessionTransition:
 def follow(
     turns: Sequence[str], followed: Collection[str], open_now: Iterable[str]
 ) -> SessionTransition:
-    """Turns as they are said, in order, each given by its session.
+    """Return the effect of a batch of live turns: a new session completes all open ones.
 
     Args:
-        followed: sessions that were registered before, of those in ``turns``.
-        open_now: all sessions that are open; needed only where a turn begins a session.
+        turns: the session id of each turn, in order.
+        followed: the sessions in ``turns`` that are already registered.
+        open_now: all open sessions; needed only if a turn begins a session.
     """
     course = SessionTransition()
     going_on = dict.fromkeys(open_now)
@@ -66,10 +67,9 @@ def follow(
 
 
 def taken_over(turns: Iterable[str], states: Mapping[str, SessionState]) -> list[str]:
-    """Turns that are taken over from elsewhere: the sessions that are complete with them.
+    """Return the sessions that are complete once these imported turns are stored.
 
-    A session that is open here stays so, and one that waits for its consolidation was told to be
-    complete before.
+    An open session stays open, and a completed one was already reported as complete.
     """
     waiting = (SessionState.OPEN, SessionState.COMPLETED)
     return [
@@ -77,12 +77,12 @@ def taken_over(turns: Iterable[str], states: Mapping[str, SessionState]) -> list
     ]
 
 
-# How an entry of a conversation becomes episodes and comes back as it was.
+# Convert an entry of a conversation to episodes and back without loss.
 
 
 ATTRIBUTE: Final = "entry"
 CHUNK_CHARS: Final = 7_000
-"""As a text within the JSON of attributes it has twice its length at most: below their limit."""
+"""Escaped within the JSON of attributes, a chunk at most doubles in length: below their limit."""
 
 MAX_LABEL_CHARS: Final = 200
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -90,11 +90,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class EntryPart:
-    """One of the episodes that hold an entry.
+    """One of the episodes in which an entry is stored.
 
     Attributes:
-        said: whether the content is what was said; else it is the label.
-        attributes: what the episode is stored with.
+        said: True if the content is text of the entry; False if it is the label.
+        attributes: the attributes of the episode.
     """
 
     content: str
@@ -103,10 +103,10 @@ class EntryPart:
 
 
 def parts_of(entry: ConversationEntry) -> list[EntryPart]:
-    """Return the episodes that hold an entry, in order; at least one.
+    """Split an entry into episodes, in order; at least one.
 
     Raises:
-        InvalidInput: the record is no JSON, or nobody said the text.
+        InvalidInput: the record is not plain JSON, or a text has no speaker.
     """
     if entry.text and entry.speaker is None:
         raise InvalidInput("a text needs a speaker", field="speaker")
@@ -114,7 +114,7 @@ def parts_of(entry: ConversationEntry) -> list[EntryPart]:
     if not entry.text or (not _UNSTORABLE.search(entry.text) and all(map(str.strip, exact))):
         columns = [entry.record]
     else:
-        # An episode cannot hold this text as it is: it holds what is readable of it.
+        # This text cannot be stored as it is: the episode gets a readable version of it.
         columns = [entry.record, entry.text]
         exact = _cut(" ".join(_UNSTORABLE.sub(" ", entry.text).split()))
     chunks = _chunks(_json(columns))
@@ -138,7 +138,7 @@ def parts_of(entry: ConversationEntry) -> list[EntryPart]:
 
 
 def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return which part of how many an episode holds; None: it holds no part of an entry."""
+    """Return the index of an episode's part and the number of parts; None if it is not a part."""
     match attributes.get(ATTRIBUTE):
         case {"part": int(place), "of": int(count), "said": bool(), "record": str()}:
             return place, count
@@ -146,10 +146,10 @@ def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntry:
-    """Return the entry that these episodes hold: content and attributes of all of them, in order.
+    """Restore an entry from the content and attributes of all its episodes, in order.
 
     Raises:
-        ValueError, TypeError: they hold none, whatever their attributes say.
+        ValueError, TypeError: the episodes do not form an entry.
     """
     rows = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
     record, *text = json.loads("".join(fields["record"] for _, fields in rows))
@@ -159,7 +159,7 @@ def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntr
 
 def _json(value: Any) -> str:
     try:
-        # Plain ASCII: what no column can hold (NUL, half a pair) is written with a backslash.
+        # Plain ASCII: characters that cannot be stored (NUL, lone surrogates) are escaped.
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
@@ -172,7 +172,7 @@ def _chunks(text: str) -> list[str]:
 
 
 def _cut(text: str) -> list[str]:
-    """Pieces that an episode can hold, cut behind white space where there is some."""
+    """Split a text into pieces of the size of an episode, after white space if possible."""
     return list(_pieces(text))
 
 
@@ -193,47 +193,47 @@ FIRST_PAUSE_MS = 1_000
 GROWTH = 5
 
 DAY_MS = 86_400_000
-# What every subscriber has had stays a little for one that asks to begin at the start.
+# Delivered events are kept for a while, for subscribers that begin at the start.
 KEEP_TAKEN_MS = DAY_MS
 MOST_TAKEN = 10_000
-# What a subscriber has not had waits for it, but not for ever: it may never come back.
+# Undelivered events wait for their subscriber, but not for ever: it may never come back.
 KEEP_WAITING_MS = 30 * DAY_MS
 MOST_WAITING = 1_000_000
 MOST_PARKED = 10_000
 
 
 def pause_ms(attempts: int) -> int:
-    """Return how long to wait after so many attempts: 1 s, 5 s, 25 s, 2 min, 10 min."""
+    """Return the pause after this many attempts: 1 s, 5 s, 25 s, 2 min, 10 min."""
     return int(FIRST_PAUSE_MS * GROWTH ** (max(attempts, 1) - 1))
 
 
 def gives_up(attempts: int) -> bool:
-    """Return True when an event that was tried so often is put aside."""
+    """Return True if an event is parked after this many attempts."""
     return attempts >= MOST_ATTEMPTS
 
 
 def removable_through(*, last: int, consolidated: int, aged: int, expired: int) -> int:
-    """Return the number up to which events may be removed; 0: none.
+    """Return the number of the last event that may be removed; 0 if none.
 
     Args:
-        last: the newest event's number.
-        consolidated: up to there every subscriber has had them; without subscribers it is ``last``.
-        aged: up to there they are older than ``KEEP_TAKEN_MS``.
-        expired: up to there they are older than ``KEEP_WAITING_MS``.
+        last: the number of the newest event.
+        consolidated: the last event that every subscriber has received; ``last`` without
+            subscribers.
+        aged: the last event that is older than ``KEEP_TAKEN_MS``.
+        expired: the last event that is older than ``KEEP_WAITING_MS``.
     """
     return max(min(consolidated, max(aged, last - MOST_TAKEN)), expired, last - MOST_WAITING, 0)
 
 
 WEEKLY = "weekly"
-"""The tag of the reflections that the job makes."""
+"""The tag of reflections made by the weekly job."""
 
 DONE_TAG = "done"
 STALE_DAYS = 14.0
 CLEARANCE = Sensitivity.INTERNAL
-"""A reflection is made of memories up to this: it is shown to everybody who may see that much."""
+"""The highest sensitivity of the memories in a reflection, and so of its readers' clearance."""
 
-# Below the 50 of a memory that says nothing of itself: a reflection repeats others, and where the
-# most important come first it comes after them.
+# Below the default of 50: a reflection repeats other memories and should rank after them.
 IMPORTANCE = 30
 DIGEST_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.6
 
@@ -250,22 +250,22 @@ class ReflectionPeriod:
 
 
 def period(now_ms: int, days: float) -> ReflectionPeriod:
-    """Return the days before now; what is stored at this very moment belongs to it."""
+    """Return the last ``days`` days; a memory that is stored right now is included."""
     return ReflectionPeriod(now_ms - round(days * MS_PER_DAY), now_ms + 1)
 
 
 def is_too_soon(others_at_ms: Iterable[int], now_ms: int, min_days_between: float) -> bool:
-    """Return True when a reflection is so near that there is no other one to be made.
+    """Return True if another reflection is too near in time to make a new one.
 
-    One that lies a little in the future counts, since clocks differ; one that lies further ahead
-    than the pause was made by a clock that was wrong, and would stop all others for as long.
+    A reflection slightly in the future counts, because clocks differ. One further ahead than the
+    pause is ignored: its clock was wrong, and it would block all others until then.
     """
     pause = min_days_between * MS_PER_DAY
     return any(abs(now_ms - moment) < pause for moment in others_at_ms)
 
 
 def is_done(tags: Collection[str], attributes: Mapping[str, Any]) -> bool:
-    """Return whether a goal or todo is done: by the tag ``done`` or ``attributes.done``."""
+    """Return True if a goal or todo is done: it has the tag ``done``, or ``attributes.done``."""
     return DONE_TAG in tags or attributes.get("done") is True
 
 
@@ -276,7 +276,7 @@ def is_finished(
     touched_ms: int,
     during: ReflectionPeriod,
 ) -> bool:
-    """Return True when a goal or todo was done in the period."""
+    """Return True if a goal or todo was done in the period."""
     return _is_task(memory_type) and is_done(tags, attributes) and during.holds(touched_ms)
 
 
@@ -288,11 +288,11 @@ def is_stale(
     now_ms: int,
     days: float = STALE_DAYS,
 ) -> bool:
-    """Return True when a goal or todo is open and was not touched for ``days``.
+    """Return True if a goal or todo is open and was not changed for ``days``.
 
     Args:
-        touched_ms: when it was stored or last changed. That it was recalled does not count: it
-            says that somebody looked, not that somebody worked on it.
+        touched_ms: when it was stored or last changed. A recall does not count: it does not mean
+            that somebody worked on it.
     """
     if not _is_task(memory_type) or is_done(tags, attributes):
         return False
@@ -300,7 +300,7 @@ def is_stale(
 
 
 def highest(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
-    """Return the highest of several sensitivities; Public of none."""
+    """Return the highest of several sensitivities; Public if there are none."""
     return max(sensitivities, key=lambda sensitivity: sensitivity.level, default=Sensitivity.PUBLIC)
 
 

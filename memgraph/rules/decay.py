@@ -20,9 +20,9 @@ DEFAULT_THRESHOLD = 0.05
 LASTING_TYPES = frozenset(
     {MemoryType.IDENTITY, MemoryType.PREFERENCE, MemoryType.DECISION, MemoryType.GOAL}
 )
-"""Types that do not decay, whoever they come from."""
+"""Types that do not decay, whatever their source."""
 LASTING_IMPORTANCE = 80
-"""From this importance (of 100) on a memory does not decay."""
+"""A memory of at least this importance (0..100) does not decay."""
 
 
 def rate_of(
@@ -34,9 +34,9 @@ def rate_of(
     inferred_rate: float,
     quoted: bool = False,
 ) -> float:
-    """Return the decay rate of a memory that is stored without one, per day.
+    """Return the default decay rate of a memory, per day.
 
-    Time ranks, it does not delete: only what a machine inferred decays.
+    Only memories that a machine inferred decay.
 
     =============================================================  =================
     memory                                                         rate
@@ -53,7 +53,7 @@ def rate_of(
 
     Args:
         inferred_rate: the setting ``memory.decay.rate``.
-        quoted: the content is what a person said, as it was said.
+        quoted: True if the content is the exact words of a person.
     """
     if (
         kind is not MemoryKind.FACT
@@ -68,7 +68,7 @@ def rate_of(
 
 
 def days_idle(now_ms: int, created_at_ms: int, last_accessed_at_ms: int | None) -> float:
-    """Days since the last access, or since creation when there was none; never negative."""
+    """Return the days since the last access, or since creation without one; never negative."""
     since = created_at_ms if last_accessed_at_ms is None else last_accessed_at_ms
     return max(now_ms - since, 0) / MS_PER_DAY
 
@@ -82,14 +82,14 @@ def confidence_at(memory: Memory, now_ms: int, exponent: float) -> float:
 def effective_confidence(
     confidence: float, decay_rate: float, days: float, exponent: float = DEFAULT_EXPONENT
 ) -> float:
-    """confidence x exp(-decay_rate x days^exponent).
+    """Return confidence x exp(-decay_rate x days^exponent).
 
-    The shape is that of a forgetting curve after Ebbinghaus; an exponent below 1 decays fast at
-    first and slowly later.
+    This is a forgetting curve after Ebbinghaus; with an exponent below 1 it decays fast at first
+    and slowly later.
 
     Args:
-        confidence: the stored base, 0..1.
-        decay_rate: >= 0 per day; 0 protects.
+        confidence: the stored base value, 0..1.
+        decay_rate: per day, >= 0; 0 means no decay.
         days: since last access or creation; below 0 counts as 0.
         exponent: > 0.
 
@@ -109,10 +109,10 @@ def should_retire(
     threshold: float = DEFAULT_THRESHOLD,
     exponent: float = DEFAULT_EXPONENT,
 ) -> bool:
-    """Return whether the nightly job retracts a memory with the reason ``decayed``.
+    """Return True if the nightly job should retract a memory with the reason ``decayed``.
 
-    Only active facts are retired; episodes are the record of what was said, reflections are kept.
-    A fact with a rate of 0 stays, however low its confidence; see ``rate_of``.
+    Only active facts are retired; episodes and reflections are kept. A fact with a rate of 0 is
+    kept, however low its confidence; see ``rate_of``.
     """
     if kind is not MemoryKind.FACT or status is not MemoryStatus.ACTIVE or decay_rate <= 0.0:
         return False
@@ -131,10 +131,10 @@ def expires_at(
     Solved from the formula: days = (ln(confidence / threshold) / decay_rate)^(1 / exponent).
 
     Args:
-        since_ms: of the last access, or of the creation where there was none.
+        since_ms: the time of the last access, or of the creation without one.
 
     Returns:
-        Milliseconds, never before ``since_ms``; None: not before the end of the calendar.
+        Milliseconds, never before ``since_ms``; None if not before the end of the calendar.
     """
     if decay_rate <= 0.0 or threshold <= 0.0:
         return None
@@ -146,14 +146,14 @@ def expires_at(
     if under(since_ms):
         return since_ms
     try:
-        # Not the logarithm of the quotient, which is infinite for the smallest thresholds.
+        # Not the logarithm of the quotient, which overflows for very small thresholds.
         shares = math.log(confidence) - math.log(threshold)
         days: float = (shares / decay_rate) ** (1.0 / exponent)
     except OverflowError:
         return None
     if days * MS_PER_DAY > MAX_MS - since_ms:
         return None
-    # The solution is right but for its last digits: the rule itself finds the millisecond.
+    # The solution is exact up to its last digits; search for the millisecond with the rule itself.
     about = since_ms + round(days * MS_PER_DAY)
     step = 1 + round(days * MS_PER_DAY * 1e-12)
     before, after = about, about
@@ -176,7 +176,7 @@ def course(
     moments_ms: Sequence[int],
     exponent: float = DEFAULT_EXPONENT,
 ) -> tuple[float, ...]:
-    """Return the effective confidence at each moment, if nobody uses the memory until then."""
+    """Return the effective confidence at each moment, if the memory is not used until then."""
     return tuple(
         effective_confidence(confidence, decay_rate, days_idle(moment, since_ms, None), exponent)
         for moment in moments_ms

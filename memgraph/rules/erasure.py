@@ -10,52 +10,51 @@ from typing import Any, Final
 from memgraph.text.sentences import split_sentences
 
 MARK: Final = "[erased]"
-"""What stands where a text was."""
+"""The replacement for an erased text."""
 SHORTEST: Final = 12
-"""Characters of a line that is looked for by itself; shorter ones say nothing of whose they are."""
+"""The minimum length of a line to search for; shorter lines do not identify their origin."""
 SHORTEST_TEXT: Final = 6
-"""Characters of a whole text that has a digit, an @ or a letter beyond ASCII, as codes have."""
+"""The minimum length of a whole text with a digit, an @ or a non-ASCII letter, such as a code."""
 SHORTEST_NAME: Final = 4
-"""Characters of a name that is looked for; in a large file shorter ones stand by chance."""
+"""The minimum length of a name to search for; shorter ones occur in large files by chance."""
 ENOUGH: Final = 24
-"""So many first characters of a string betray it, where it was cut short."""
+"""This many first characters identify a string that was cut short."""
 LONG: Final = 20
-"""Characters of a phrase that says the same in any case of its letters."""
+"""The minimum length of a phrase that is searched regardless of case."""
 LONG_WORDS: Final = 3
-"""Words of a shorter one that does."""
+"""The minimum number of words of a shorter phrase that is searched regardless of case."""
 FREE_TEXT: Final = frozenset(
     {"reason", "message", "note", "comment", "title", "text", "quote", "summary", "content"}
 )
-"""Fields of the journal that somebody wrote in their own words."""
+"""Fields of the journal that contain free text."""
 NOTES: Final = frozenset({"reason", "message", "note", "comment"})
-"""Those of them that are about a memory or a decision, rather than its own words."""
+"""The free-text fields that comment on a memory or a decision."""
 DIGESTS: Final = frozenset({"content_hash", "seal"})
-"""Fields that are made of the text alone: of a short text they can be guessed."""
+"""Fields that are computed from the text: a short text could be guessed from them."""
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z_]+")
 _TELLING: Final = re.compile(r"[0-9@]|[^\x00-\x7f]")
-# "Fact: …", "user: …": who quotes a line leaves that out.
+# "Fact: …", "user: …": a label that quotations of a line leave out.
 _LABEL: Final = re.compile(r"[^\s:][^:\n]{0,31}: +")
 compact_json = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
 ).encode
 ERASED: Final = "erased"
-"""The field that a redacted entry of the journal has, with the value true."""
+"""The field that marks a redacted entry of the journal, with the value true."""
 
 Scrub = Callable[[str], str]
-"""Gives a text without the erased strings; the same object where it has none."""
+"""Returns a text without the erased strings; the same object if it has none."""
 
 
 def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
-    """Return the strings that betray some texts: each whole, each of its lines, each of their
-    sentences.
+    """Return the strings that identify texts: the whole text, its lines and their sentences.
 
     Args:
-        words: of attributes, tags and files: those of them that are phrases count. A lone word, a
-            time, a digest or an id stands elsewhere for reasons of its own.
+        words: values of attributes, tags and files. Only phrases among them are used: a single
+            word, a time, a digest or an id may occur elsewhere for other reasons.
 
     Returns:
-        Each once, the longest first; no plain word, and none that is shorter than ``SHORTEST``
-        characters, but for whole texts of ``SHORTEST_TEXT`` that no other thing looks like.
+        Distinct strings, longest first. Plain words and strings shorter than ``SHORTEST`` are left
+        out, except distinctive whole texts of at least ``SHORTEST_TEXT`` characters.
     """
     strings: dict[str, None] = {}
     short = set()
@@ -76,7 +75,7 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
 
 
 def unsought(texts: Iterable[str], strings: Iterable[str]) -> int:
-    """Return how many texts are not looked for as a whole: they say nothing of whose they are."""
+    """Return the number of texts that are not searched as a whole because they identify nothing."""
     return len({text.strip() for text in texts} - {"", *strings})
 
 
@@ -94,46 +93,42 @@ def _is_phrase(text: str) -> bool:
 
 
 def is_long(text: str) -> bool:
-    """Return True when a string is told from others in any case of its letters, as no name is."""
+    """Return True for a phrase that is distinctive in any case; a single name is not."""
     return " " in text.strip() and (len(text) >= LONG or len(text.split()) >= LONG_WORDS)
 
 
 def names_of(names: Iterable[str]) -> list[str]:
-    """Return the names that are long enough to be looked for, each once."""
+    """Return the distinct names that are long enough to search for."""
     return sorted({name.strip() for name in names if len(name.strip()) >= SHORTEST_NAME})
 
 
 def fill(length: int) -> bytes:
-    """Bytes that take a text's place in a file: words where there is room, never a line end."""
+    """Return ``length`` bytes to overwrite a text in a file, without line ends."""
     return (b"erased " * (length // 7 + 1))[:length]
 
 
 def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
-    """Return the details of a journal entry without what was erased, marked as such; see
-    ``is_redacted``.
+    """Return the redacted details of a journal entry, marked as such; see ``is_redacted``.
 
     Args:
-        text: their JSON, an object.
-        scrub: takes the erased strings out of any text.
-        own: the entry is about an erased memory or an edge of one: free text goes whatever it
-            says, and so do digests of the text.
+        text: the details as a JSON object.
+        scrub: removes the erased strings from a text.
+        own: the entry is about an erased memory or one of its edges: all free text and all digests
+            of the text are replaced.
     """
     return compact_json({**_object(scrubbed(text, scrub), own), ERASED: True})
 
 
 def redacted_words(text: str, scrub: Scrub) -> str:
-    """Return a JSON object as it stands beside the journal, redacted as its entry of an erased
-    memory.
-    """
+    """Redact a JSON object outside the journal like a journal entry of an erased memory."""
     return compact_json(_object(scrubbed(text, scrub), own=True))
 
 
 def scrubbed(text: str, scrub: Scrub) -> str:
-    """Return a text without the erased strings; of JSON the words alone, so that it stays what it
-    is.
+    """Return a text without the erased strings; in JSON only strings change, so it stays valid.
 
     Returns:
-        The same object where it has none of them.
+        The same object if it contains none of them.
     """
     if text[:1] not in ("{", "["):
         return scrub(text)
@@ -151,10 +146,10 @@ def _scrubbed(value: Any, scrub: Scrub) -> Any:
         written = compact_json(remaining)[1:-1]
         if "\\" not in written or value[:1] in ("{", "["):
             return remaining
-        # A string that begins with the end of an escape stands in the JSON, and in no word of it.
+        # An erased string may match only the escaped form, so the escaped form is scrubbed too.
         return json.loads(f'"{scrub(written)}"')
     if isinstance(value, dict):
-        # A plain word is a field's name.
+        # A plain word is the name of a field and is kept.
         return {
             key if _PLAIN_WORD.fullmatch(key) else scrub(key): _scrubbed(item, scrub)
             for key, item in value.items()
@@ -163,7 +158,7 @@ def _scrubbed(value: Any, scrub: Scrub) -> Any:
 
 
 def is_redacted(details: Mapping[str, Any]) -> bool:
-    """Return True when details say that something was taken out of them."""
+    """Return True if details are marked as redacted."""
     return details.get(ERASED) is True
 
 
@@ -183,17 +178,17 @@ def _without_words(value: Any, own: bool, key: str = "") -> Any:
 
 
 def free_texts(details: str) -> list[str]:
-    """Return what somebody wrote about a memory in the details (JSON) of a journal entry."""
+    """Return the comments on a memory in the details (JSON) of a journal entry."""
     fields = json.loads(details)
     return [text for name, text in fields.items() if name in NOTES and isinstance(text, str)]
 
 
 def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) -> str:
-    """Return the reason of a status without what was written about erased memories.
+    """Return the reason of a status without comments on erased memories.
 
     Args:
-        erased: ids; what follows after one of them is said about it.
-        notes: what was written about them; a reason may end with one.
+        erased: the erased ids; the text after such an id is a comment on it.
+        notes: comments on erased memories; a reason may end with one.
     """
     head, colon, note = reason.partition(": ")
     if not colon:
@@ -203,5 +198,5 @@ def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) 
 
 
 def stands_without(grounds: Collection[int], erased: Collection[int]) -> bool:
-    """Return True when a memory that was derived from several rests on one that is not erased."""
+    """Return True if a derived memory also depends on evidence that is not erased."""
     return not set(grounds) <= set(erased)

@@ -1,14 +1,15 @@
-"""Confidence by repetition: independent sources add to it, others do not.
+"""Confidence by repetition: independent sources raise it, others do not.
 
 The confidence of a memory with n independent sources is ``C - (C - base) x k^(n-1) x r^m``: each
-further one takes away the same share of what is missing to a ceiling C below certainty. That is the
-noisy-OR of J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4, bounded:
-however many repeat a thing, only a person's confirmation makes it certain.
+further source removes the same share of the distance to a ceiling C below certainty. This is a
+bounded form of the noisy-OR of J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988,
+chapter 4: however many sources repeat a statement, only a person's confirmation makes it certain.
 
-Somebody who says it again is no further source. On other days it is some evidence that it still
-holds: m counts those, 3 at most, so that one speaker adds less than a second one would.
+A speaker who repeats a statement is not a further source. A repetition on another day is some
+evidence that the statement is still true: m counts these days, 3 at most, so that one speaker adds
+less than a second one would.
 
-Sources are kept beside a memory, each once, so a source that comes again adds nothing.
+Sources are stored with a memory, each once, so a known source adds nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from memgraph.model.enums import EdgeType
 
 CEILING = 0.95
 SHARE_KEPT = 0.7
-"""k: what is left of the distance to the ceiling after one further source."""
+"""k: the share of the distance to the ceiling that is left after one further source."""
 AGAIN_KEPT = 0.9
-"""r: what is left of it after one of the same speakers said it on another day."""
+"""r: the share that is left after the same speaker repeats it on another day."""
 MAX_AGAIN = 3
 
 
@@ -32,9 +33,9 @@ class Origin:
     """The origin of a statement: a conversation, a file, or a run of a workflow.
 
     Attributes:
-        speakers: who said it there; empty: a source in which nobody speaks.
-        days: on which it was said, counted from the epoch.
-        words: hashes of the turns that say it.
+        speakers: who said it there; empty for a source without speakers.
+        days: the days on which it was said, counted from the epoch.
+        words: hashes of the turns that state it.
     """
 
     conversation_id: str | None = None
@@ -47,7 +48,7 @@ class Origin:
 
     @property
     def keys(self) -> frozenset[tuple[str, str]]:
-        """Two origins that share one of them are the same place, told twice."""
+        """The keys of the origin; two origins that share a key are the same one."""
         values = (
             ("conversation", self.conversation_id),
             ("path", self.source_path),
@@ -58,26 +59,26 @@ class Origin:
 
 
 class SupportCount(NamedTuple):
-    """``sources``: independent ones, at least 1. ``again``: days of saying it again, 0..3."""
+    """The number of independent sources, at least 1, and of days of repetition, 0..3."""
 
     sources: int
     again: int = 0
 
     @property
     def share_kept(self) -> float:
-        """Return what these leave of the distance to the ceiling, above 0 and at most 1."""
+        """The share of the distance to the ceiling that is left, above 0 and at most 1."""
         return float(SHARE_KEPT ** (self.sources - 1) * AGAIN_KEPT**self.again)
 
 
 def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> SupportCount:
-    """Return what the sources of a memory come to.
+    """Count the independent sources and the repetitions of a memory.
 
     Args:
-        own: where the memory came from: its source, the session in which it was said.
-        supports: further sources in the order in which they came. One that shares its conversation,
-            file or run with one before it is the same one, and one that names none is nothing. One
-            that shares a speaker is no further source, nor one that has the very turn of another,
-            as a copy of it has; said on another day it counts as said again, but for a file's.
+        own: the origins of the memory: its source, the session in which it was said.
+        supports: further sources in the order in which they were added. A source that shares its
+            conversation, file or run with an earlier one is the same source, and a source without
+            any of these does not count. A source with a known speaker or a known turn (a copy) is
+            not independent; on another day it counts as a repetition, unless it is a copied file.
     """
     counted = _Known()
     for origin in own:
@@ -90,25 +91,25 @@ def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> SupportCoun
                 sources += 1
             elif not (copied and origin.source_path) and not origin.days <= counted.days:
                 repeated += 1
-        # Whose name stands over a copy may still say it in words of their own.
+        # The speaker of a copy does not become known: a statement in their own words still counts.
         counted.add(replace(origin, speakers=frozenset()) if copied else origin)
     return SupportCount(sources, min(repeated, MAX_AGAIN))
 
 
 def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
-    """Return how many independent sources say it, the memory's own included; see ``support_of``."""
+    """Return the number of independent sources, including the memory's own; see ``support_of``."""
     return support_of(own, supports).sources
 
 
 def stands_without(
     own: Iterable[Origin], supports: Iterable[Origin], is_refuted: Callable[[Origin], bool]
 ) -> bool:
-    """Return True when a memory is said somewhere else, too, once its own source is given up.
+    """Return True if a memory has support left without its own source.
 
     Args:
-        own: see ``support_of``; given up as a whole.
-        is_refuted: tells whether a further source is given up with it. A source that shares a name
-            with it is the same place, and one with the same turn is a copy.
+        own: see ``support_of``; none of it counts.
+        is_refuted: returns True for a further source that does not count either. Sources that
+            share a key or a turn with one of these do not count.
     """
     further = list(supports)
     lost = [*own, *(origin for origin in further if is_refuted(origin))]
@@ -122,7 +123,7 @@ def stands_without(
 
 
 def strengthened(confidence: float, before: SupportCount, after: SupportCount) -> float:
-    """Return the confidence after the support became more; never lower than it was."""
+    """Return the confidence after the support has grown; never lower than before."""
     share = after.share_kept / before.share_kept
     if share >= 1.0 or confidence >= CEILING:
         return confidence
@@ -130,10 +131,10 @@ def strengthened(confidence: float, before: SupportCount, after: SupportCount) -
 
 
 def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
-    """Return the confidence without what retracted sources had added.
+    """Return the confidence without the gains from retracted sources.
 
-    Each gain took away a share of what was missing to the ceiling; that share is given back. What
-    a person confirmed stays.
+    Each gain removed a share of the distance to the ceiling; this share is added again. A
+    confidence that a person confirmed does not change.
 
     Args:
         gained: the confidence before and after each gain.
@@ -148,9 +149,9 @@ def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
 
 
 def regained(confidence: float, before: float, after: float) -> float:
-    """Return the confidence with what ``weakened`` took: from ``before`` to ``after`` then.
+    """Undo ``weakened``, which had lowered the confidence from ``before`` to ``after``.
 
-    The share of what is missing to the ceiling is taken away again, from what is missing now.
+    The same share of the distance to the ceiling is removed from the current distance.
     """
     missing = CEILING - confidence
     if missing <= 0.0 or not after < before < CEILING:
@@ -159,7 +160,7 @@ def regained(confidence: float, before: float, after: float) -> float:
 
 
 class _Known:
-    """The known origins, to tell whether another is one of them."""
+    """The keys, speakers, days and turns of the origins counted so far."""
 
     def __init__(self) -> None:
         self.keys: set[tuple[str, str]] = set()
@@ -174,19 +175,19 @@ class _Known:
         self.words |= origin.words
 
 
-# What stands on a ground that no longer holds: along derivations, CausedBy and PartOf, bounded.
+# Memories that depend on refuted evidence by derivations, CausedBy and PartOf, within a limit.
 
 
 Step = TypeVar("Step", bound=tuple[Any, ...])
 
 BASIS_EDGES: Final = frozenset({EdgeType.CAUSED_BY, EdgeType.PART_OF})
-"""An edge of these types from a memory to another says: this one stands on the other."""
+"""Types of edges from a memory to another on which it depends."""
 MAX_HOPS: Final = 6
-"""Over so many steps the end of a ground is told on; premises further away are not looked at."""
+"""The maximum number of steps from a memory to refuted evidence."""
 
 
 class Dependency(NamedTuple):
-    """One memory stands on another. ``edge_type`` None: it was derived from it."""
+    """A memory depends on another. ``edge_type`` None: it was derived from it."""
 
     dependent_id: str
     ground_id: str
@@ -195,11 +196,11 @@ class Dependency(NamedTuple):
 
 
 class RefutedEvidence(NamedTuple):
-    """A ground that no longer holds.
+    """Evidence that was retracted or superseded.
 
     Attributes:
         since: when it ended, milliseconds.
-        replaced_by: ids of what took its place.
+        replaced_by: the ids of its successors.
     """
 
     since: int
@@ -209,18 +210,18 @@ class RefutedEvidence(NamedTuple):
 def broken_paths(
     bases: Iterable[Dependency], refuted: Mapping[str, RefutedEvidence], *, max_hops: int = MAX_HOPS
 ) -> dict[str, tuple[Dependency, ...]]:
-    """For each memory that stands on a refuted ground, the way down to it; pure.
+    """Return for each memory that depends on refuted evidence the path to it; pure.
 
-    Of several grounds the one that ended last counts, of those of one moment the highest id; of
-    several ways the shortest, ties by ids.
+    With several pieces of refuted evidence, the one that ended last counts, ties by the highest
+    id; with several paths, the shortest, ties by ids.
 
     Args:
-        bases: who stands on what, in any order.
-        refuted: the grounds that no longer hold, by id.
-        max_hops: >= 0, the longest way.
+        bases: the dependencies, in any order.
+        refuted: the refuted evidence, by memory id.
+        max_hops: the maximum length of a path, >= 0.
 
     Returns:
-        The ways by the id of the memory; each begins at it and ends at the refuted ground.
+        The paths by memory id; each begins at the memory and ends at the refuted evidence.
     """
     if not refuted:
         return {}
@@ -228,7 +229,7 @@ def broken_paths(
     for basis in sorted(set(bases), key=_by_ids):
         above.setdefault(basis.ground_id, []).append(basis)
     paths: dict[str, tuple[Dependency, ...]] = {}
-    # In the order in which endings are listed, whatever page of them is looked at.
+    # The order in which refuted evidence is listed, so that every page gives the same result.
     newest = sorted(refuted.items(), key=lambda item: (item[1].since, item[0]), reverse=True)
     for ground, ending in newest:
         for dependent, path in _reached(above, ground, ending.replaced_by, max_hops).items():
@@ -237,10 +238,10 @@ def broken_paths(
 
 
 def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
-    """Return those by way of which, over any number of steps, one of the grounds is reached; pure.
+    """Return the dependencies that lead, over any number of steps, to one of the grounds; pure.
 
     Args:
-        bases: tuples that begin as ``Dependency`` does, with the dependent and the ground.
+        bases: tuples that begin like a ``Dependency`` with the ids of dependent and ground.
     """
     above: dict[str, list[Step]] = {}
     for basis in bases:
@@ -260,7 +261,7 @@ def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
 def _reached(
     above: Mapping[str, list[Dependency]], ground: str, but: Iterable[str], max_hops: int
 ) -> dict[str, tuple[Dependency, ...]]:
-    """Breadth first, so that the first way to a memory is a shortest one."""
+    """Return the paths to a ground; breadth first, so that the first path is a shortest one."""
     passed = {ground, *but}
     paths: dict[str, tuple[Dependency, ...]] = {}
     frontier: list[tuple[str, tuple[Dependency, ...]]] = [(ground, ())]

@@ -1,19 +1,19 @@
-"""The filter language of memory backends: parsed once, checked, then asked of each item.
+"""The filter language of memory backends: parse and check a filter once, then apply it to items.
 
-A filter is a mapping of fields to what is wanted of them; an item passes when all of it holds::
+A filter is a mapping of fields to conditions; an item passes if it meets all of them::
 
     {"kind": "decision", "tags": ["python", "ci"], "importance": {"$gte": 0.7, "$lt": 0.9}}
 
-- A plain value: the field is equal to it.
-- A list, of ``tags`` or of a path: any of the list is in the item's list.
-- ``{"$gte": 0.7}``: each of ``$eq $ne $gt $gte $lt $lte $in`` in it holds.
+- A plain value: the field equals it.
+- A list, for ``tags`` or a payload path: any of its values is in the item's list.
+- ``{"$gte": 0.7}``: all its operators match, of ``$eq $ne $gt $gte $lt $lte $in``.
 
-Fields are those of ``ContextItem``; of the payload a path of keys, ``payload.failure.code``.
+Fields are those of ``ContextItem``; for the payload a path of keys, ``payload.failure.code``.
 
-- Texts are compared by code point, timestamps as instants in whole milliseconds, numbers by value,
-  whether integer or not. A truth value is no number.
-- None is equal to None alone; a path that leads nowhere is None. What is None, or of another type
-  than the operand, passes no ordering operator.
+- Text is compared by code point, timestamps in whole milliseconds, numbers by value: 1 equals 1.0.
+  A boolean is not a number.
+- None equals only None; a missing path is None. None, or a value of another type than the operand,
+  matches no ordering operator.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_TERMS: Final = 64
 MAX_OPERANDS: Final = 1_000
 MAX_LIMIT: Final = 1_000_000
 MAX_DEPTH: Final = 100
-"""How deep lists and objects of a payload may be nested; SQLite's own limit is 1,000."""
+"""The maximum depth of nested lists and objects in a payload; SQLite's own limit is 1,000."""
 PAYLOAD: Final = "payload"
 _PATH: Final = PAYLOAD + "."
 _TEXTS = frozenset({"context_item_id", "kind", "source"})
@@ -44,7 +44,9 @@ FIELDS = (*ORDER_FIELDS, "tags")
 
 
 class Operator(StrEnum):
-    """``ANY`` is written as a plain list: one of these is in the item's list."""
+    """The operators. ``ANY`` is written as a plain list: one of its values is in the item's
+    list.
+    """
 
     EQ = "$eq"
     NE = "$ne"
@@ -67,12 +69,12 @@ _WRITTEN = {each.value: each for each in Operator if each is not Operator.ANY}
 
 @dataclass(frozen=True, slots=True)
 class FilterTerm:
-    """One condition.
+    """A condition of a filter.
 
     Attributes:
         field: one of ``FIELDS``, or ``payload`` with ``path``.
         operand: checked and of the field's type: milliseconds for ``timestamp``; a tuple for
-            ``IN``, ``ANY`` and, of ``tags``, for ``EQ`` and ``NE``.
+            ``IN`` and ``ANY``, and for ``EQ`` and ``NE`` on ``tags``.
     """
 
     field: str
@@ -81,7 +83,7 @@ class FilterTerm:
     path: tuple[str, ...] = ()
 
     def holds(self, item: ContextItem) -> bool:
-        """Return True when an item meets it."""
+        """Return True if an item meets the condition."""
         value = self._value(item)
         if self.operator is Operator.EQ:
             return same(value, self.operand)
@@ -103,18 +105,18 @@ class FilterTerm:
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """By which field, and whether the greatest comes first. Ties: by id, the lowest first."""
+    """The field and the direction of a sort; ties are sorted by id, ascending."""
 
     field: str
     descending: bool
 
 
 def parse(filters: Mapping[str, Any]) -> tuple[FilterTerm, ...]:
-    """Return the conditions of a filter.
+    """Parse a filter into its conditions.
 
     Raises:
-        InvalidInput: an unknown field or operator, an operand that the field cannot have, or more
-            than 64 conditions; ``details["field"]`` names the field.
+        InvalidInput: an unknown field or operator, an invalid operand for the field, or more than
+            64 conditions; ``details["field"]`` names the field.
     """
     if not isinstance(filters, Mapping):
         raise InvalidInput("filters must be a mapping of fields to wanted values", field="filters")
@@ -126,26 +128,26 @@ def parse(filters: Mapping[str, Any]) -> tuple[FilterTerm, ...]:
                 FilterTerm(field, operator_, _operand(name, field, operator_, operand), path)
             )
     if len(terms) > MAX_TERMS:
-        raise InvalidInput(f"a filter has {MAX_TERMS} conditions at most", field="filters")
+        raise InvalidInput(f"a filter may have at most {MAX_TERMS} conditions", field="filters")
     return tuple(terms)
 
 
 def parse_order(order_by: str) -> SortOrder:
-    """``timestamp``: the newest first; ``-timestamp``: the oldest first; so with every field.
+    """Parse a sort order: ``timestamp`` is newest first, ``-timestamp`` oldest first.
 
     Raises:
-        InvalidInput: there is no order by that field.
+        InvalidInput: the field cannot be sorted by.
     """
     if not isinstance(order_by, str) or order_by.removeprefix("-") not in ORDER_FIELDS:
         raise InvalidInput(
-            f"order_by is one of {', '.join(ORDER_FIELDS)}; a leading - reverses the order",
+            f"order_by must be one of {', '.join(ORDER_FIELDS)}; a leading - reverses the order",
             field="order_by",
         )
     return SortOrder(order_by.removeprefix("-"), not order_by.startswith("-"))
 
 
 def parse_limit(limit: int) -> int:
-    """Raises InvalidInput: not a whole number of 1 to 1,000,000."""
+    """Check a limit. Raises InvalidInput unless it is a whole number from 1 to 1,000,000."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT:,}", field="limit")
     return limit
@@ -157,17 +159,17 @@ def matches(item: ContextItem, terms: Iterable[FilterTerm]) -> bool:
 
 
 def ordered(items: Iterable[ContextItem], order: SortOrder) -> list[ContextItem]:
-    """Items in an order; those without the field come last either way."""
+    """Return items in order; items without the field come last in either direction."""
     by_id = sorted(items, key=lambda item: item.context_item_id)
     key = FilterTerm(order.field, Operator.EQ, None)._value
     having = [item for item in by_id if key(item) is not None]
-    # Sorting is stable in reverse, too: ties stay by id.
+    # A reversed sort is stable too, so ties stay sorted by id.
     having.sort(key=key, reverse=order.descending)
     return having + [item for item in by_id if key(item) is None]
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: 1 is 1.0, and true is not 1, at any depth."""
+    """Return True if values are equal as JSON: 1 equals 1.0, but true is not 1, at any depth."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
@@ -205,12 +207,12 @@ def _conditions(name: str, field: str, conditions: Any) -> list[tuple[Operator, 
     if field == "tags":
         raise _wrong(name, "takes a list of texts")
     if isinstance(conditions, list | tuple | set | frozenset):
-        raise _wrong(name, "is no list; for one of several: {'$in': [...]}")
+        raise _wrong(name, "must not be a list; for one of several values use {'$in': [...]}")
     return [(Operator.EQ, conditions)]
 
 
 def _operand(name: str, field: str, operator_: Operator, operand: Any) -> Any:
-    """Return what is compared with. Raises InvalidInput."""
+    """Check an operand, and return it in the field's type. Raises InvalidInput."""
     if operator_ in _ORDERING:
         if field == "tags":
             raise _wrong(name, f"a list has no order for {operator_}")
@@ -227,49 +229,49 @@ def _operands(name: str, field: str, operand: Any) -> tuple[Any, ...]:
     if not isinstance(operand, list | tuple | set | frozenset):
         raise _wrong(name, "takes a list")
     if len(operand) > MAX_OPERANDS:
-        raise _wrong(name, f"takes {MAX_OPERANDS:,} values at most")
+        raise _wrong(name, f"takes at most {MAX_OPERANDS:,} values")
     return tuple(_scalar(name, field, item) for item in operand)
 
 
 def _scalar(name: str, field: str, operand: Any) -> Any:
     if field in _TEXTS:
         if not isinstance(operand, str):
-            raise _wrong(name, "is a text")
+            raise _wrong(name, "must be text")
         return _text(name, operand)
     if field == "timestamp":
         if not isinstance(operand, str | int | datetime):
-            raise _wrong(name, "is a time: ISO 8601, or milliseconds")
+            raise _wrong(name, "must be a time: ISO 8601, or milliseconds")
         try:
             return parse_time(operand)
         except InvalidInput as error:
             raise _wrong(name, error.message) from None
     if field in _NUMBERS:
         if operand is not None and not _is_number(operand):
-            raise _wrong(name, "is a finite number, or None")
+            raise _wrong(name, "must be a finite number, or None")
         return operand
     return _json(name, operand)
 
 
 def _json(name: str, operand: Any, levels: int = MAX_DEPTH) -> Any:
-    """Return a value that a payload may hold. Raises InvalidInput."""
+    """Check a value that a payload may contain, and return it. Raises InvalidInput."""
     if isinstance(operand, str):
         return _text(name, operand)
     if operand is None or isinstance(operand, bool) or _is_number(operand):
         return operand
     if isinstance(operand, list | tuple | dict) and levels == 0:
-        raise _wrong(name, f"is nested over {MAX_DEPTH} deep")
+        raise _wrong(name, f"is nested more than {MAX_DEPTH} levels deep")
     if isinstance(operand, list | tuple):
         return tuple(_json(name, item, levels - 1) for item in operand)
     if isinstance(operand, dict) and all(isinstance(key, str) for key in operand):
         return {key: _json(name, item, levels - 1) for key, item in operand.items()}
-    raise _wrong(name, "is plain JSON")
+    raise _wrong(name, "must be plain JSON")
 
 
 def _text(name: str, operand: str) -> str:
     try:
         operand.encode("utf-8")
     except UnicodeEncodeError:
-        raise _wrong(name, "holds a lone surrogate") from None
+        raise _wrong(name, "contains a lone surrogate") from None
     return operand
 
 
@@ -280,7 +282,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _comparable(left: Any, right: Any) -> bool:
-    """Return True when one may be greater than the other: two numbers, or two texts."""
+    """Return True if the values have an order: two numbers, or two texts."""
     if isinstance(left, str) and isinstance(right, str):
         return True
     return _is_number(left) and _is_number(right)

@@ -1,6 +1,6 @@
-r"""The life of a memory: which status may follow which, and what a change has to touch.
+r"""The status of a memory: the allowed transitions, and the changes that each requires.
 
-Values in, plans out. A plan names the rows to change; the service writes it in one transaction.
+Values in, plans out. A plan lists the rows to change; the service writes it in one transaction.
 
 ::
 
@@ -25,11 +25,11 @@ from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 LOSER_CONFIDENCE = 0.3
 ContradictionState = Literal["open", "resolved", "dismissed"]
 DISMISSED: Final = "dismissed"
-"""``outcome`` in the ``resolution`` of a Contradicts edge that is none; others have no outcome."""
+"""The ``outcome`` in the ``resolution`` of a dismissed contradiction; others have no outcome."""
 
 
 class StatusAction(StrEnum):
-    """An action on a memory's status. Only RESTORE brings a retracted memory back."""
+    """An action on a memory's status. Only RESTORE makes a retracted memory active again."""
 
     SUPERSEDE = "supersede"
     REACTIVATE = "reactivate"
@@ -51,7 +51,7 @@ class MemoryState:
     """The state of a memory, for the rules.
 
     Attributes:
-        confidence: the stored base, 0..1.
+        confidence: the stored base value, 0..1.
         supersedes: ``attributes["supersedes"]``: ids of the memories it won against.
     """
 
@@ -92,12 +92,12 @@ class SupersessionPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionRecord:
-    """The ``resolution`` of a resolved Contradicts edge, enough to take it back.
+    """The ``resolution`` of a resolved Contradicts edge, with all that is needed to undo it.
 
     Attributes:
-        loser_prior_status: the loser's status before any resolution that now stands against it.
+        loser_prior_status: the loser's status before all resolutions in force against it.
         loser_prior_confidence: its stored confidence then, 0..1.
-        supersedes_added: whether this resolution put the loser's id on the winner.
+        supersedes_added: True if this resolution added the loser's id to the winner.
     """
 
     winner_id: str
@@ -112,7 +112,7 @@ class ResolutionRecord:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> ResolutionRecord:
-        """Reads back what ``as_dict`` wrote; other keys are ignored.
+        """Restore a record that ``as_dict`` wrote; other keys are ignored.
 
         Raises:
             InvalidInput: a key is missing or has an impossible value.
@@ -133,17 +133,17 @@ class ResolutionRecord:
 
 
 def dismissal(*, reason: str, actor: str) -> dict[str, Any]:
-    """Return what a Contradicts edge keeps in ``resolution`` once somebody said that it is none."""
+    """Return the ``resolution`` of a Contradicts edge that is dismissed as no contradiction."""
     return {"outcome": DISMISSED, "reason": reason, "actor": actor}
 
 
 def is_dismissed(resolution: Mapping[str, Any] | None) -> bool:
-    """Return True when a ``resolution`` is a dismissal: nobody won, and nobody lost."""
+    """Return True if a ``resolution`` is a dismissal, without a winner and a loser."""
     return resolution is not None and resolution.get("outcome") == DISMISSED
 
 
 def contradiction_state(resolution: Mapping[str, Any] | None) -> ContradictionState:
-    """Return what a Contradicts edge with this ``resolution`` is."""
+    """Return the state of a Contradicts edge with this ``resolution``."""
     if resolution is None:
         return "open"
     return "dismissed" if is_dismissed(resolution) else "resolved"
@@ -168,7 +168,7 @@ def next_status(current: MemoryStatus, action: StatusAction) -> MemoryStatus:
     """Return the status that ``action`` leads to.
 
     Raises:
-        IllegalTransition: the action is not open to a memory of this status.
+        IllegalTransition: the action is not allowed in this status.
     """
     target = _TRANSITIONS.get((current, action))
     if target is None:
@@ -181,12 +181,12 @@ def next_status(current: MemoryStatus, action: StatusAction) -> MemoryStatus:
 
 
 def may(current: MemoryStatus, action: StatusAction) -> bool:
-    """Return True when ``next_status`` would answer."""
+    """Return True if the action is allowed in this status."""
     return (current, action) in _TRANSITIONS
 
 
 def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
-    """``new`` replaces ``old``. A second successor adds its edge and changes nothing else.
+    """Plan the replacement of ``old`` by ``new``; a second successor only adds its edge.
 
     Raises:
         InvalidInput: both are the same memory.
@@ -199,7 +199,7 @@ def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
             "a retracted memory cannot supersede another", memory_id=new.memory_id
         )
     edge = EdgePlan(new.memory_id, old.memory_id, EdgeType.UPDATES)
-    # Two records may both replace a third; whichever is read second finds it replaced.
+    # Two records may both replace a third; for the second one it is already superseded.
     if old.status is MemoryStatus.SUPERSEDED:
         return SupersessionPlan(edge, None)
     status = next_status(old.status, StatusAction.SUPERSEDE)
@@ -213,34 +213,33 @@ def plan_resolution(
     already_resolved: bool = False,
     current: ResolutionRecord | None = None,
 ) -> ResolutionPlan:
-    """Decide the contradiction between two memories for ``winner``.
+    """Plan the resolution of a contradiction in favour of ``winner``.
 
-    The loser is superseded (one that is superseded or retracted already stays so), its stored
-    confidence falls to at most 0.3, and the winner's ``supersedes`` gains its id.
+    The loser is superseded (unless it is already superseded or retracted), its stored confidence
+    is lowered to at most 0.3, and its id is added to the winner's ``supersedes``.
 
     Args:
-        already_resolved: the edge has ``resolved_at``.
-        current: the record of another resolution that the same loser lost and that still stands.
-            Its prior values are carried over, so that the last reopening restores the original
-            state whatever the order.
+        already_resolved: True if the edge has ``resolved_at``.
+        current: the record of another resolution in force against the same loser. Its prior values
+            are carried over, so that the last reopening restores the original state in any order.
 
     Raises:
         InvalidInput: both are the same memory, or ``current`` is about another loser.
-        Conflict: resolved before; reopen it first.
+        Conflict: it is already resolved; reopen it first.
         IllegalTransition: the winner is not active.
     """
     if winner.memory_id == loser.memory_id:
         raise InvalidInput("a memory cannot contradict itself", memory_id=winner.memory_id)
     if current is not None and current.loser_id != loser.memory_id:
-        raise InvalidInput("the standing resolution is about another memory")
+        raise InvalidInput("the current resolution is about another memory")
     if already_resolved:
-        raise Conflict("this contradiction is resolved; reopen it before deciding it anew")
+        raise Conflict("this contradiction is already resolved; reopen it first")
     if winner.status is not MemoryStatus.ACTIVE:
         raise IllegalTransition(
             f"a memory that is {winner.status.value} cannot win a contradiction",
             memory_id=winner.memory_id,
         )
-    # Only an id that this resolution added is taken off again when it is reopened.
+    # Reopening removes the id only if this resolution added it.
     adds = loser.memory_id not in winner.supersedes
     record = ResolutionRecord(
         winner_id=winner.memory_id,
@@ -267,14 +266,14 @@ def plan_reopening(
     loser: MemoryState | None,
     replaced: bool = False,
 ) -> ReopeningPlan:
-    """Takes a resolution back, as far as nothing else has happened to its memories since.
+    """Plan the reopening of a resolved contradiction, without undoing later changes.
 
-    The loser gets its prior status and confidence, unless something else still stands against it,
-    it was retracted meanwhile (only ``restore`` undoes that), or its confidence was set anew.
+    The loser gets back its prior status and confidence, unless ``replaced``, or it was retracted
+    meanwhile (only ``restore`` undoes that), or its confidence was changed.
 
     Args:
-        winner, loser: their states now; None for one that was erased.
-        replaced: something else still stands against the loser: it replaced it, or won.
+        winner, loser: their current states; None for an erased memory.
+        replaced: True if the loser is still replaced, or lost another contradiction.
     """
     changes = []
     if loser is not None and not replaced:
@@ -289,7 +288,7 @@ def _restored(record: ResolutionRecord, loser: MemoryState) -> MemoryChange:
     reactivates = record.loser_prior_status is MemoryStatus.ACTIVE and may(
         loser.status, StatusAction.REACTIVATE
     )
-    # A confidence that is not what the resolution left was set by someone since: it stands.
+    # A confidence that differs from the one after the resolution was changed since and is kept.
     prior = record.loser_prior_confidence
     untouched = loser.confidence == min(prior, LOSER_CONFIDENCE)
     return MemoryChange(
@@ -303,7 +302,7 @@ def _filled(*changes: MemoryChange) -> tuple[MemoryChange, ...]:
     return tuple(change for change in changes if not change.is_empty)
 
 
-# How a memory came to its end, and whether that says anything against what it said.
+# How a memory ended, and whether its content is refuted by that.
 
 
 EVICTED: Final = "evicted"
@@ -312,13 +311,13 @@ CLEARED: Final = "cleared"
 DECAYED: Final = "decayed"
 
 QUIET: Final = frozenset({EVICTED, TASK_CLOSED, CLEARED, DECAYED})
-"""Reasons of a retraction that is housekeeping: no room, task, place or reader for it any more."""
+"""Reasons of a retraction by housekeeping, which does not refute the memory."""
 
 
 def reason_of(status: MemoryStatus, reason: str) -> str:
     """Return the reason with which a memory of a status is retracted.
 
-    Housekeeping does not make good what was refuted before it: its word alone would say so.
+    A superseded memory stays refuted, which the reason of housekeeping alone would hide.
     """
     if status is MemoryStatus.SUPERSEDED and reason in QUIET:
         return f"{reason} after its correction"
@@ -326,17 +325,17 @@ def reason_of(status: MemoryStatus, reason: str) -> str:
 
 
 def lost_to(winner_id: str, reason: str) -> str:
-    """Return the reason with which a memory is superseded that lost a contradiction."""
+    """Return the reason for superseding a memory that lost a contradiction."""
     return f"lost to {winner_id}: {reason}"
 
 
 class EndOfLife(NamedTuple):
-    """The facts that tell whether a memory still holds.
+    """The facts that decide whether a memory is refuted.
 
     Attributes:
-        status: that it has.
-        reason: with which it came to that status; None: none was given.
-        lost: a contradiction that it was part of was decided for the other side.
+        status: its current status.
+        reason: the reason for this status; None if there is none.
+        lost: True if it lost a contradiction.
     """
 
     status: MemoryStatus
@@ -345,35 +344,33 @@ class EndOfLife(NamedTuple):
 
 
 def refuted(ending: EndOfLife) -> bool:
-    """Return True when what stands on such a memory stands on nothing: it was replaced, or taken
-    back.
-    """
+    """Return True if a memory no longer supports others: it was replaced, or retracted as wrong."""
     if ending.status is MemoryStatus.ACTIVE:
         return False
     quiet = ending.status is MemoryStatus.RETRACTED and ending.reason in QUIET
     return ending.lost or not quiet
 
 
-# Which items a project gives up when it holds too many.
+# Which items of a project are evicted when there are too many.
 
 
 SHARE = 10
-"""Of so many items one goes at a time, so that not every write has to look for one."""
+"""One of this many items is evicted at a time, so that not every write has to evict."""
 
 KEPT_TYPES = frozenset({MemoryType.GOAL, MemoryType.TODO, MemoryType.DECISION})
-"""What a project works for and by; given up only when nothing else is left."""
+"""The goals, todos and decisions of a project, which are evicted last."""
 
 _KEPT_KINDS = frozenset(each.value.lower() for each in KEPT_TYPES)
 
 
 class EvictionCandidate(NamedTuple):
-    """An item that may have to go.
+    """An item that may be evicted.
 
     Attributes:
-        id: of the item; ties are broken by it.
-        importance: on any one scale; what nobody weighed counts 0.
-        at: when it came, milliseconds.
-        kept: it is of ``KEPT_TYPES``, or a person confirmed it: it goes last.
+        id: the id of the item, which breaks ties.
+        importance: on the same scale for all items; 0 if unknown.
+        at: when it was written, milliseconds.
+        kept: True if it is of ``KEPT_TYPES`` or confirmed by a person: it is evicted last.
     """
 
     id: str
@@ -385,16 +382,14 @@ class EvictionCandidate(NamedTuple):
 def evicted(
     items: Iterable[EvictionCandidate], max_items: int, *, new: str | None = None
 ) -> tuple[str, ...]:
-    """Return the ids of what has to go, the first to go first; empty while ``max_items`` are not
-    exceeded.
+    """Return the ids of the items to evict, in order; empty while ``max_items`` is not exceeded.
 
-    A tenth of what is there, and at least as many as are too many: what is not kept before what
-    is, of these the least important, of these the oldest.
+    Evicts a tenth of the items, and at least as many as are too many. Items that are not ``kept``
+    go first, among them the least important, then the oldest.
 
     Args:
         max_items: 1 or more.
-        new: the item for which room is made. It stays: whoever wrote it would be told of an item
-            that is gone.
+        new: the item for which room is made. It is not evicted: its writer expects to find it.
 
     Raises:
         InvalidInput: ``max_items`` is below 1.
@@ -407,8 +402,7 @@ def evicted(
 
 
 def excess(count: int, max_items: int) -> int:
-    """Return how many of so many items have to go: 0, or a tenth and at least as many as are too
-    many.
+    """Return the number of items to evict: 0, or a tenth and at least as many as are too many.
 
     Raises:
         InvalidInput: ``max_items`` is below 1.
@@ -420,7 +414,7 @@ def excess(count: int, max_items: int) -> int:
 
 
 def held(item: ContextItem) -> EvictionCandidate:
-    """Return an item as it is judged where nothing else is known of it."""
+    """Return an item as an eviction candidate, judged by its own fields alone."""
     return EvictionCandidate(
         item.context_item_id,
         item.importance or 0.0,

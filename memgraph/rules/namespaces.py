@@ -1,7 +1,7 @@
-"""Items of a key-value store as memories: what they are called, and how their values are written.
+"""Items of a key-value store as memories: their ids, and the encoding of their values.
 
 An item is a JSON object under a namespace (a path of labels) and a key. Its memory's ``item_id``
-holds both, so that one index finds an item, and all items below a namespace are one range of it.
+contains both, so that one index finds an item, and all items below a namespace are one range.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Namespace = tuple[str, ...]
 ITEM_TAG: Final = "store-item"
 """The tag of every item, see ``is_item``."""
 ROOT: Final = "store/"
-"""With what every ``item_id`` begins."""
+"""The prefix of every ``item_id``."""
 MAX_LABELS: Final = 60
 MAX_DEPTH: Final = 100
-"""How deep objects and lists of a value may lie in one another."""
+"""The maximum depth of nested objects and lists in a value."""
 DIFFERENT: Final = " ·"
-"""Behind a text that would else be taken for the one that it replaces."""
+"""Appended to a text that would otherwise count as a duplicate of the one that it replaces."""
 
 _AFTER_ROOT = "store0"
 _PLAIN = (str, bool, int, type(None))
@@ -35,10 +35,10 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def checked(namespace: Sequence[str]) -> Namespace:
-    """Return a namespace whose labels can be joined by dots.
+    """Check that the labels of a namespace can be joined by dots, and return it.
 
     Raises:
-        InvalidInput: a label is empty, no text, or holds a dot; or there are over 60 labels.
+        InvalidInput: a label is empty, not text, or contains a dot; or there are over 60 labels.
     """
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label:
@@ -51,9 +51,9 @@ def checked(namespace: Sequence[str]) -> Namespace:
 
 
 def item_id(namespace: Namespace, key: str) -> str:
-    """``store/users.alice..prefs`` for ``("users", "alice")`` and ``prefs``.
+    """Return ``store/users.alice..prefs`` for ``("users", "alice")`` and ``prefs``.
 
-    No label is empty or holds a dot, so the first two dots end the namespace, whatever the key is.
+    No label is empty or contains a dot, so the first two dots end the namespace, for any key.
 
     Raises:
         InvalidInput: see ``checked``; or the id would be longer than 512 characters.
@@ -75,15 +75,15 @@ def parse_item_id(text: str) -> tuple[Namespace, str]:
 
 
 def is_item(item_id: str | None, tags: Collection[str]) -> bool:
-    """Return True when a memory is an item: who works on statements leaves such memories out.
+    """Return True if a memory is an item, which is not a statement.
 
-    The tag alone says nothing: documents and models may give their statements any tags.
+    The tag alone is not enough: documents and models may give their statements any tags.
     """
     return ITEM_TAG in tags and (item_id or "").startswith(ROOT)
 
 
 def within(prefix: Namespace) -> tuple[str, str]:
-    """[first, last) of the ids of all items in a namespace and below it, ordered by code point."""
+    """Return the range [first, last) of all item ids in and below a namespace, by code point."""
     if not checked(prefix):
         return ROOT, _AFTER_ROOT
     path = ROOT + ".".join(prefix)
@@ -92,29 +92,29 @@ def within(prefix: Namespace) -> tuple[str, str]:
 
 
 def after(namespace: Namespace) -> str:
-    """Return what follows, in order, on the ids of just this namespace."""
+    """Return the exclusive upper bound of the item ids directly in this namespace."""
     return f"{ROOT}{'.'.join(namespace)}./"
 
 
 def tags_of(namespace: Namespace, *, searched: bool) -> tuple[str, ...]:
-    """Return the tags of an item: those of all its namespaces if searches are to find it."""
+    """Return the tags of an item, with those of all its namespaces if it is ``searched``."""
     below = range(len(namespace) + 1) if searched else ()
     return (ITEM_TAG, *(search_tag(namespace[:depth]) for depth in below))
 
 
 def search_tag(prefix: Namespace) -> str:
-    """Return the tag that items of a namespace and below it have, if searches are to find them."""
+    """Return the tag of the searchable items in and below a namespace."""
     return ROOT + ".".join(prefix)
 
 
 def value_text(value: Mapping[str, Any]) -> str:
-    """Return a value as text that ``value_of`` reads: JSON whose lines and tabs are such.
+    """Return a value as JSON with literal line breaks and tabs, for ``value_of``.
 
-    In plain JSON a line that follows a break begins with the letter ``n`` of its escape, and its
-    first word would not be found.
+    With escaped line breaks the first word of a line would begin with the ``n`` of the escape, and
+    a search would not find it.
 
     Raises:
-        InvalidInput: it is no plain JSON, deeper than 100, or over 31,998 characters.
+        InvalidInput: it is not plain JSON, nested deeper than 100, or over 31,998 characters.
     """
     plain = _ESCAPE.sub(lambda match: _SPACES.get(match[0], match[0]), plain_text(value))
     max_chars = MAX_CONTENT_CHARS - len(DIFFERENT)
@@ -124,38 +124,38 @@ def value_text(value: Mapping[str, Any]) -> str:
 
 
 def plain_text(value: Mapping[str, Any]) -> str:
-    """Return a value as JSON. Raises InvalidInput: it would not come back as it is."""
+    """Return a value as JSON. Raises InvalidInput if it could not be restored unchanged."""
     if not isinstance(value, Mapping):
         raise InvalidInput("a value must be a JSON object", field="value")
     _check(value, 0)
     try:
-        # What the check let through and json does not know is a mapping of another class.
+        # After the check the only type unknown to json is a mapping of another class.
         text = json.dumps(dict(value), ensure_ascii=False, default=dict)
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidInput("a value holds a lone surrogate", field="value") from None
+        raise InvalidInput("a value contains a lone surrogate", field="value") from None
     except ValueError:
-        raise InvalidInput("a number of a value is too long", field="value") from None
+        raise InvalidInput("a number in a value is too long", field="value") from None
     return text
 
 
 def value_of(text: str) -> dict[str, Any]:
-    """Return the value that ``value_text`` or ``plain_text`` wrote; what follows it is passed over.
+    """Return the value that ``value_text`` or ``plain_text`` wrote, ignoring any text after it.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the text does not begin with a value.
     """
     value, _ = _DECODER.raw_decode(text)
     return dict(value)
 
 
 def _check(value: Any, depth: int) -> None:
-    """Raises InvalidInput: JSON would change it, or cannot hold it."""
+    """Raise InvalidInput if JSON would change a value, or cannot represent it."""
     if isinstance(value, _PLAIN):
         return
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidInput("a number of a value is not finite", field="value")
+            raise InvalidInput("a number in a value is not finite", field="value")
         return
     if depth == MAX_DEPTH:
         raise InvalidInput(f"a value must not be nested deeper than {MAX_DEPTH}", field="value")

@@ -1,8 +1,7 @@
 """Check a language model's proposals against the text it was given.
 
-A proposal is taken only with a quote that stands in the text, word for word: so nothing is
-remembered that nobody wrote, and each memory knows its place. A model can give neither identity
-nor certainty.
+A proposal is accepted only with a literal quote from the text, so that every memory has a source.
+A model cannot propose identities, nor full confidence.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _FIELDS = frozenset(ANSWER_SCHEMA["properties"]["memories"]["items"]["required"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A memory that may be stored. ``start`` and ``end`` are the quote's offsets in the text."""
+    """An accepted proposal. ``start`` and ``end`` are the offsets of the quote in the text."""
 
     content: str
     type: MemoryType
@@ -69,14 +68,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class RejectedProposal:
-    """``index`` is its place in the answer; -1 means the answer as a whole."""
+    """A rejected proposal. ``index`` is its position in the answer; -1 means the whole answer."""
 
     index: int
     code: str
 
 
 def judge(answer: Any, text: str) -> tuple[tuple[Proposal, ...], tuple[RejectedProposal, ...]]:
-    """Split an answer into what may be stored and what may not, each with a reason code."""
+    """Split an answer into accepted proposals, and rejected ones with a reason code."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("memories"), list):
         return (), (RejectedProposal(-1, "answer_shape"),)
     accepted: list[Proposal] = []
@@ -129,7 +128,7 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-# What a sentence by a model holds that its ground does not: numbers, names, a turned negation.
+# Detect details in a model's sentence that its evidence lacks: numbers, names, a negation.
 
 
 NUMBER_UNSAID, NAME_UNSAID, NEGATION = "number_unsaid", "name_unsaid", "negation"
@@ -137,10 +136,10 @@ NUMBER_UNSAID, NAME_UNSAID, NEGATION = "number_unsaid", "name_unsaid", "negation
 _WORDS: Final = {word: str(value) for value, word in enumerate(CARDINALS)} | {
     word: str(value * 10) for value, word in enumerate(TENS, start=2)
 }
-# Said of anything: "one of them", "the hall is zero waste".
+# Not quantities: "one of them", "the hall is zero waste".
 _VAGUE: Final = frozenset(("zero", "one"))
 _MONTHS: Final = "|".join(sorted(CALENDAR))
-# A fact says on which day "tomorrow" is, so dates need not stand in the ground.
+# A fact resolves "tomorrow" to a date, so dates need not occur in the evidence.
 _ISO_DATE: Final = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?\b")
 _DATE: Final = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:of\s+)?(?:{_MONTHS})\b"
@@ -169,7 +168,7 @@ _NEGATIONS: Final = (
 _NEGATION: Final = re.compile(
     rf"\b(?:{'|'.join((*NEGATIONS, *_NEGATIONS.split()))})\b|n['’]t\b", re.IGNORECASE
 )
-# Verbs and the like that deny by themselves: "stopped eating meat" is "does not eat meat".
+# Words that imply a negation: "stopped eating meat" means "does not eat meat".
 _DENIALS: Final = re.compile(
     r"\b(?:stop|quit|gave up|give up|fail|refus|avoid|hate|dislike|lack|unable|unhapp|unwilling"
     r"|uncomfortabl|declin|cancel|former|used to|instead|rather|allerg|miss|free|only|except|deny"
@@ -184,7 +183,7 @@ _IDIOMS: Final = re.compile(
 _CLAUSE: Final = re.compile(
     r"[,;:–—]\s+|\s+(?:and|but|while|whereas|because|und|aber|mais|pero)\s+"
 )
-# An order to whoever reads it; a reflection tells what was, and asks nothing of anybody.
+# Instructions to the reader, which a reflection must not contain.
 _ADVICE: Final = re.compile(
     r"^(?:please\b|always\b|never\b|don['’]?t\b|do not\b|make sure\b|remember to\b|ensure\b"
     r"|(?:send|pay|transfer|ignore|forget|delete|erase|call|use|tell|ask|reveal|run|execute|click"
@@ -200,13 +199,13 @@ _ADVICE: Final = re.compile(
 def unsaid(
     content: str, ground: str, speakers: Iterable[str] = (), *, sums_up: bool = False
 ) -> str | None:
-    """Return the code of what the content holds and its ground does not; None: nothing.
+    """Return a code if the content has numbers or names that its evidence lacks, else None.
 
     Args:
-        ground: the texts that it rests on.
-        speakers: names that may stand for "I" and "you".
-        sums_up: it tells of several texts, so that it may count them in words, and open with a
-            word of its own.
+        ground: the text of the evidence.
+        speakers: names that "I" and "you" may refer to.
+        sums_up: the content summarises several texts, so it may count them in words, and its first
+            words may be capitalised.
     """
     if _numbers(_undated(content, ground), in_words=not sums_up) - _numbers(ground):
         return NUMBER_UNSAID
@@ -217,10 +216,10 @@ def unsaid(
 
 
 def is_turned(content: str, quote: str, ground: str) -> bool:
-    """Return True when one of the content and what was said denies what the other affirms.
+    """Return True when the content negates the evidence, or the other way round.
 
-    What was said is the clause around the quote that has most words of the content: a quote may be
-    cut so that the "not" before it is missing.
+    The content is compared with the clause around the quote that shares most words with it, since
+    a quote may omit a preceding "not".
     """
     clauses = _clauses_of(quote, ground)
     words = _begins(content)
@@ -232,7 +231,7 @@ def is_turned(content: str, quote: str, ground: str) -> bool:
 
 
 def is_advice(sentence: str) -> bool:
-    """Return True when a sentence tells its reader what to do."""
+    """Return True if a sentence tells its reader what to do."""
     return any(_ADVICE.search(part) for part in split_sentences(sentence))
 
 
@@ -247,7 +246,7 @@ def _denies(text: str) -> bool:
 
 
 def _clauses_of(quote: str, ground: str) -> Sequence[str]:
-    """Return the clauses that a quote touches; of one over several sentences itself."""
+    """Return the clauses that a quote overlaps; the quote itself if it is not in the text."""
     text = " ".join(ground.split())
     begin = text.find(quote)
     if begin < 0:
@@ -276,7 +275,7 @@ def _undated(content: str, ground: str) -> str:
 
 
 def _numbers(text: str, *, in_words: bool = True) -> set[str]:
-    """Return every number by its digits, one in words too, and the parts of compound ones."""
+    """Return all numbers as digits, including number words and parts of compound numbers."""
     plain = _GROUPS.sub("", unicodedata.normalize("NFKC", text))
     numbers: set[str] = set()
     for number in _NUMBER.findall(plain):
@@ -285,12 +284,12 @@ def _numbers(text: str, *, in_words: bool = True) -> set[str]:
         for part in word.split("-"):
             if part in _WORDS and part not in _VAGUE:
                 numbers.add(_WORDS[part])
-    # Minutes of a full hour, cents of a round sum: "at nine" is 9:00.
+    # Zeros are ignored: "at nine" is 9:00.
     return numbers - {"0"}
 
 
 def _names(content: str, openings_apart: bool) -> list[str]:
-    """Words that are written as names."""
+    """Return the words that are capitalised as names."""
     names = []
     for sentence in split_sentences(content):
         if sentence.isupper():
@@ -306,7 +305,7 @@ def _names(content: str, openings_apart: bool) -> list[str]:
 
 
 def _is_known(name: str, letters: frozenset[str]) -> bool:
-    """Return True when a name stands among words, in whichever inflection."""
+    """Return True when a name occurs among words, in any inflection."""
     return all(
         part in letters
         or (len(part) > _STEM and any(word.startswith(_begin(part)) for word in letters))
@@ -324,15 +323,15 @@ def _begin(word: str) -> str:
     return word[: max(_STEM, len(word) - 2)]
 
 
-# What a language model proposes of a conversation, held against the turns it was given.
+# Check facts that a language model proposes from a conversation against its turns.
 
 
 MAX_QUOTE_CHARS: Final = 600
 MAX_EVIDENCE: Final = 8
 KEPT_CONFIDENCE: Final = 0.7
-"""Highest confidence that a fact keeps whose only witness is a model."""
+"""The maximum confidence of a fact that only a model has extracted."""
 MIN_GROUNDED: Final = 1 / 3
-"""Share of a fact's words that must stand in its evidence, by their first letters."""
+"""The minimum share of a fact's words that must occur in its evidence, by first letters."""
 
 FACT_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -368,14 +367,14 @@ FACT_SCHEMA: Final[Mapping[str, Any]] = {
 _REQUIRED = frozenset(FACT_SCHEMA["required"])
 _KNOWN = frozenset(FACT_SCHEMA["properties"])
 _TYPE_NAMES = frozenset(each.value for each in TYPES)
-# Scripts that write no spaces: their runs are compared by pairs of characters.
+# Text in scripts without spaces is compared by pairs of characters.
 _FIRST_UNSPACED = "\u2e80"
 _AGENT_PROPOSALS_DATE = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedTurn:
-    """A turn as far as it matters here."""
+    """The content and the speaker of a turn."""
 
     content: str
     speaker: str
@@ -383,7 +382,7 @@ class QuotedTurn:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFact:
-    """A fact that may be staged. ``quoted`` is the id of the turn in which the quote stands."""
+    """An accepted fact. ``quoted`` is the id of the turn that contains the quote."""
 
     content: str
     type: MemoryType
@@ -396,11 +395,11 @@ class ProposedFact:
 
 
 def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str:
-    """Return the fact that may be staged, or the code of why it may not.
+    """Return the accepted fact, or the code of the reason for its rejection.
 
     Args:
-        item: what the model gave, anything at all.
-        turns: the turns of the page by their ids, in their order.
+        item: a model's proposal, of any type.
+        turns: the turns of the page by id, in order.
     """
     if not isinstance(item, Mapping) or not _REQUIRED <= set(item) <= _KNOWN:
         return "fields"
@@ -439,11 +438,10 @@ def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str
 
 
 def grounded(content: str, turns: Sequence[QuotedTurn]) -> float:
-    """Share of the words of ``content`` that its evidence has too, 0..1.
+    """Return the share of the words of ``content`` that occur in its evidence, 0..1.
 
-    Words of fewer than four letters count only where there are no others; a word is known by its
-    first four letters, so that inflection matters little. Dates are left out, because a fact says
-    on which day "tomorrow" is.
+    Words are compared by their first four letters, to ignore inflection. Shorter words count only
+    if there are no others. Dates are ignored, because a fact resolves "tomorrow" to a date.
     """
     text = "\n".join(f"{turn.speaker} {turn.content}" for turn in turns)
     undated = _AGENT_PROPOSALS_DATE.sub(" ", content)
@@ -454,7 +452,7 @@ def grounded(content: str, turns: Sequence[QuotedTurn]) -> float:
 
 
 def _wrong_value(item: Mapping[str, Any]) -> str | None:
-    """Return the code of the first value that is out of its bounds."""
+    """Return the code of the first invalid value, or None."""
     content, quote, evidence = item["content"], item["quote"], item["evidence"]
     if not _is_text(content) or not content.strip():
         return "content"
@@ -474,7 +472,7 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
         return "evidence"
     if not all(isinstance(turn_id, str) for turn_id in evidence):
         return "evidence"
-    # In bytes, because some scripts say in three characters what takes eight letters.
+    # In bytes, because three characters of some scripts correspond to eight letters.
     if not _is_text(quote) or len(quote.strip().encode()) < MIN_QUOTE_CHARS:
         return "quote"
     if len(quote) > MAX_QUOTE_CHARS:
@@ -485,12 +483,12 @@ def _wrong_value(item: Mapping[str, Any]) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    """Return a quote on one line: its lines may break elsewhere than in the evidence."""
+    """Return a text on one line: a quote and its evidence may have different line breaks."""
     return " ".join(text.split())
 
 
 def _is_text(value: Any) -> bool:
-    """Text that can be stored: without NUL and lone surrogates."""
+    """Return True for a string that can be stored: no NUL, no lone surrogates."""
     return isinstance(value, str) and "\x00" not in value and _encodes(value)
 
 
@@ -503,7 +501,7 @@ def _encodes(text: str) -> bool:
 
 
 def _moment(value: Any) -> int | None:
-    """Milliseconds of ISO 8601 text; None: no such text."""
+    """Return the milliseconds of an ISO 8601 text, or None if it is invalid."""
     if not isinstance(value, str):
         return None
     try:

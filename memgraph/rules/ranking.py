@@ -1,7 +1,7 @@
-"""Merging of ranked lists, and the bounded modifiers that are applied to the merged score.
+"""Merge ranked lists, and apply bounded modifiers to the merged score.
 
-Every modifier is a factor in a known range, so that none can bury the only answer and each can be
-shown to a person who asks why a memory stands where it stands.
+Every modifier is a factor in a known range, so that none can bury the only answer, and each can be
+shown as a reason for the rank of a memory.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ RRF_K = 60
 
 
 class FusedCandidate(NamedTuple, Generic[Id]):
-    """One candidate after the merge.
+    """A candidate after the merge.
 
     Attributes:
-        ranks: the leg's name and the candidate's rank in it, from 1; legs without it are absent.
+        ranks: the candidate's rank by leg, from 1; legs without it are absent.
     """
 
     id: Id
@@ -38,12 +38,12 @@ class ModifierSettings:
 
     Attributes:
         importance_weight: 0..1; the factor runs from 1 - weight (importance 0) to 1 + weight (100).
-        recency_floor: 0..1; what an infinitely old memory keeps.
-        recency_half_life_days: > 0; the age at which half of the way to the floor is gone.
-        confidence_floor: 0..1; what a memory of effective confidence 0 keeps.
+        recency_floor: 0..1; the factor of an infinitely old memory.
+        recency_half_life_days: > 0; the age at which the factor is halfway to the floor.
+        confidence_floor: 0..1; the factor of a memory with effective confidence 0.
         contradiction_factor: 0..1; applied while a contradiction is open.
-        stale_basis_factor: 0..1; applied when the memory stands on a replaced ground.
-        superseded_factor, retracted_factor: 0..1; applied when such a memory is shown at all.
+        stale_basis_factor: 0..1; applied if the memory depends on refuted evidence.
+        superseded_factor, retracted_factor: 0..1; applied if such a memory is shown.
     """
 
     importance_weight: float = 0.02
@@ -62,9 +62,9 @@ class RankFacts(NamedTuple):
     Attributes:
         importance: 0..100.
         effective_confidence: 0..1, after decay.
-        age_ms: milliseconds since the event (or since creation); one in the future counts as new.
-        in_open_contradiction: a Contradicts edge without ``resolved_at`` touches it.
-        stale_basis: it stands on a refuted ground: see ``memgraph.rules.evidence``.
+        age_ms: milliseconds since the event (or since creation); a time in the future counts as 0.
+        in_open_contradiction: True if it has a Contradicts edge without ``resolved_at``.
+        stale_basis: True if it depends on refuted evidence, see ``memgraph.rules.evidence``.
     """
 
     importance: int
@@ -87,21 +87,21 @@ def reciprocal_rank_fusion(
     k: int = RRF_K,
     weights: Mapping[str, float] | None = None,
 ) -> list[FusedCandidate[Id]]:
-    """Merges ranked lists: score(d) = sum over legs of weight / (k + rank of d), ranks from 1.
+    """Merge ranked lists: score(d) = sum over legs of weight / (k + rank of d), ranks from 1.
 
-    Best first, equal scores by id; neither the order of the legs nor that of the weights matters.
-    An id repeated in a leg counts where it comes first.
+    Best first, equal scores by id; the order of the legs and of the weights does not matter.
+    If a leg repeats an id, the first place counts.
 
     Source: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual
     Rank Learning Methods", SIGIR 2009 (weights are an addition; all 1 by default).
 
     Args:
-        legs: the leg's name and its ids, best first. All ids are of one type.
-        k: >= 1; the larger, the less the first places stand out.
-        weights: >= 0 by leg; a leg without one weighs 1, a weight without a leg does nothing.
+        legs: the ids by leg, best first. All ids are of one type.
+        k: >= 1; the larger it is, the less the first places stand out.
+        weights: >= 0 by leg; the default is 1, and a weight without a leg is ignored.
 
     Raises:
-        InvalidInput: k below 1, or a weight that is negative or not finite.
+        InvalidInput: k is below 1, or a weight is negative or not finite.
     """
     if k < 1:
         raise InvalidInput("k of the rank fusion must be at least 1", k=k)
@@ -113,7 +113,7 @@ def reciprocal_rank_fusion(
             )
     ranks: dict[Id, dict[str, int]] = {}
     scores: dict[Id, float] = {}
-    # By name, so that the terms of a sum are added in one order.
+    # By name, so that the terms of a sum are always added in the same order.
     for name in sorted(legs):
         share = weights.get(name, 1.0)
         for rank, candidate in enumerate(legs[name], start=1):
@@ -124,7 +124,7 @@ def reciprocal_rank_fusion(
             elif name not in by_leg:
                 by_leg[name] = rank
                 scores[candidate] += share / (k + rank)
-    # The second sort keeps the order of equals, reversed or not.
+    # Even a reversed sort is stable, so that equal scores stay in the order of their ids.
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
     return [FusedCandidate(candidate, scores[candidate], ranks[candidate]) for candidate in order]
 
@@ -132,7 +132,7 @@ def reciprocal_rank_fusion(
 def apply_modifiers(
     score: float, facts: RankFacts, settings: ModifierSettings | None = None
 ) -> ModifiedScore:
-    """Multiplies a score by every factor. All factors are listed, those of 1.0 too."""
+    """Multiply a score by every factor; the result lists all factors, even those of 1.0."""
     limits = settings or ModifierSettings()
     factors = {
         "importance": importance_factor(facts.importance, limits),
@@ -146,19 +146,19 @@ def apply_modifiers(
 
 
 def importance_factor(importance: int, settings: ModifierSettings) -> float:
-    """1 + weight x (importance - 50) / 50, for importance 0..100."""
+    """Return 1 + weight x (importance - 50) / 50, for importance 0..100."""
     bounded = min(max(importance, 0), 100)
     return 1.0 + settings.importance_weight * (bounded - 50) / 50
 
 
 def recency_factor(age_ms: int, settings: ModifierSettings) -> float:
-    """floor + (1 - floor) x 0.5 ^ (age / half-life); a time in the future counts as now."""
+    """Return floor + (1 - floor) x 0.5 ^ (age / half-life); a negative age counts as 0."""
     half_lives = max(age_ms, 0) / MS_PER_DAY / settings.recency_half_life_days
     return settings.recency_floor + (1.0 - settings.recency_floor) * math.exp2(-half_lives)
 
 
 def confidence_factor(effective_confidence: float, settings: ModifierSettings) -> float:
-    """floor + (1 - floor) x effective confidence."""
+    """Return floor + (1 - floor) x effective confidence."""
     bounded = min(max(effective_confidence, 0.0), 1.0)
     return settings.confidence_floor + (1.0 - settings.confidence_floor) * bounded
 
@@ -171,13 +171,14 @@ def _status_factor(status: MemoryStatus, settings: ModifierSettings) -> float:
     return settings.retracted_factor
 
 
-# The order in which memories are shown: by rank, and what belongs together side by side.
+# The order in which memories are shown: by rank, with related memories next to each other.
 
 
 Beside = Mapping[str, Sequence[str]]
 
-# So many go before what they amend, stand behind what they contradict, or behind what replaced
-# them; the others keep the place of their rank, so that one memory with many fills no answer.
+# At most this many are placed before the memory that they amend, next to the one that they
+# contradict, or after their successor. The others keep the place of their rank, so that a memory
+# with many companions does not fill the whole result.
 MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED = 2, 3, 2
 
 
@@ -188,17 +189,16 @@ def placed(
     present: Collection[str],
     top_n: int,
 ) -> dict[str, str]:
-    """Return the ids to show, in order, each with the one beside which it stands: itself, most
-    often.
+    """Return the ids to show, in order, each with the id that it accompanies: usually itself.
 
     Args:
         ranked: ids, best first.
-        predecessors: what goes right before an id: what amended it, and the later side of an open
-            contradiction.
-        successors: what goes right after an id: the earlier side of an open contradiction, and what
-            it replaced.
+        predecessors: the ids to place right before an id: its amendments, and the later sides of
+            open contradictions.
+        successors: the ids to place right after an id: the earlier sides of open contradictions,
+            and the memories that it replaced.
         present: the ids that can be shown.
-        top_n: how many, at most.
+        top_n: the maximum number of ids.
     """
     chosen: dict[str, str] = {}
     for candidate in ranked:

@@ -175,7 +175,7 @@ class TrustFacts:
 
     Attributes:
         own: where it came from.
-        supports: further sources that say it.
+        supports: further sources that state it.
         grounds: ids of the memories that it was derived from when it was stored; not those that
             came along when it was said again.
         own_gone: its own source was retracted; other sources still state it.

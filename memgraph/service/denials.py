@@ -1,4 +1,4 @@
-"""Refusals in the log and in the journal, for auditors."""
+"""Log and journal refusals, for auditors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 ACTION: Final = "deny"
 WINDOW_MS: Final = 60_000
-"""How long equal refusals of one actor are counted before the count is journalled."""
+"""The time for which equal refusals are counted before the count is journalled."""
 MAX_WINDOWS: Final = 100
-"""Different refusals counted separately at a time; further ones are merged."""
+"""The maximum number of refusals that are counted separately; further ones are merged."""
 
 NOT_JOURNALLED: Final = "access.denied.journal"
 
@@ -29,13 +29,13 @@ _DIGEST: Final = "asked_sha256"
 
 
 class Denial(NamedTuple):
-    """One refusal.
+    """A refusal.
 
     Attributes:
-        field: what was requested: ``task``, ``project``, ``orchestrator`` …; never a text from
-            outside.
-        asked: its name.
-        code: of the error.
+        field: the kind of thing requested: ``task``, ``project``, ``orchestrator`` …; never text
+            from the request.
+        asked: the requested name.
+        code: the code of the error.
     """
 
     field: str
@@ -44,7 +44,7 @@ class Denial(NamedTuple):
 
     @property
     def details(self) -> dict[str, str]:
-        """Return what log and journal hold: no content and no name, but the name's digest."""
+        """Return the details to record: no content, and only the digest of the name."""
         details = {"field": self.field, "code": self.code}
         if self.asked is not None:
             name = self.asked.encode("utf-8", "surrogatepass")
@@ -59,7 +59,7 @@ class _Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class _Window:
-    """The start of a counting window, and the refusals since the last entry."""
+    """The start of a counting window, and the number of refusals since the last entry."""
 
     since: int
     times: int
@@ -68,11 +68,11 @@ class _Window:
 class DenialLog:
     """Journals every refusal, with a bounded number of entries.
 
-    The first of its kind is journalled at once. Equal ones within a minute are counted, and
-    journalled as one entry with ``times`` when the minute is over. When more than ``MAX_WINDOWS``
-    different ones come within a minute, the rest is merged by actor and field: ``asked_sha256`` is
-    ``various`` there. So one process writes at most a few hundred entries a minute. A count is lost
-    when the process is killed.
+    The first refusal of a kind is journalled immediately. Equal ones within a minute are counted
+    and journalled as one entry with ``times`` when the minute is over. Beyond ``MAX_WINDOWS``
+    different refusals per minute, the rest is merged by actor and field, with an ``asked_sha256``
+    of ``various``. A process therefore writes at most a few hundred entries per minute. Counts are
+    lost when the process is killed.
 
     Args:
         transaction: opens a write transaction of the orchestrator for an actor.
@@ -86,7 +86,7 @@ class DenialLog:
         self._lock = threading.Lock()
 
     def add(self, actor: str, details: Mapping[str, str], now: int) -> None:
-        """Count a refusal, and journal what is due. Raises StorageError: it was only counted."""
+        """Count a refusal, and journal what is due. On a StorageError it is counted for later."""
         with self._lock:
             due = self._due(now)
             refusal = self._merged(_Refusal(actor, tuple(details.items())))
@@ -94,15 +94,15 @@ class DenialLog:
                 self._windows[refusal].times += 1
             else:
                 self._windows[refusal] = _Window(now, 0)
-                # Of the minute that is over some may be left to tell.
+                # The previous window of the same refusal may have uncounted ones.
                 due.setdefault(refusal, _Window(now, 0)).times += 1
         self._write(due)
 
     def add_at_once(self, actor: str, denials: Sequence[Mapping[str, str]], now: int) -> None:
-        """Journal each refusal as an entry of its own, durable on return.
+        """Journal each refusal as a separate entry, durable on return.
 
         Raises:
-            StorageError: they were counted, and the next ``flush`` journals them.
+            StorageError: they were only counted; the next ``flush`` journals them.
         """
         try:
             with self._transaction(actor) as transaction:
@@ -123,7 +123,7 @@ class DenialLog:
         self._write(due)
 
     def _due(self, now: int) -> dict[_Refusal, _Window]:
-        # A clock that was put back ends a minute, too.
+        # Setting the clock back also ends a window.
         over = {
             refusal: window
             for refusal, window in self._windows.items()
@@ -146,7 +146,7 @@ class DenialLog:
             self._keep(unwritten)
 
     def _keep(self, unwritten: Mapping[_Refusal, _Window]) -> None:
-        """Count what could not be journalled; the next attempt journals it."""
+        """Put back refusals that could not be journalled, for the next attempt."""
         with self._lock:
             for refusal, window in unwritten.items():
                 merged = self._merged(refusal)
@@ -176,11 +176,11 @@ def record_denial(
     requested: str | None = None,
     code: str | None = None,
 ) -> None:
-    """Log a refusal and journal it in the orchestrator that refused.
+    """Log a refusal, and journal it in the orchestrator that refused.
 
-    Neither contains content or a name, but a digest by which an auditor who knows the name finds
-    it. The request is refused even when the entry cannot be written. Equal refusals within a minute
-    become one more entry, see ``DenialLog``.
+    Both contain only a digest of the name, by which an auditor who knows the name can find it. The
+    request is refused even if the entry cannot be written. Equal refusals within a minute share an
+    entry, see ``DenialLog``.
 
     Args:
         actor: the requester.
@@ -196,9 +196,9 @@ def record_denial(
 
 
 def record_denials(opened: OpenOrchestrator, denials: Sequence[Denial], *, actor: str) -> None:
-    """Call ``record_denial`` for several, each with its own entry, durable on return.
+    """Record several refusals, each with its own entry, durable on return.
 
-    The caller bounds how often.
+    The caller must limit how often this happens.
     """
     entries = [record.details for record in denials]
     for record in entries:

@@ -188,7 +188,7 @@ class OrchestratorPool:
             opened.close()
 
     def _retire(self, names: Sequence[str]) -> list[OpenOrchestrator]:
-        """Take some out of service; return those to close now. The last users close the others."""
+        """Remove orchestrators and return the unused ones; the last users close the others."""
         removed = [self._opened.pop(name) for name in names]
         for opened in removed:
             opened.retired = True

@@ -1,7 +1,7 @@
-"""The worker: does the background work of every orchestrator under a root.
+"""The worker does the background work of every orchestrator under a root.
 
-Several may run on the same root, in one process or in many: leases in each database ensure that a
-job has one runner.
+Several workers may share a root, in one process or in many: leases in each database ensure that a
+job has only one runner.
 """
 
 from __future__ import annotations
@@ -42,23 +42,24 @@ if TYPE_CHECKING:
 
 SUBSCRIBER = "consolidation"
 POSTED_AT_ONCE = 16
-"""Events posted to a webhook before the other orchestrators get their turn."""
+"""The maximum number of events posted before the other orchestrators get their turn."""
 POLL_S = 2.0
 """Seconds after which a change by another process is noticed."""
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
 """Milliseconds after which a postponed embedding or event is tried again."""
 AWAY_MS = 30_000
-"""Milliseconds for which a server that did not answer is left alone: to ask it may take seconds."""
+"""Milliseconds to wait before retrying a server that did not answer, as a retry takes seconds."""
 LOOK_MS = 3_600_000
 """Milliseconds after which an unchanged orchestrator is visited."""
 EMBEDDED_AT_ONCE = 2_000
+"""The maximum number of memories embedded before the other orchestrators get their turn."""
 COMPARED_AT_ONCE = 1_000
-"""Memories embedded before the other orchestrators get their turn."""
+"""The maximum number of facts compared before the other orchestrators get their turn."""
 SESSIONS_AT_ONCE = 8
-"""Ended sessions processed before the other orchestrators get their turn."""
+"""The maximum number of sessions processed before the other orchestrators get their turn."""
 BUSY_MS = 5_000
-"""Milliseconds after which a session that another worker holds is tried again."""
+"""Milliseconds after which a session that another worker is processing is tried again."""
 CLAIM_MS = 60_000
 
 
@@ -76,16 +77,17 @@ class _Seen:
 
 
 class Worker:
-    """Runs due jobs, consolidates ended sessions, embeds; one orchestrator after another.
+    """Runs due jobs, consolidates ended sessions and embeds, one orchestrator after another.
 
-    ``run`` works in the calling thread; as a context manager it works in one of its own.
+    ``run`` works in the calling thread; a context manager works in its own thread.
 
     Args:
-        names: only these orchestrators; by default all, also later ones.
-        ran: called for every run that ended, with the orchestrator's name.
-        failed: called when an orchestrator cannot be worked on, once until that changes, and for
-            each job that met an unexpected error.
-        poll_s: how long it sleeps at most.
+        names: the orchestrators to serve; None: all, including new ones.
+        ran: called with the orchestrator's name and the run when a run has ended.
+        failed: called with the orchestrator's name and the error when it cannot be processed, once
+            per kind of error, and for each job that met an unexpected error.
+        poll_s: the maximum pause between two rounds, in seconds.
+        wall: the clock for leases, which other processes share.
     """
 
     def __init__(
@@ -106,19 +108,19 @@ class Worker:
         self._wall = wall
         self._seen: dict[str, _Seen] = {}
         self._crowd = 0
-        # Servers that did not answer: until when they are left alone, and what they failed with.
+        # Servers that did not answer, by URL: the time of the next attempt, and the error.
         self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
         self._listing_ms = 0
-        # The orchestrators with subscribers in this process, and those of this worker.
+        # Orchestrators that have subscribers in this process, and those subscribed by this worker.
         self._subscribed: set[str] = set()
         self._listening: set[str] = set()
         self._stopping = False
-        # Its put is safe in a signal handler, unlike that of an event.
+        # A SimpleQueue, because its ``put`` is safe in a signal handler; Event.set is not.
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:
-        """Work until ``stop``; returns after the current batch."""
+        """Work until ``stop`` is called, and return after the current batch."""
         self._service.stores.listen(self._stores_changed)
         try:
             while not self._stopping:
@@ -130,7 +132,7 @@ class Worker:
             self.close()
 
     def once(self) -> None:
-        """Visit every orchestrator once, and do what is due."""
+        """Visit every orchestrator once, and do the work that is due."""
         names = self._present() if self._names is None else self._names
         self._crowd = len(names)
         for removed in set(self._seen) - set(names):
@@ -151,13 +153,13 @@ class Worker:
         except (OSError, StorageError):
             # It is reported by each orchestrator that cannot be read.
             pass
-        # That one of several servers is away stops no work elsewhere.
+        # If one server is unreachable, continue with the orchestrators known so far.
         with suppress(OSError):
             return sorted({*self._seen, *orchestrator_names(self._service.root)})
         return list(self._seen)
 
     def close(self) -> None:
-        """Unsubscribe; ``run`` does so at its end, a caller of ``once`` has to."""
+        """Unsubscribe. ``run`` calls this at its end; callers of ``once`` must call it."""
         for name in list(self._listening):
             self._listening.discard(name)
             self._subscribed.discard(name)
@@ -168,7 +170,7 @@ class Worker:
                 handle.events.unsubscribe(event_delivery.SUBSCRIBER)
 
     def stop(self) -> None:
-        """End the work after the current batch; may be called in a signal handler."""
+        """Stop after the current batch; may be called in a signal handler."""
         self._stopping = True
         self._wake.put(None)
 
@@ -214,23 +216,23 @@ class Worker:
                 state.store = store_of(self._service.paths(name), state.url)
             stamp = state.store.stamp()
             changed = (state.settings, state.stamp) != (settings, stamp)
-            # A clock that was set back has not come to the next visit for too long.
+            # A time before the last visit means that the clock was set back: visit at once.
             if changed or not state.visited_ms <= self._service.clock.now_ms() < state.again_ms:
-                # As they were before the look: what changes meanwhile is looked at again.
+                # Keep the stamps from before the visit, so that a change during it is noticed.
                 state.settings, state.stamp = settings, stamp
                 self._require_near(state.url)
                 self._visit(name, state)
                 state.error = None
-        # A bug that the data of one orchestrator brings out is that one's failure alone: it is
-        # told and logged, and the others get their turn.
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        # An unexpected error in one orchestrator is reported and logged, and does not affect the
+        # others.
+        except Exception as error:  # noqa: BLE001 - the other orchestrators must get their turn
             self._report(name, state, error)
             if isinstance(error, DatabaseUnreachable) and state.url:
                 until = self._service.clock.now_ms() + AWAY_MS
                 self._away.setdefault(state.url, (until, error))
 
     def _require_near(self, url: str) -> None:
-        """Raise DatabaseUnreachable: the server did not answer another orchestrator just now."""
+        """Raise DatabaseUnreachable if the server did not answer a recent request."""
         until, error = self._away.get(url, (0, None))
         if error is not None:
             if self._service.clock.now_ms() < until:
@@ -270,7 +272,7 @@ class Worker:
             state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
             crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
         if crowded:
-            # It would be closed for another soon, and closing changes its files.
+            # It would soon be closed to make room for another, which changes its files.
             self._service.forget(name)
 
     def _consolidate(self, opened: OpenOrchestrator) -> bool:
@@ -284,7 +286,7 @@ class Worker:
         return delivery.passed >= SESSIONS_AT_ONCE
 
     def _post(self, opened: OpenOrchestrator) -> None:
-        """Post waiting events to the webhook, or wake the thread that does."""
+        """Post waiting events to the webhook, or wake the thread that posts them."""
         if self._service.embeds_in_background:
             opened.courier.wake()
         else:
@@ -293,28 +295,28 @@ class Worker:
             )
 
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
-        """Return when there may be work though no other process has changed anything."""
+        """Return the time of the next visit if nothing changes until then, in milliseconds."""
         at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
-                # Whoever is at work may die, and nothing changes when a lease runs out.
+                # The runner may die, and an expiring lease changes no stamp.
                 at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
             if embeddings.has_pending(snapshot) or self._has_events(snapshot):
                 at.append(now_ms + REVISIT_MS)
             if (posting := self._next_post(opened, snapshot)) is not None:
                 at.append(posting)
-        # A due job that could not be run is held by another worker.
+        # A job that is still due is being run by another worker, so do not retry it at once.
         return max(min(at), now_ms + AT_ONCE_MS)
 
     def _has_events(self, snapshot: Snapshot) -> bool:
-        """Return True when an event is postponed, or claimed by a process that may be dead."""
+        """Return True when a session event waits: postponed, or claimed by a process that died."""
         cursor = events.cursor(snapshot, SUBSCRIBER)
         return cursor is not None and bool(
             events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
         )
 
     def _next_post(self, opened: OpenOrchestrator, snapshot: Snapshot) -> int | None:
-        """Return when the webhook may have its next event; None: none waits."""
+        """Return when the next event may be posted to the webhook; None if no event waits."""
         posting = opened.subscribers.find(event_delivery.SUBSCRIBER)
         cursor = events.cursor(snapshot, event_delivery.SUBSCRIBER)
         if posting is None or cursor is None:
@@ -323,7 +325,7 @@ class Worker:
         return cursor.next_attempt_at if waiting else None
 
     def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
-        """Run a job; None: another worker runs it, or did."""
+        """Run a job and return its run; None if another worker is running it or has done so."""
         try:
             reins = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
             ended = jobs.run(opened, request, reins)
@@ -335,7 +337,7 @@ class Worker:
         return ended
 
     def _listen(self, name: str) -> None:
-        """Subscribe to the ends of sessions; the bus knows this worker's position."""
+        """Subscribe to ended sessions and the webhook; the bus remembers the positions."""
         handle = self._service.orchestrator(name)
         self._subscribed.add(name)
         subscriber = Subscriber(
@@ -346,10 +348,10 @@ class Worker:
             threaded=False,
         )
         with suppress(Conflict):
-            # Another worker of this process may listen already.
+            # Another worker of this process may have subscribed already.
             handle.events.subscribe_as(subscriber, from_start=True)
             self._listening.add(name)
-        # The settings may name another receiver than before.
+        # Subscribe again, because the settings may have changed the receiver.
         handle.events.unsubscribe(event_delivery.SUBSCRIBER)
         threaded = self._service.embeds_in_background
         posting = event_delivery.subscriber(handle, self._service.clock, threaded=threaded)
@@ -366,22 +368,20 @@ class Worker:
                     return
             ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
         if ended is None:
-            # Its worker may be stopped, or die.
+            # Another worker is processing it, and may be stopped or die.
             raise DeliverLater(BUSY_MS)
-        # One that failed is the nightly run's; one that was broken off is begun again.
+        # A failed run is left to the nightly job; an interrupted one is retried.
         if ended.error_code == STOPPED:
             raise DeliverLater
 
     def retry(self, name: str, subscriber: str = SUBSCRIBER) -> int:
-        """Retry what was parked, the ends of sessions or the webhook's events; return how many
-        are done.
-        """
+        """Retry the parked events of a subscriber; return how many were delivered."""
         self._listen(name)
         with self._service.opened(name) as opened:
             return opened.events.retry(self._is_stopping, only=subscriber)
 
     def _embed(self, opened: OpenOrchestrator) -> bool:
-        """Embed waiting memories; return True when more could be embedded now."""
+        """Embed waiting memories; return True when there may be more to embed now."""
         if opened.embedding is None or opened.other_model is not None:
             return False
         with opened.database.read() as snapshot:
@@ -391,7 +391,7 @@ class Worker:
         return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
 
     def _compare(self, opened: OpenOrchestrator) -> bool:
-        """Compare waiting facts; return True when more could be compared now."""
+        """Compare waiting facts; return True when there may be more to compare now."""
         with opened.database.read() as snapshot:
             if not comparisons.has_waiting(snapshot):
                 return False

@@ -1,4 +1,4 @@
-"""Count what happened over time, in equal steps: stored, superseded, contradicted, handed out."""
+"""Count events per time step: memories stored, superseded, contradicted or returned."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from memgraph.store.statements import Column, is_untrue, ordered, prepared, valu
 from memgraph.store.visibility import View
 
 NEWEST_RECEIPTS: Final = 10_000
-"""Receipts that are counted, the newest ones of the time."""
+"""The maximum number of receipts counted; the newest in the period."""
 
 
 EARLIER: Final = -1
-"""The step of what happened before the first one."""
+"""The number of the step for everything before the first step."""
 
 
 def _in_steps(at: Column, source: Any, *terms: Column) -> sa.Select[Any]:
-    """Select the number of rows by the step in which they lie; ``EARLIER`` ones are one step."""
+    """Select the number of rows per step; all rows before the first step count as ``EARLIER``."""
     place = (at - value("since")) // value("step")
     rows = sa.select(sa.case((at < value("since"), EARLIER), else_=place).label("place"))
     r = rows.select_from(source).where(at <= value("until"), *terms).subquery("r")
@@ -40,7 +40,7 @@ def _stored(view: View) -> sa.Select[Any]:
 
 @prepared
 def _periods(view: View, status: MemoryStatus, *, ended: bool = False) -> sa.Select[Any]:
-    """Select the periods of a status by their beginning, or those that ended by their end."""
+    """Count the periods of a status by their start, or with ``ended`` by their end."""
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
     joined = ordered(h, (m, m.c.memory_id == h.c.memory_id))
     at = h.c.until if ended else h.c.since
@@ -73,7 +73,7 @@ def _hand_outs(view: View) -> sa.Select[Any]:
 
 
 def first_at(snapshot: Snapshot, view: View) -> int | None:
-    """Return when the first visible memory was stored, milliseconds; None: there is none."""
+    """Return when the first visible memory was stored, in milliseconds; None without memories."""
     first: int | None = _first_at(view.shape).scalar(snapshot, view.params)
     return first
 
@@ -87,15 +87,17 @@ def _first_at(view: View) -> sa.Select[Any]:
 def counts(
     snapshot: Snapshot, view: View, *, since: int, until: int, steps: int, hand_outs: bool
 ) -> dict[str, list[int]]:
-    """Return how often each thing happened in each of ``steps`` equal steps, and levels.
+    """Return the counts per step, and the levels at the end of each step, by name.
 
-    A level is how much there was at the end of a step, whenever it came: ``total`` memories,
-    those of them that ``held`` (were active), and contradictions that were ``open``.
+    The levels are ``total`` (memories stored so far), ``held`` (active memories) and ``open``
+    (unresolved contradictions).
 
     Args:
-        view: of all statuses.
-        hand_outs: count receipts, too: of those that name only what the view shows, without
-            bulletins and what the console recalled.
+        view: the viewer's view, with all statuses.
+        since, until: the period, in milliseconds.
+        steps: the number of equal steps.
+        hand_outs: also count receipts, except for those with hidden memories, those of bulletins,
+            and those of recalls by the console.
     """
     step = max((until - since) // steps + 1, 1)
     shape = view.shape
@@ -131,6 +133,6 @@ def counts(
         "held": difference("began", "ended"),
         "open": difference("contradicted", "resolved"),
     }
-    # A memory that is restored begins once more: what begins and ends is no series for people.
+    # These two only serve to compute ``held``: a restored memory is counted in them repeatedly.
     del series["began"], series["ended"]
     return series | levels

@@ -1,8 +1,8 @@
-"""Read the material of a bulletin along indexes: no query sorts or walks a whole type.
+"""Read the memories of a bulletin in index order: no query sorts or scans a whole type.
 
-The conditions repeat those of the partial indexes in ``memgraph.model.tables``, else SQLite does
-not use them. Nothing here looks at a clock: expiry is judged at the time of the last journal entry,
-so that the same journal gives the same rows.
+The conditions repeat those of the partial indexes in ``memgraph.model.tables``; otherwise SQLite
+does not use the indexes. No function reads a clock: expiry is judged at the time of the last
+journal entry, so that the same journal yields the same rows.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from memgraph.store.visibility import (
     memories_listed,
 )
 
-# What a bulletin was made of at an earlier time.
+# Queries as of an earlier time.
 
 
-# What the queries of a bulletin look at; the rest of a memory never changes or is not asked for.
+# The columns that bulletins read: those that never change, and those that may.
 _KEPT: Final = (
     *("pk", "memory_id", "type", "kind", "source_id"),
     *("item_id", "content", "summary", "event_time", "created_at"),
@@ -79,7 +79,7 @@ def _fill_changed() -> sa.Insert:
 
 
 def prepare(snapshot: Snapshot, as_of: int) -> None:
-    """Collect the memories that changed since a time, before a read as of that time."""
+    """Collect the memories that changed since ``as_of``; call it before reading as of that time."""
     if not snapshot.engine.keeps_temporary_tables:
         return
     for statement in (_make_changed(), _empty_changed(), _fill_changed()):
@@ -88,7 +88,11 @@ def prepare(snapshot: Snapshot, as_of: int) -> None:
 
 @prepared
 def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
-    """Return the same as ``_section``, as of an earlier time."""
+    """Select the same rows as ``_section``, as of an earlier time.
+
+    Memories that have not changed since then are read by the section's index, and the others from
+    the table of changes.
+    """
     m = tables.memories.alias("m")
     changed = ChangedSince(AS_OF).table_valued("memory_id", name="changed")
     visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
@@ -115,19 +119,21 @@ def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[A
     return first.limit(value("limit"))
 
 
-# More of a text than any bulletin shows; keeps a long one from being read and copied whole.
+# More than any bulletin shows of a text; avoids reading and copying long texts completely.
 EXCERPT_CHARS = 2_000
 MOST_READ = 200
-"""Rows of a section that are read: of these the fitting ones are offered."""
+"""The maximum number of rows read per section; the bulletin uses those that fit."""
 MOST_CONFLICTS = 2_000
 
 
 class BulletinExcerpt(NamedTuple):
     """The part of a memory that a bulletin shows.
 
-    ``valid_until`` is None where reading puts the end off: no journal entry tells of that.
-    ``decision_status`` is free text, or None. ``path``: of the file that says it; None: it is from
-    no file.
+    Attributes:
+        valid_until: milliseconds; None if it has no end, or is an item whose end moves with every
+            read, which the journal does not record.
+        decision_status: free text, or None.
+        path: the source file; None if it does not come from a file.
     """
 
     memory_id: str
@@ -142,14 +148,14 @@ class BulletinExcerpt(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """Return the time of the event, or else of the statement; None: unknown, as for a file."""
+        """Return the time of the event, or else of storage; None if unknown, as for a file."""
         if self.event_time is not None or self.path is not None:
             return self.event_time
         return self.created_at
 
 
 class OpenConflict(NamedTuple):
-    """An open contradiction. A side from a file without a date has the time 0."""
+    """An unresolved contradiction. A side from a file without a date has the time 0."""
 
     since: int
     first: ConflictSide
@@ -157,9 +163,9 @@ class OpenConflict(NamedTuple):
 
 
 def journal_head(snapshot: Snapshot, as_of: int | None = None) -> tuple[int, int, str]:
-    """Return (seq, time in milliseconds, seal) of the last entry, now or at a time.
+    """Return (seq, time in milliseconds, seal) of the last journal entry, now or at ``as_of``.
 
-    (0, 0, "") of an empty journal.
+    It is (0, 0, "") if the journal is empty.
     """
     row = _journal_head(as_of is None).row(snapshot, as_of=as_of)
     return (0, 0, "") if row is None else row
@@ -171,13 +177,13 @@ def _journal_head(now: bool) -> sa.Select[Any]:
     last = sa.select(log.c.seq, log.c.at, log.c.hash).order_by(log.c.seq.desc()).limit(1)
     if now:
         return last
-    # By the index of times: of the entries of one millisecond the last one.
+    # Uses the index on times, and takes the last entry of that millisecond.
     time = sa.select(sa.func.max(earlier.c.at)).where(earlier.c.at <= value("as_of"))
     return last.where(log.c.at == time.scalar_subquery())
 
 
 class SectionQuery(NamedTuple):
-    """The query of a section: a condition, the index that serves it, the order."""
+    """The query of a section: its condition, the index that it uses, and its order."""
 
     where: Callable[[Table], Column]
     by_index: str
@@ -190,7 +196,7 @@ class SectionQuery(NamedTuple):
         return statement.mapped(BulletinExcerpt._make, snapshot, view.params, **values)
 
     def total(self, snapshot: Snapshot, view: View, at: int) -> int:
-        """Return how many there are, at most one more than ``MOST_COUNTED``."""
+        """Return the number of memories in the section, at most ``MOST_COUNTED`` + 1."""
         values = {"at": at, "limit": MOST_COUNTED + 1}
         return len(self._statement(view, False).rows(snapshot, view.params, **values))
 
@@ -201,10 +207,11 @@ class SectionQuery(NamedTuple):
 
 @prepared
 def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
-    """Return the first memories of a section that had not expired ``at`` a time.
+    """Select the first memories of a section that have not expired.
 
     Args:
-        shows: excerpts, of those that are sure enough; else they are only counted.
+        shows: select excerpts of memories above the confidence floor; False: select the keys of
+            all, to count them.
     """
     m = tables.memories.alias("m")
     query = _first_of(section, m, shows, _shown(m, shows))
@@ -259,7 +266,7 @@ def _is_uncertain(m: Table) -> Column:
 
 
 KNOWLEDGE = SectionQuery(_is_knowledge, "ix_memories_knowledge")
-"""Facts, identities, observations and events that are no raw turns."""
+"""Facts, identities, observations and events, without raw turns."""
 GOALS = _of_type(MemoryType.GOAL)
 PREFERENCES = _of_type(MemoryType.PREFERENCE)
 OPEN_TODOS = SectionQuery(_is_open_todo, "ix_memories_open_todos")
@@ -271,7 +278,7 @@ UNCERTAIN = SectionQuery(
     lambda m: (m.c.confidence, m.c.created_at, m.c.pk),
 )
 """Memories with a stored confidence under 0.5, the lowest first."""
-# Two walks of one index, as no index is ordered by whichever of two columns is set.
+# Two queries on one index, because no index is ordered by the first of two columns that is set.
 _WALKS: Final = (
     DECISIONS._replace(where=lambda m: _is_decision(m) & m.c.event_time.is_not(None)),
     DECISIONS._replace(
@@ -335,9 +342,7 @@ def _open_conflicts(view: View) -> sa.Select[Any]:
 
 
 def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
-    """Return contradictions without a resolution between two visible, active memories, newest
-    first.
-    """
+    """Return unresolved contradictions between visible, active memories, newest first."""
     return [
         OpenConflict(since, ConflictSide(time, memory_id), ConflictSide(other_time, other_id))
         for since, time, memory_id, other_time, other_id in _open_conflicts(view.shape).rows(
@@ -373,6 +378,6 @@ def _path(m: Table) -> Column:
 
 
 def moment(m: Table) -> Column:
-    """Return the time of a side of a contradiction; see ``ConflictSide``. A file has no date."""
+    """Return the SQL expression for the time of a ``ConflictSide``; 0 for a file without a date."""
     said_at = sa.case((_path(m).is_(None), m.c.created_at), else_=0)
     return sa.func.coalesce(m.c.event_time, said_at)

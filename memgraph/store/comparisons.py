@@ -1,9 +1,9 @@
-"""Candidates to compare new facts with, and the outbox of facts that wait for it.
+"""Find facts to compare new facts with, and keep the outbox of facts that wait for comparison.
 
-A fact enters the outbox in the transaction that stores it, and leaves it in the one that writes
-what was found: neither a crash nor a failing model loses a comparison.
+A fact enters the outbox in the transaction that stores it, and leaves it in the transaction that
+writes the result, so that neither a crash nor a failing model loses a comparison.
 
-Every function works on a snapshot or transaction that the caller holds.
+Every function works on the caller's snapshot or transaction.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ from memgraph.store.visibility import (
 
 
 class ComparedFact(NamedTuple):
-    """An active fact beside a place.
+    """An active fact that is a candidate for comparison with a new fact.
 
-    ``time``: when it was said, as far as known: its event time, unless that was still to come when
-    it was stored. ``twin``: it is of just that place. ``seen``: the view shows it.
+    Attributes:
+        time: the earlier of its event time and its time of storage, in milliseconds.
+        twin: 1 if it has exactly the agent and the sensitivity of the new fact.
+        seen: 1 if the view shows it.
     """
 
     pk: int
@@ -70,10 +72,12 @@ class ComparedFact(NamedTuple):
 
 
 class WaitingFact(NamedTuple):
-    """A fact in the outbox with its place and author; ``active``: 1 if it is active.
+    """A fact in the outbox, with its place and source.
 
-    ``entities``: keys of the entities that are named in it, as a JSON array. ``roles``: who said
-    the turns that it was drawn from, as a JSON array.
+    Attributes:
+        active: 1 if it is active and has not expired.
+        entities: a JSON array of the keys of the entities that it mentions.
+        roles: a JSON array of the speakers of the turns that it was derived from.
     """
 
     pk: int
@@ -107,7 +111,7 @@ def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
 
 
 def _waiting() -> sa.Select[Any]:
-    """Return the columns of ``WaitingFact``, the oldest first."""
+    """Select the columns of ``WaitingFact``, oldest first."""
     c, m, s = tables.comparisons, tables.memories.alias("m"), tables.sources.alias("s")
     n, d, t = tables.links.alias("n"), tables.derivations.alias("d"), tables.memories.alias("t")
     entities = sa.select(sa.func.json_group_array(n.c.entity_pk)).where(n.c.memory_pk == m.c.pk)
@@ -130,7 +134,7 @@ def _waiting() -> sa.Select[Any]:
 
 
 def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Queue facts for comparison; facts that are queued already stay as they are."""
+    """Queue facts for comparison; facts that are queued already are left unchanged."""
     _enqueue(transaction, [(pk, stage.value) for pk in pks])
 
 
@@ -144,7 +148,11 @@ def _due() -> sa.Select[Any]:
 def due(
     snapshot: Snapshot, stages: Collection[ComparisonStage], *, at: int, limit: int
 ) -> list[WaitingFact]:
-    """Return the facts that are due for one of these stages, the oldest first."""
+    """Return the facts that are due for one of these stages, oldest first.
+
+    Args:
+        at: the current time, in milliseconds.
+    """
     return _due().mapped(WaitingFact._make, snapshot, at=at, stages=sorted(stages), limit=limit)
 
 
@@ -154,7 +162,7 @@ def _waiting_facts() -> sa.Select[Any]:
 
 
 def waiting_facts(snapshot: Snapshot, pks: Sequence[int], *, at: int) -> list[WaitingFact]:
-    """Return the queued facts among these memories, the oldest first."""
+    """Return the queued facts among these memories, oldest first."""
     return _waiting_facts().mapped(WaitingFact._make, snapshot, at=at, pks=pks)
 
 
@@ -165,7 +173,7 @@ def _still_waiting() -> sa.Select[Any]:
 
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
-    """Return the facts that no other worker has finished meanwhile."""
+    """Return the keys that still wait for this stage, not finished by another worker."""
     return set(_still_waiting().column(snapshot, pks=pks, stage=stage.value))
 
 
@@ -177,7 +185,7 @@ def _move_on() -> sa.Update:
 
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Let facts wait for another stage, at once."""
+    """Move facts to another stage; they are due at once."""
     _move_on().write(transaction, pks=pks, to=stage.value)
 
 
@@ -190,7 +198,7 @@ def _put_off() -> sa.Update:
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
-    """Try these again later."""
+    """Postpone facts until a time in milliseconds, and count the failed attempt."""
     _put_off().write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
@@ -202,7 +210,7 @@ def _is_any(failed: bool) -> sa.Select[Any]:
 
 
 def is_failing(snapshot: Snapshot) -> bool:
-    """Return True if any fact was put off because a model failed."""
+    """Return True if any fact was postponed because a model failed."""
     return _is_any(True).row(snapshot) is not None
 
 
@@ -220,7 +228,7 @@ def _joined_ids() -> sa.CompoundSelect[Any]:
 
 
 def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
-    """Return the memories that an earlier comparison joined with a fact."""
+    """Return the ids among ``others`` that an earlier comparison linked with a fact."""
     return set(_joined_ids().column(snapshot, memory_id=memory_id, others=sorted(others)))
 
 
@@ -231,27 +239,27 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, pks: Sequence[int]) -> int:
-    """Take facts out of the outbox; return how many there were."""
+    """Remove facts from the outbox; return how many were removed."""
     return _remove().write(transaction, pks=pks)
 
 
 def waiting(snapshot: Snapshot) -> int:
-    """Return the number of queued facts, including those put off."""
+    """Return the number of queued facts, including postponed ones."""
     return row_count(snapshot, "memory_comparisons")
 
 
 def has_waiting(snapshot: Snapshot) -> bool:
-    """Return True if any fact waits; cheap."""
+    """Return True if any fact is queued; cheaper than ``waiting``."""
     return _is_any(False).row(snapshot) is not None
 
 
 class FactLocation(NamedTuple):
-    """The place of a fact: it is compared with the active facts there.
+    """The place of a new fact, which selects the active facts to compare it with.
 
     Attributes:
-        at: milliseconds; what is valid no more then is left out.
-        view: what the writer may see; None: everything.
-        before: only facts with a lower key; None: any.
+        at: the time in milliseconds; facts that have expired by then are left out.
+        view: the view of the writer; None: everything is visible.
+        before: select only facts with a lower key; None: all.
     """
 
     place: ComparisonPlace
@@ -261,24 +269,24 @@ class FactLocation(NamedTuple):
 
     @property
     def shape(self) -> View | None:
-        """Return the shape that statements are compiled for."""
+        """Return the view's shape, for which statements are compiled."""
         return shape_of(self.view)
 
     @property
     def params(self) -> dict[str, Any]:
-        """The named values of a statement."""
+        """The parameters of the statements below."""
         levels = up_to(Sensitivity(self.place.sensitivity))
         bound = {"sensitivities": levels, "at": self.at, "before": self.before}
         return {**self.place._asdict(), **bound, **params_of(self.view)}
 
 
 def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause, sa.Select[Any]]:
-    """Return memories, and facts beside a place among them, with the columns of ``ComparedFact``.
+    """Return the alias of memories, and a query for the ``ComparedFact`` rows of a location.
 
     Args:
-        first: the table that is read first.
-        pk: the key that it has of each.
-        view: None: all are seen.
+        first: the table that is read first, with the keys of candidates.
+        pk: its column with the key of the memory.
+        view: the view of the writer; None: everything is visible.
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
@@ -304,10 +312,10 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
 
 
 def frequencies(snapshot: Snapshot, stems: Collection[str], *, exact: int) -> dict[str, int]:
-    """Return in how many memories each stem stands, without stems that occur nowhere.
+    """Return the number of memories with each stem, without stems that do not occur.
 
     Args:
-        exact: of a stem that more memories contain, the newest may not be counted.
+        exact: numbers up to this are exact; higher ones may miss the newest memories.
     """
     if not stems:
         return {}
@@ -327,7 +335,7 @@ def _facts_by_text(view: View | None) -> sa.Select[Any]:
 def facts_by_text(
     snapshot: Snapshot, match: str, location: FactLocation, limit: int
 ) -> list[ComparedFact]:
-    """Return facts that fulfil an FTS5 expression, best bm25 first."""
+    """Return facts that match an FTS5 expression, best BM25 score first."""
     expression = snapshot.engine.phrases.expression(match)
     return _facts_by_text(location.shape).mapped(
         ComparedFact._make, snapshot, location.params, match=expression, most=limit
@@ -346,7 +354,7 @@ def _facts_of_entity(view: View | None) -> sa.Select[Any]:
 def facts_of_entities(
     snapshot: Snapshot, entity_pks: Collection[int], location: FactLocation, limit: int
 ) -> list[ComparedFact]:
-    """Return facts in which entities are named, the newest of each first."""
+    """Return facts that mention entities, newest first for each entity, at most ``limit`` each."""
     statement, values = _facts_of_entity(location.shape), location.params
     facts: dict[int, ComparedFact] = {}
     for entity in sorted(entity_pks):

@@ -1,4 +1,4 @@
-"""Find decaying and expired facts, and retire many in a few statements."""
+"""Find decaying and expired facts, and retire them in bulk."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from memgraph.store.visibility import View
 
 REASON = "decayed"
 
-# SQLite's arithmetic and Python's may differ in the last digits; the caller decides once more.
+# SQL and Python may differ in the last digits. SQL selects a little more, and Python decides.
 _MARGIN = 1.0 + 1e-9
 
 
 class DecayRow(NamedTuple):
     """The columns of a fact that decay depends on.
 
-    ``restored``: its own confidence is under the threshold, and it was retracted once and restored.
+    ``restored``: 1 if its stored confidence is below the threshold and it was once retracted and
+    restored.
     """
 
     pk: int
@@ -37,7 +38,13 @@ class DecayRow(NamedTuple):
 
 
 class ExpiryRule(NamedTuple):
-    """The rule of expiry: the moment, and the settings."""
+    """The time and the settings that decide whether a fact has expired.
+
+    Attributes:
+        now_ms: the time, in milliseconds.
+        threshold: a fact has expired when its decayed confidence is below this, 0 to 1.
+        exponent: the exponent of the idle time in the decay formula.
+    """
 
     now_ms: int
     threshold: float
@@ -45,7 +52,7 @@ class ExpiryRule(NamedTuple):
 
 
 def _may_decay(m: sa.FromClause) -> Column:
-    """Return whether decay may retire a memory; see ``memgraph.rules.decay.rate_of``."""
+    """Return the SQL condition that decay may retire a memory; see ``rules.decay.rate_of``."""
     n, e = tables.links.alias("n"), tables.entities.alias("e")
     protected = sa.exists().select_from(n.join(e, e.c.pk == n.c.entity_pk))
     protected = protected.where(n.c.memory_pk == m.c.pk, e.c.protected == sa.true()).correlate(m)
@@ -54,9 +61,9 @@ def _may_decay(m: sa.FromClause) -> Column:
 
 
 def _expired(m: sa.FromClause) -> Column:
-    """Return whether a fact has expired, by the formula of ``memgraph.rules.decay``.
+    """Return the SQL condition that a fact has expired, by the formula of ``memgraph.rules.decay``.
 
-    So a hundred thousand rows need not leave the database.
+    Evaluating it in the database avoids loading every fact.
     """
     used = sa.func.coalesce(m.c.last_accessed_at, m.c.created_at)
     idle_days = greatest(value("now") - used, sa.literal(0)) / sa.literal(float(MS_PER_DAY))
@@ -65,12 +72,12 @@ def _expired(m: sa.FromClause) -> Column:
 
 
 def _columns(m: sa.FromClause) -> list[Column]:
-    """Return the columns of ``DecayRow`` but the last."""
+    """Return the columns of ``DecayRow``, except for the last."""
     return [m.c[name] for name in DecayRow._fields[:-1]]
 
 
 def _was_restored(m: sa.FromClause) -> Column:
-    # Only looked up for facts whose own confidence is too low for any use to keep them.
+    # Looked up only for facts whose stored confidence is below the threshold even without decay.
     h = tables.statuses.alias("h")
     ended = (h.c.memory_id == m.c.memory_id, h.c.status == MemoryStatus.RETRACTED)
     return (m.c.confidence < value("base_threshold")) & sa.exists().where(*ended).correlate(m)
@@ -84,7 +91,7 @@ def _decaying_count() -> sa.Select[Any]:
 
 
 def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
-    """Return how many facts decay, and the highest key among them (0: none)."""
+    """Return the number of decaying facts, and the highest key among them, or 0."""
     number, last = _decaying_count().row(snapshot)
     return number, last or 0
 
@@ -97,7 +104,7 @@ def _expired_after() -> sa.Select[Any]:
 
 
 def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) -> list[int]:
-    """Return keys of the next facts that have expired, or are too close for SQLite to decide."""
+    """Return the keys of the next facts that have expired or are within the margin of error."""
     return _expired_after().column(snapshot, _values(rule), after=after, limit=limit)
 
 
@@ -109,13 +116,13 @@ def _decaying_now() -> sa.Select[Any]:
 
 
 def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> list[DecayRow]:
-    """Return the facts among ``pks`` that still decay, as they are now."""
+    """Return the current rows of the facts among ``pks`` that still decay."""
     rows = _decaying_now().rows(snapshot, these=pks, base_threshold=threshold)
     return [DecayRow(*row) for row in rows]
 
 
 def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ...]]:
-    """Return the period that decay began and that is not over, its join, and the conditions."""
+    """Return the table of status periods, its join, and the conditions for retirement by decay."""
     h = tables.statuses.alias("h")
     lasts = sa.and_(h.c.memory_id == m.c.memory_id, h.c.until.is_(None), h.c.reason == REASON)
     is_retired = m.c.status == MemoryStatus.RETRACTED
@@ -132,7 +139,11 @@ def _retired_since() -> sa.Select[Any]:
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
-    """Return the memories that decay retired at their time in ``used`` or later."""
+    """Return the memories that decay retired at or after the time of their use.
+
+    Args:
+        used: the time of use in milliseconds, by memory id.
+    """
     if not used:
         return []
     return _retired_since().column(snapshot, used=used)
@@ -147,7 +158,7 @@ def _retired() -> sa.Select[Any]:
 
 
 def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
-    """Return a memory that decay retired, and when that was; None: decay did not retire it."""
+    """Return a memory that decay retired, and when; None if decay did not retire it."""
     row = _retired().row(snapshot, memory_id=memory_id)
     return None if row is None else (DecayRow(*row[:-1]), int(row[-1]))
 
@@ -160,7 +171,7 @@ def _visible_expired(view: View) -> sa.Select[Any]:
 
 
 def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:
-    """Yield the expired facts that the reader may see, and nearly expired ones, by key."""
+    """Yield the visible facts that have expired or are within the margin of error, by key."""
     values = view.params | _values(rule)
     yield from (DecayRow(*row) for row in _visible_expired(view.shape).cursor(snapshot, values))
 
@@ -177,5 +188,5 @@ def _values(rule: ExpiryRule) -> dict[str, float]:
 def retire(
     transaction: JournalledTransaction, memory_ids: Sequence[str], *, reason: str = REASON
 ) -> None:
-    """Retract memories at once: see ``memgraph.store.memories``."""
+    """Retract many memories in a few statements; see ``memgraph.store.memories.set_statuses``."""
     set_statuses(transaction, memory_ids, MemoryStatus.RETRACTED, reason=reason)

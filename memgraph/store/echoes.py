@@ -1,4 +1,4 @@
-"""Find stored texts with all words of a statement that were known, or handed out, before it."""
+"""Find stored texts with all words of a statement that were known or returned before it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memgraph.store.statements import (
 from memgraph.store.text_index import matching
 from memgraph.store.visibility import View, is_unexpired
 
-# Of texts that hold the same words the newest are looked at.
+# Limits on the newest texts with the same words that are examined.
 _MOST_MATCHES = 1_000
 _MOST_TEXTS = 20
 _LINE = ("line_hash", "first_at", "last_at")
@@ -34,8 +34,8 @@ _LINE = ("line_hash", "first_at", "last_at")
 def _recalled(m: sa.FromClause) -> Column:
     """Return 1 where a memory was recalled in [since, at), else 0."""
     i, r = tables.recall_items.alias("i"), tables.recalls.alias("r")
-    # A receipt's id is made from its time: the newest before the statement comes first. What a
-    # bulletin showed of a memory is known by its lines.
+    # Receipt ids sort by time, so this takes the last recall before the statement. Bulletins are
+    # excluded here, because their lines are recorded separately.
     last = (
         sa.select(r.c.created_at)
         .select_from(i.join(r, r.c.recall_id == i.c.recall_id))
@@ -49,7 +49,7 @@ def _recalled(m: sa.FromClause) -> Column:
 
 
 def _was_active(view: View, m: sa.FromClause) -> Column:
-    """Return whether a memory is not a turn, is visible, and was active in [since, at)."""
+    """Return the SQL condition that a visible memory is no turn, and was active in [since, at)."""
     h = tables.statuses.alias("h")
     was_active = (
         sa.exists()
@@ -57,13 +57,13 @@ def _was_active(view: View, m: sa.FromClause) -> Column:
         .where(h.c.since < value("at"), h.c.until.is_(None) | (h.c.until > value("since")))
         .correlate(m)
     )
-    # A turn of no agent is not compared with what one agent keeps to itself.
+    # A turn without an agent is not compared with the private memories of an agent.
     shared = sa.true() if view.viewer.agent_id is not None else m.c.agent_id.is_(None)
     return sa.and_(m.c.kind != MemoryKind.EPISODE, view.where(m), shared, was_active)
 
 
 def _matching_memories() -> tuple[sa.FromClause, sa.FromClause]:
-    """Return memories, and the join that finds the newest whose texts match."""
+    """Return the alias of memories, and a join of it with the newest matching texts."""
     matches = matching("match")
     (pk,) = matches.selected_columns
     newest = matches.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(_MOST_MATCHES)
@@ -72,13 +72,18 @@ def _matching_memories() -> tuple[sa.FromClause, sa.FromClause]:
 
 
 def _match(snapshot: Snapshot, terms: Sequence[str]) -> str:
-    # A term holds letters and digits alone, so it cannot end its quotes.
+    # Terms consist of letters and digits only, so quoting them is safe.
     words = " AND ".join(f'"{term}"' for term in terms)
     return snapshot.engine.phrases.expression(f"{{content search_terms}} : ({words})")
 
 
 class EarlierText(NamedTuple):
-    """The text of a memory; ``stood``: it is not a turn, and was active at or shortly before."""
+    """The text of a memory.
+
+    Attributes:
+        recalled: it was recalled in the period.
+        stood: it is not a turn, is visible, and was active in the period.
+    """
 
     content: str
     recalled: bool
@@ -101,11 +106,12 @@ def _earlier_texts(view: View) -> sa.Select[Any]:
 def earlier_texts(
     snapshot: Snapshot, terms: Sequence[str], *, at: int, since: int, view: View
 ) -> list[EarlierText]:
-    """Return texts with all of the words, recalled in [since, at) or standing then, newest first.
+    """Return texts with all of the words that were recalled or active in [since, at), newest first.
 
     Args:
-        terms: folded words, at least one; the index cuts them to their stems.
-        view: which standing memories count; what was recalled was seen by someone.
+        terms: folded words, at least one; the index stems them.
+        at, since: the period, in milliseconds.
+        view: limits the active memories; recalled ones were seen by someone, so all count.
     """
     rows = _earlier_texts(view.shape).rows(
         snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
@@ -131,7 +137,7 @@ class StandingText(NamedTuple):
 def _standing_texts(view: View) -> sa.Select[Any]:
     m, joined = _matching_memories()
     texts = sa.select(*(m.c[name] for name in StandingText._fields[:-1]), _recalled(m))
-    # In force: neither replaced nor retracted, and not expired.
+    # In force means neither superseded nor retracted, and not expired.
     in_force = (
         m.c.created_at < value("at"),
         m.c.status == MemoryStatus.ACTIVE,
@@ -147,8 +153,8 @@ def standing_texts(
     """Return memories that were active at ``at``, stored before it, and contain all of the words.
 
     Args:
-        terms: folded words, at least one; the index cuts them to their stems.
-        since: from when on a recall counts.
+        terms: folded words, at least one; the index stems them.
+        since: the time since which recalls count, in milliseconds.
     """
     return _standing_texts(view.shape).mapped(
         StandingText._make, snapshot, view.params, match=_match(snapshot, terms), at=at, since=since
@@ -166,7 +172,7 @@ def _speakers() -> sa.Select[Any]:
 def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
     """Return the speakers of the turns that a memory was derived from.
 
-    None at all: it comes from no conversation.
+    The list is empty if it does not come from a conversation.
     """
     return _speakers().column(snapshot, memory_id=memory_id)
 
@@ -190,7 +196,7 @@ def contents_by_short_id(snapshot: Snapshot, short_ids: Collection[str]) -> dict
     return dict(_contents(short=True).rows(snapshot, ids=short_ids))
 
 
-# Lines that were handed out, by the hash of their normal form, and when.
+# Returned lines, by the hash of their normal form, with the times.
 
 
 @prepared
@@ -205,7 +211,11 @@ def _record() -> sa.Insert:
 
 
 def record(transaction: Transaction, lines: Sequence[tuple[int, int, int]]) -> None:
-    """Note when lines were handed out: each with its hash, the first and the last time."""
+    """Record when lines were returned.
+
+    Args:
+        lines: (hash, first time, last time) of each line, times in milliseconds.
+    """
     _record().write_all(transaction, (dict(zip(_LINE, line, strict=True)) for line in lines))
 
 
@@ -216,7 +226,7 @@ def _find() -> sa.Select[Any]:
 
 
 def find(snapshot: Snapshot, hashes: Collection[int]) -> dict[int, tuple[int, int]]:
-    """Return when each of these lines was handed out first and last; unknown ones are left out."""
+    """Return the first and last time each line was returned, without unknown lines."""
     rows = _find().rows(snapshot, hashes=hashes)
     return {line_hash: (first, last) for line_hash, first, last in rows}
 
@@ -228,20 +238,20 @@ def _forget() -> sa.Delete:
 
 
 def forget(transaction: Transaction, before: int) -> int:
-    """Remove lines that were last handed out before a time; return how many."""
+    """Remove lines that were last returned before a time; return how many were removed."""
     return _forget().write(transaction, before=before)
 
 
-# The backlog of deliveries whose lines are still to be hashed, off the path of requests.
+# The backlog of returned texts, whose lines are hashed outside of requests.
 
 
-# In a store where nothing consolidates the oldest texts are removed. An agent that repeats an
-# active memory is found without them, and a person's words count for a day only.
+# The oldest texts are removed if nothing processes the backlog. That loses little: an agent that
+# repeats an active memory is detected without them, and a person's words count only for a day.
 MAX_TEXTS = 4_096
 
 
 class HandedOutMemory(NamedTuple):
-    """A memory that was handed out by recalls, and when first and last."""
+    """A memory that recalls returned, with the first and the last time in milliseconds."""
 
     pk: int
     content: str
@@ -251,7 +261,14 @@ class HandedOutMemory(NamedTuple):
 
 
 class EchoBacklog(NamedTuple):
-    """The oldest entries of the backlog: their number, the last id, memories, texts with times."""
+    """The oldest entries of the backlog.
+
+    Attributes:
+        number: the number of entries.
+        through: the id of the last entry.
+        recalled: the memories of recalls.
+        texts: other texts, each with its time in milliseconds.
+    """
 
     number: int
     through: int
@@ -278,7 +295,7 @@ def add(
     recalls: Sequence[tuple[int, str]],
     texts: Sequence[tuple[int, str]],
 ) -> None:
-    """Note recalls by their ids and other texts, each with its time; old texts may go for it."""
+    """Add recalls by id and other texts, each with its time; remove texts over ``MAX_TEXTS``."""
     for column, rows in (("recall_id", recalls), ("text", texts)):
         _add(column).write_all(transaction, ({"at": at, "said": entry} for at, entry in rows))
     if texts:
@@ -313,7 +330,7 @@ def _texts_through() -> sa.Select[Any]:
 
 
 def oldest(snapshot: Snapshot, limit: int) -> EchoBacklog | None:
-    """Return the oldest recalls and texts, at most ``limit``, each memory once; None: none."""
+    """Return the oldest ``limit`` entries, with each memory once; None if the backlog is empty."""
     through, number = _through().row(snapshot, limit=limit)
     if through is None:
         return None
@@ -332,5 +349,5 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, through: int) -> int:
-    """Remove processed entries up to an id that ``oldest`` returned; return how many."""
+    """Remove entries up to ``through``, as returned by ``oldest``; return how many were removed."""
     return _remove().write(transaction, through=through)

@@ -1,4 +1,4 @@
-"""Rows of ``memory_edges``."""
+"""Store and read the rows of ``memory_edges``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LATEST: Final = 2**63 - 1
 
 
 def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
-    """Store edges; what a row leaves out has its default."""
+    """Store edges; columns that a row leaves out get their defaults."""
     transaction.execute(sa.insert(tables.edges), rows)
 
 
@@ -56,7 +56,7 @@ def _find(symmetric: bool) -> sa.Select[Any]:
 
 
 def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:
-    """Return the edge between two memories; one without direction is found from either end."""
+    """Return the edge of a type between two memories; symmetric types match both directions."""
     row = _find(edge_type in SYMMETRIC).row(
         snapshot, from_id=from_id, to_id=to_id, type=edge_type.value
     )
@@ -64,10 +64,10 @@ def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> E
 
 
 def get_between(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge:
-    """Return the edge that ``find`` finds.
+    """Return the edge between two memories, as ``find`` does.
 
     Raises:
-        NotFound: no such edge joins them.
+        NotFound: there is no such edge.
     """
     edge = find(snapshot, from_id, to_id, edge_type)
     if edge is None:
@@ -84,7 +84,7 @@ def get(snapshot: Snapshot, edge_id: str) -> Edge:
     """Return an edge.
 
     Raises:
-        NotFound: there is none, as ``missing`` says it.
+        NotFound: there is no edge with this id; see ``missing``.
     """
     row = _get().row(snapshot, edge_id=edge_id)
     if row is None:
@@ -120,13 +120,20 @@ def _replaces() -> sa.Select[Any]:
 
 
 def replaces(snapshot: Snapshot, newer_id: str, older_id: str) -> bool:
-    """Return whether a chain of whole Updates edges leads from one memory to the other."""
+    """Return True if a chain of Updates edges leads from one memory to the other.
+
+    Partial Updates edges do not count.
+    """
     return _replaces().row(snapshot, newer=newer_id, older=older_id) is not None
 
 
 @prepared
 def _still_replaced() -> sa.Select[Any]:
-    """Follow replacements and winners from a memory, past those that are retracted."""
+    """Select the memories with a successor that is not retracted.
+
+    A successor replaced the memory or won a contradiction with it. Retracted successors are
+    followed to theirs.
+    """
     f = listed("ids", "f")
     start = sa.select(f.c.value.label("old"), f.c.value.label("new"))
     s = start.cte("successors", recursive=True)
@@ -152,7 +159,7 @@ def _still_replaced() -> sa.Select[Any]:
 
 
 def _is_retracted(s: sa.FromClause) -> Column:
-    """Return whether a successor is retracted, or is the memory itself."""
+    """Return the SQL condition that a successor is retracted, or is the memory itself."""
     m = tables.memories.alias("m")
     retracted = (
         sa.exists()
@@ -171,13 +178,13 @@ def still_replaced(
     restored: Collection[str] = (),
     ignored_edge: str | None = None,
 ) -> set[str]:
-    """Return the memories that are still replaced, or that lost to a memory that is not retracted.
+    """Return the memories that were replaced by, or lost to, a memory that is not retracted.
 
-    What is retracted does not stand; then what replaced that counts, over any number of steps.
+    A retracted successor does not count, but its own successors do, over any number of steps.
 
     Args:
-        retracted: ids that count as retracted, too.
-        restored: ids that count as not retracted.
+        retracted: ids that also count as retracted.
+        restored: ids that do not count as retracted.
         ignored_edge: the id of an edge that does not count.
     """
     values = {"ids": memory_ids, "gone": retracted, "back": restored}
@@ -186,7 +193,7 @@ def still_replaced(
 
 @prepared
 def _replaced_and_active(view: View | None) -> sa.Select[Any]:
-    """Follow replaced memories, past those that are retracted."""
+    """Select replaced memories that are active; retracted ones are followed further."""
     f, e = listed("ids", "f"), tables.edges.alias("e")
     start = sa.select(
         e.c.to_memory_id.label("old"), f.c.value.label("new"), e.c.created_at.label("at")
@@ -217,10 +224,12 @@ def _replaced_and_active(view: View | None) -> sa.Select[Any]:
 def replaced_and_active(
     snapshot: Snapshot, memory_ids: Collection[str], view: View | None
 ) -> dict[str, str]:
-    """Return visible active memories that one of some others replaced whole, with the newest.
+    """Return the active memories that ``memory_ids`` fully replace, with the latest replacement.
 
-    Where one of them replaced what is retracted, what that had replaced counts as well.
-    ``view`` None: whoever looks.
+    If a replaced memory is retracted, the memories that it had replaced count as well.
+
+    Args:
+        view: limits the result to visible memories; None: all.
     """
     statement = _replaced_and_active(shape_of(view))
     return dict(statement.rows(snapshot, params_of(view), ids=memory_ids))
@@ -243,7 +252,7 @@ def _losers() -> sa.Select[Any]:
 
 
 def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
-    """Return the memories that lost a decided contradiction, in their order."""
+    """Return the memories that lost a decided contradiction, in the order of ``memory_ids``."""
     return _losers().column(snapshot, ids=memory_ids)
 
 
@@ -254,7 +263,7 @@ def _make_whole() -> sa.Update:
 
 
 def make_whole(transaction: JournalledTransaction, edge_id: str) -> None:
-    """Let a partial Updates edge replace all of the older memory."""
+    """Make a partial Updates edge replace the older memory completely; keep a revision."""
     _keep(transaction, edge_id)
     _make_whole().write(transaction, edge=edge_id)
 
@@ -285,7 +294,7 @@ def _set_resolution() -> sa.Update:
 def set_resolution(
     transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
-    """Set the resolution of a contradiction, or reopen it with None; the former state is kept."""
+    """Set the resolution of a contradiction, or reopen it with None; keep a revision."""
     _keep(transaction, edge_id)
     _set_resolution().write(
         transaction,
@@ -299,7 +308,7 @@ def set_resolution(
 def _keep_revision() -> sa.Insert:
     e, r, at = tables.edges.alias("e"), tables.edge_revisions.alias("r"), value("at")
     last = sa.select(sa.func.max(r.c.until)).where(r.c.edge_id == e.c.edge_id).correlate(e)
-    # A clock that was set back must not let an edge be as it was before it came to be so.
+    # If the clock was set back, a revision must still not end before it began.
     until = greatest(
         at,
         e.c.created_at,
@@ -324,7 +333,7 @@ def _counts() -> sa.Select[Any]:
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return how many edges of each type there are."""
+    """Return the number of edges by type."""
     return dict(_counts().rows(snapshot))
 
 
@@ -333,7 +342,7 @@ def counts(snapshot: Snapshot) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class FoundContradiction:
-    """A contradiction, and its place among all edges in the order in which they were stored."""
+    """A contradiction, with its place in the order in which edges were stored."""
 
     place: int
     edge_id: str
@@ -364,7 +373,7 @@ def _open_contradictions(view: View) -> sa.Select[Any]:
 def open_contradictions(
     snapshot: Snapshot, view: View, place: int, limit: int
 ) -> list[FoundContradiction]:
-    """Return open contradictions after a place with both sides visible, in order."""
+    """Return open contradictions between visible memories, stored after a place, in order."""
     rows = _open_contradictions(view.shape).rows(snapshot, view.params, place=place, limit=limit)
     return [FoundContradiction(*row) for row in rows]
 
@@ -379,7 +388,7 @@ def _last_contradiction(view: View) -> sa.Select[Any]:
 def last_contradiction(
     snapshot: Snapshot, view: View, edge_id: str | None = None
 ) -> FoundContradiction | None:
-    """Return the contradiction that was stored last, or the one of an id, with both sides seen."""
+    """Return the last stored contradiction between visible memories, or the one with an id."""
     row = _last_contradiction(view.shape).row(snapshot, view.params, edge_id=edge_id)
     return None if row is None else FoundContradiction(*row)
 
@@ -390,22 +399,22 @@ def _last_place() -> sa.Select[Any]:
 
 
 def last_place(snapshot: Snapshot) -> int:
-    """Return the place of the newest edge; 0: there is none."""
+    """Return the place of the newest edge, or 0 without edges."""
     return _last_place().scalar(snapshot) or 0
 
 
-# -- contradictions page by page, of which a reader sees both ends ------------------------------
+# -- pages of contradictions between visible memories -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ContradictionFilter:
-    """A filter of contradictions; None leaves nothing out.
+    """A filter of contradictions; the defaults leave nothing out.
 
     Attributes:
-        words: one of the sides says each of them.
-        memory_id: of one of the sides.
-        dismissed: of the decided ones those that are, or are not, dismissed.
-        oldest_first: else the newest comes first.
+        words: each word must occur in one of the sides.
+        memory_id: the id of one of the sides.
+        dismissed: of decided contradictions, select only dismissed (True) or other (False) ones.
+        oldest_first: sort the oldest first instead of the newest.
     """
 
     words: tuple[str, ...] = ()
@@ -426,12 +435,13 @@ def contradictions(
     after: tuple[int, str] | None = None,
     criteria: ContradictionFilter = EVERY,
 ) -> list[Edge]:
-    """Return Contradicts edges with both ends visible, in the order of a time.
+    """Return a page of Contradicts edges between visible memories, in order of time.
 
     Args:
-        resolved: those with a resolution, by ``resolved_at``; else the open ones, by
-            ``created_at``. Under ``as_of``, as it was then.
-        after: (that time, edge id) of the last one of the page before.
+        view: the reader's view; with ``as_of``, the state at that time counts.
+        resolved: True: resolved contradictions, by ``resolved_at``; False: open ones, by
+            ``created_at``.
+        after: (that time, edge id) of the last edge on the previous page.
     """
     after_time, after_id = (None, None) if after is None else after
     page = _Page(
@@ -475,7 +485,7 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     query = (
         sa.select(*view.edge_columns(e))
         .select_from(paired)
-        # Left to itself, SQLite sorts all decided ones, and reads their memories before that.
+        # Without the hint SQLite reads the memories of all decided edges, and sorts them.
         .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
         .where(
             e.c.edge_type == EdgeType.CONTRADICTS,
@@ -517,7 +527,7 @@ def contradiction_times(
 ) -> tuple[int, int | None] | None:
     """Return (created_at, resolved_at) of a Contradicts edge.
 
-    None: there is none of which the view shows both ends.
+    Return None if it does not exist or the view does not show both ends.
     """
     row = _contradiction_times(view.shape).row(snapshot, view.params, edge_id=edge_id)
     return None if row is None else (row[0], row[1])
@@ -534,7 +544,7 @@ def _was_confirmed() -> sa.Select[Any]:
 
 
 def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int | None) -> bool:
-    """Return whether a memory was confirmed until a time in milliseconds; None: ever."""
+    """Return True if a memory was confirmed by a time in milliseconds; None: at any time."""
     row = _was_confirmed().row(
         snapshot, memory_id=memory_id, until=LATEST if until is None else until
     )
@@ -558,10 +568,12 @@ def _journal_of_edge() -> sa.Select[Any]:
 
 
 def journal_of_edge(snapshot: Snapshot, edge: Edge, *, until: int | None, limit: int) -> list[Any]:
-    """Return (seq, at, actor, action, details as JSON) about an edge: the last, in order.
+    """Return the last ``limit`` journal entries about an edge, oldest first.
+
+    Each is (seq, at, actor, action, details as JSON).
 
     Args:
-        until: milliseconds, included; None: all.
+        until: include entries up to this time in milliseconds; None: all.
     """
     rows = _journal_of_edge().rows(
         snapshot,
@@ -610,10 +622,12 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
 def dismissed_alike(
     snapshot: Snapshot, one_id: str, other_id: str, view: View | None
 ) -> str | None:
-    """Return the edge of a dismissed contradiction between equal statements in the same places.
+    """Return the id of a dismissed contradiction between copies of two memories, or None.
+
+    A copy has the same text, scope and agent.
 
     Args:
-        view: who asks; of memories that they may not see they are told nothing. None: of all.
+        view: ignore contradictions with memories that it does not show; None: ignore none.
     """
     statement = _dismissed_alike(shape_of(view))
     edge_id: str | None = statement.scalar(snapshot, params_of(view), one=one_id, other=other_id)

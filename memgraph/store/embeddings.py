@@ -1,8 +1,8 @@
 """The embedding outbox, and the vector index of a snapshot.
 
-A memory enters as ``pending`` in the transaction that stores it. A worker takes what is due,
-embeds it outside any transaction, and gives the vectors to the index; so neither a crash nor a
-failing provider can lose a memory, and what failed is due again later.
+A memory enters the outbox as ``pending`` in the transaction that stores it. A worker takes the
+memories that are due, embeds them outside any transaction, and adds the vectors to the index.
+Neither a crash nor a failing provider loses a memory; failures are retried later.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memgraph.store.ports import HeldVectors
 
 
-# The vector index of a snapshot; how vectors are rounded, and the visibility beside each.
+# The vector index of a snapshot, the quantization of vectors, and their visibility codes.
 
 
 _LARGEST: Final = 127
@@ -40,17 +40,17 @@ def index(snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
     """Return the vector index on a snapshot or in a transaction.
 
     Args:
-        cache: the vectors of this database that the process keeps; None: a search reads all of
-            them, and compares them exactly.
+        cache: this database's vectors in the process's memory; None: a search reads all vectors,
+            and compares them exactly.
     """
     return snapshot.engine.vectors(snapshot, cache)
 
 
 @lru_cache(maxsize=4_096)
 def visibility(scope: str, scope_id: str | None, status: str, sensitivity: str) -> int:
-    """Return scope, status and sensitivity as one integer: 48 bits of scope, 2 of each other.
+    """Encode scope, status and sensitivity as one integer: 48 bits of scope, 2 bits for each other.
 
-    Two scope ids may share their 48 bits, so a memory that passes is checked again by its row.
+    Two scope ids may share their 48 bits, so the row of a match must be checked again.
     """
     if scope == Scope.GLOBAL.value:
         key = 0
@@ -61,7 +61,10 @@ def visibility(scope: str, scope_id: str | None, status: str, sensitivity: str) 
 
 
 def quantized(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return vectors as integers of -127..127, the largest of each 127; no row may be zero."""
+    """Scale vectors to integers from -127 to 127; no row may be zero.
+
+    The largest absolute value of each row becomes 127.
+    """
     import numpy as np
 
     largest = np.abs(vectors).max(axis=1, keepdims=True)
@@ -70,7 +73,7 @@ def quantized(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
-    """Return the indexes of invalid pairs (vector, dimensions)."""
+    """Return the positions of damaged vectors among pairs of (vector, dimensions)."""
     return [
         place
         for place, (blob, dimensions) in enumerate(blobs)
@@ -79,7 +82,7 @@ def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
 
 
 def _is_scaled(blob: bytes) -> bool:
-    """Return whether the largest absolute value is 127."""
+    """Return True if the largest absolute value in the bytes is 127."""
     return (b"\x7f" in blob or b"\x81" in blob) and b"\x80" not in blob
 
 
@@ -87,15 +90,15 @@ _enqueue = InsertRows("memory_embeddings", ("memory_pk", "state"), values="(?, '
 
 
 def _is_waiting(e: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Return the condition on pending rows, as the planner needs it.
+    """Return the condition on pending rows, in the form that the query planner needs.
 
-    The index of the outbox is partial: without its own condition every batch would read the whole
-    table, vectors and all.
+    The index of the outbox is partial. Without repeating its condition every batch would read the
+    whole table, including vectors.
     """
     return sa.and_(e.c.state == EmbeddingState.PENDING, e.c.state != EmbeddingState.READY)
 
 
-# Of a memory without any word in it.
+# The error code for a memory that contains no words.
 NOTHING_TO_EMBED = "embedding.nothing_to_embed"
 
 
@@ -111,7 +114,7 @@ def enqueue(transaction: Transaction, pks: Sequence[int]) -> None:
 
 
 def embedded_text(source_role: str | None, content: str) -> str:
-    """Return the text to embed: a turn with its speaker is found better."""
+    """Return the text to embed; turns include their speaker, which improves recall."""
     return content if source_role is None else f"{source_role}: {content}"
 
 
@@ -128,7 +131,7 @@ def _due() -> sa.Select[Any]:
 
 
 def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
-    """Return due embeddings, the oldest first."""
+    """Return embeddings that are due at ``now_ms``, longest overdue first."""
     return [
         DueEmbedding(pk, embedded_text(role, content), attempts)
         for pk, role, content, attempts in _due().rows(snapshot, now=now_ms, limit=limit)
@@ -143,7 +146,7 @@ def _still_pending() -> sa.Select[Any]:
 
 
 def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
-    """Return the keys that no other worker has finished meanwhile."""
+    """Return the keys that are still pending, not finished by another worker."""
     return set(_still_pending().column(snapshot, pks=pks))
 
 
@@ -160,12 +163,12 @@ def _retry_later(failed: bool) -> sa.Update:
 
 
 def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
-    """Mark pending embeddings as failed, until they are requested again."""
+    """Mark pending embeddings as failed; they stay so until ``reset_failed``."""
     _retry_later(True).write(transaction, pks=pks, code=error_code)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
-    """Retry pending embeddings later."""
+    """Postpone pending embeddings until a time in milliseconds."""
     _retry_later(False).write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
@@ -179,12 +182,12 @@ def _reset_failed() -> sa.Update:
 
 
 def reset_failed(transaction: Transaction) -> int:
-    """Make failed and put-off embeddings due at once; return how many there are."""
+    """Make failed and postponed embeddings due at once; return their number."""
     return _reset_failed().write(transaction)
 
 
 def forget(transaction: Transaction, pks: Sequence[int]) -> None:
-    """Remove the vectors of these for ever: there is nothing left to embed."""
+    """Remove the vectors of memories without text, and mark them as failed for good."""
     index(transaction).remove(pks)
     mark_failed(transaction, pks, NOTHING_TO_EMBED)
 
@@ -198,7 +201,7 @@ def _foreign() -> sa.Select[Any]:
 
 
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
-    """Make vectors of another model pending again, ``limit`` at a time; return how many."""
+    """Make up to ``limit`` vectors of other models pending again; return their number."""
     pks = _foreign().column(snapshot, model=model, dimensions=dimensions, limit=limit)
     return index(snapshot).remove(pks)
 
@@ -211,7 +214,7 @@ def _missing() -> sa.Select[Any]:
 
 
 def enqueue_missing(transaction: Transaction) -> int:
-    """Queue memories that are in no state at all; return how many."""
+    """Queue memories that are missing in the outbox; return their number."""
     pks = _missing().column(transaction)
     enqueue(transaction, pks)
     return len(pks)
@@ -226,7 +229,7 @@ def _error_counts() -> sa.Select[Any]:
 
 
 def error_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return why memories failed or were put off, and how many for each reason."""
+    """Return the number of failed and postponed memories by error code."""
     return dict(_error_counts().rows(snapshot))
 
 
@@ -238,7 +241,7 @@ def _oldest_pending() -> sa.Select[Any]:
 
 
 def oldest_pending(snapshot: Snapshot) -> int | None:
-    """Return when the memory was stored that waits longest, in milliseconds; None: none waits."""
+    """Return when the oldest pending memory was stored, in milliseconds; None if none waits."""
     oldest: int | None = _oldest_pending().scalar(snapshot)
     return oldest
 
@@ -250,7 +253,7 @@ def _state_counts() -> sa.Select[Any]:
 
 
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return how many memories are in each state; every state is named."""
+    """Return the number of memories by state, with 0 for states without any."""
     none = dict.fromkeys((state.value for state in EmbeddingState), 0)
     return none | dict(_state_counts().rows(snapshot))
 
@@ -261,7 +264,7 @@ def _any_pending() -> sa.Select[Any]:
 
 
 def has_pending(snapshot: Snapshot) -> bool:
-    """Return whether any embedding is pending; reads the outbox index only."""
+    """Return True if any embedding is pending; reads only the index of the outbox."""
     return _any_pending().row(snapshot) is not None
 
 
@@ -272,5 +275,5 @@ def _pending_count() -> sa.Select[Any]:
 
 
 def pending_count(snapshot: Snapshot) -> int:
-    """Return how many wait; reads the outbox index only."""
+    """Return the number of pending embeddings; reads only the index of the outbox."""
     return int(_pending_count().scalar(snapshot))

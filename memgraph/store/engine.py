@@ -1,7 +1,7 @@
-"""The port of a database engine beside SQL; each implements it in its own folder.
+"""The protocols that each database engine implements in its own folder.
 
-An ``Engine`` works on snapshots and transactions of its kind, a ``Store`` is what it keeps of one
-orchestrator, a ``Database`` is a store that is open. Its indexes are in ``ports``.
+An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orchestrator, and a
+``Database`` is an open store. The protocols of the indexes are in ``ports``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Constraint(StrEnum):
 
 
 class ConstraintViolated(Exception):
-    """A row that the database refuses; ``constraint`` None: the engine does not name it."""
+    """A row violates a constraint; ``constraint`` is None if the engine does not name it."""
 
     def __init__(self, constraint: Constraint | None) -> None:
         super().__init__(constraint)
@@ -44,26 +44,27 @@ class ConstraintViolated(Exception):
 
 
 class DeadlinePassed(Exception):
-    """A statement exceeded its deadline; the snapshot can still be read."""
+    """A statement exceeded its deadline; the snapshot is still usable."""
 
 
 Deadline = Callable[[int], AbstractContextManager[None]]
-"""Makes a block in which statements are interrupted after so many milliseconds; it raises
-DeadlinePassed when one was."""
+"""Return a context manager that interrupts its statements after so many milliseconds, and then
+raises DeadlinePassed."""
 
 
 class EngineDamage(NamedTuple):
-    """Damage of an engine's own structures. ``of_index``: it can be rebuilt."""
+    """Damage of an engine's own structures. ``of_index``: it is in an index, which can be
+    rebuilt."""
 
     message: str
     of_index: bool
 
 
 class SchemaUpgrade(NamedTuple):
-    """Schema revisions before and after.
+    """The schema revisions before and after an upgrade.
 
-    ``sealed_at`` is the number of the journal's entry that records the state of all tables after
-    the upgrade; None: there was no need of one.
+    ``sealed_at`` is the number of the journal entry that records the state of all tables after the
+    upgrade; None if it needed no entry.
     """
 
     before: str
@@ -72,24 +73,25 @@ class SchemaUpgrade(NamedTuple):
 
 
 RowChange = tuple[str, int, bytes]
-"""The name under which a table's rows are counted, 1 for a row that came or -1 for one that went,
-and its digest; a changed row did both."""
+"""(counter name of the table, 1 for an added or -1 for a removed row, digest of the row). A changed
+row yields both."""
 
 
 class Engine(Protocol):
-    """The operations of an engine on snapshots and transactions. It has no state."""
+    """The stateless operations of an engine on snapshots and transactions."""
 
     @property
     def dialect(self) -> sa.Dialect:
-        """SQLAlchemy's dialect with the constructs of ``statements``; values are named."""
+        """The SQLAlchemy dialect, which supports the constructs of ``statements``; it uses named
+        parameters."""
 
     @property
     def placeholder(self) -> str:
-        """The placeholder of a positional value in the engine's own SQL."""
+        """The placeholder of a positional parameter in the engine's own SQL."""
 
     @property
     def keeps_temporary_tables(self) -> bool:
-        """Return True where a snapshot may fill tables of its session."""
+        """Return True if a snapshot may fill temporary tables."""
 
     @property
     def texts(self) -> TextIndex:
@@ -97,71 +99,71 @@ class Engine(Protocol):
 
     @property
     def phrases(self) -> PhraseIndex:
-        """The index that finds phrases."""
+        """The index that matches phrases."""
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         """Return the vector index on a snapshot.
 
         Args:
-            cache: the vectors of this store that the process keeps; None: it keeps none.
+            cache: this store's vectors in the process's memory; None: there are none.
         """
 
     def vector_cache(self, capacity: int) -> VectorCache:
-        """Return a cache for the vectors of many stores, with a capacity in bytes."""
+        """Return a cache for the vectors of several stores, with a capacity in bytes."""
 
     def translated_errors(self) -> AbstractContextManager[None]:
-        """Raise everything that the driver raises inside as an error of ``memgraph.errors``.
+        """Translate the driver's errors in the block to errors of ``memgraph.errors``.
 
-        Its text is not repeated: it may hold data.
+        The driver's message is dropped, because it may contain data.
         """
 
     def deadlines(self, snapshot: Snapshot) -> AbstractContextManager[Deadline]:
-        """Return a function that sets deadlines for statements on a snapshot, one by one."""
+        """Return a function that sets deadlines for statements on a snapshot."""
 
     def insert_each(
         self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Execute a statement for each mapping of values, all of them or none.
+        """Execute a statement for each mapping of values: for all of them or for none.
 
         Raises:
-            ConstraintViolated: the database refuses one; the transaction goes on.
+            ConstraintViolated: a row violates a constraint; the transaction can continue.
         """
 
     def thorough(self, transaction: Transaction) -> AbstractContextManager[None]:
-        """Overwrite data that is deleted inside the block, in indexes too, if the engine can."""
+        """Overwrite data that the block deletes, also in indexes, if the engine can."""
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
         """Return the row changes of the transaction since the last call.
 
-        Empty where nothing watches it: in a store that nobody else uses.
+        The list is empty for an unwatched store, such as a draft.
         """
 
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:
-        """Return the names of a table's columns in the order in which they were made."""
+        """Return the names of a table's columns in the order of their creation."""
 
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
-        """Return damage of the engine's own structures; empty: none."""
+        """Return the damage of the engine's own structures."""
 
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
-        """Yield (table, number of the row, the table it refers to) of references to nothing."""
+        """Yield the violated foreign keys as (table, row number, referenced table)."""
 
     def schema(self, snapshot: Snapshot) -> dict[str, str]:
         """Return the definition of each table, index and trigger, by ``kind name``."""
 
     def expected_schema(self) -> dict[str, str]:
-        """Return the same of a new store."""
+        """Return the same definitions for a new store."""
 
     def is_schema_fault(self, error: StorageError) -> bool:
-        """Return whether a statement failed because a table or column is not as expected."""
+        """Return True if a statement failed because a table or column differs from the schema."""
 
 
 class Database(Protocol):
-    """A store that is open: one writer at a time, readers beside it. Thread-safe.
+    """An open store, with concurrent readers and one writer at a time. Thread-safe.
 
     Attributes:
-        commits: how many transactions this process has written.
-        is_full: whether the last write found no room.
-        journal_key: of a keyed journal; None: it has none.
+        commits: the number of transactions that this process has committed.
+        is_full: True if the last write failed because the disk is full.
+        journal_key: the key of a keyed journal, or None.
     """
 
     commits: int
@@ -181,144 +183,151 @@ class Database(Protocol):
         """Open a read-only snapshot. Keep it short, and never hold it across a model call.
 
         Raises:
-            StorageError: or the subclass that says what is wrong.
+            StorageError: or the subclass for the specific problem.
         """
 
     def write(
         self, after_commit: Callable[[], None] | None = None, *, durable: bool = True
     ) -> AbstractContextManager[Transaction]:
-        """One transaction: all of it is durable when the block ends, or none of it happened.
+        """Open a write transaction, which is committed when the block ends.
 
-        What it changed is counted and sealed in the journal before it is committed.
+        Its changes are counted and sealed in the journal before the commit.
 
         Args:
-            after_commit: runs once it is committed, before the next writer gets its turn.
-            durable: False for what can be made again: the next writer does not wait for the disk;
-                a power failure may undo the transaction as a whole, a crash of a process may not.
+            after_commit: called after the commit, before the next writer gets its turn.
+            durable: False for data that can be recomputed: the next writer does not wait for the
+                disk. A power failure may undo the whole transaction, a crash of the process cannot.
 
         Raises:
-            DatabaseBusy: another writer held it for all of ``storage.busy_timeout_ms``.
-            StorageError: or another subclass that says what is wrong.
+            DatabaseBusy: another writer held the lock for all of ``storage.busy_timeout_ms``.
+            StorageError: or another subclass for the specific problem.
         """
 
     def require_same_store(self) -> None:
-        """Raise DatabaseMissing, DatabaseReplaced: the opened store is not there any more."""
+        """Raise DatabaseMissing or DatabaseReplaced if the opened store is gone or replaced."""
 
     def fold(self, *, after: int | None = None) -> None:
-        """Do the engine's deferred work, beside readers and a writer.
+        """Do the engine's deferred work, concurrently with readers and a writer.
 
         Args:
-            after: only when so many transactions were written since; None: a usual number.
+            after: do it only after this many transactions since the last time; None: the engine's
+                default.
         """
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Remove what the store keeps of deleted rows: a file's log, a server's dead rows.
+        """Remove the remains of deleted rows: a file's log, or a server's dead rows.
 
         Args:
-            wait_ms: for so long it waits for readers of an older state, with no writer beside it.
+            wait_ms: how long to wait for readers of an older state; writers are blocked meanwhile.
 
         Returns:
-            Whether no reader was in the way; if one was, the next call goes on.
+            True if it finished; False if a reader prevented it, and the next call continues.
         """
 
     def rewrite(self) -> None:
-        """Rewrite the store without the data in its free space."""
+        """Rewrite the store without the deleted data in its free space."""
 
     def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield the name and the bytes of each part that is no file of ``Store.files``."""
+        """Yield the name and the bytes of each part that is not one of ``Store.files``."""
 
     def copies(self, memory_ids: Collection[str]) -> list[str]:
-        """Return the earlier states that are no files and have one of these memories, by name."""
+        """Return the names of saved earlier states, other than files, with one of the memories."""
 
     def remove_copy(self, name: str) -> None:
-        """Remove an earlier state."""
+        """Remove a saved earlier state by its name."""
 
     def traces(self) -> ServerTraces | None:
-        """Return where deleted rows may live on beyond the reach of ``cut``; None: nowhere."""
+        """Return where deleted rows may remain out of the reach of ``cut``; None if nowhere."""
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes on disk of each part of the store."""
+        """Return the size of each part of the store on disk, in bytes."""
 
     def close(self) -> None:
         """Close every connection."""
 
 
 class Store(Protocol):
-    """The files of one orchestrator, or of a draft of it; open or not."""
+    """The stored data of one orchestrator, or a draft of it, whether open or not."""
 
     @property
     def engine(self) -> Engine: ...
 
     def files(self) -> tuple[Path, ...]:
-        """Return the files below the orchestrator's folder that it consists of, there or not."""
+        """Return the paths of its files in the orchestrator's folder, which may not exist."""
 
     def stamp(self) -> Stamp | None:
         """Return a stamp that changes with every write, without a query.
 
-        None: only a query could say, and its ``Server`` is not watched.
+        Return None if that needs a query, because its ``Server`` is not watched.
         """
 
     def exists(self) -> bool:
-        """Return whether something exists at its location."""
+        """Return True if anything exists at its location."""
 
     def require_free(self) -> None:
-        """Raise OrchestratorExists: there is something in its place, whatever it is."""
+        """Raise OrchestratorExists if anything exists at its location."""
 
     def create(self, *, dimensions: int, now_ms: int) -> None:
-        """Make it, with all tables and no rows.
+        """Create the store, with all tables and no rows.
+
+        Args:
+            dimensions: the length of its vectors.
+            now_ms: the time of creation, in milliseconds.
 
         Raises:
-            OrchestratorExists: there is something in its place, whatever it is.
+            OrchestratorExists: something exists at its location.
         """
 
     def open(self, settings: StorageSettings) -> Database:
-        """Open it, after checking that it is whole, of this orchestrator and at head.
+        """Open the store, after checking that it is intact, of this orchestrator and up to date.
 
         Raises:
-            DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign: what is wrong with it.
-            SchemaOutdated, SchemaTooNew: made by an older or a newer version of memgraph.
+            DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign: it is missing, empty,
+                damaged, or belongs to something else.
+            SchemaOutdated, SchemaTooNew: an older or a newer version of memgraph made it.
         """
 
     def session(self, settings: StorageSettings) -> Session:
         """Return a read-only session over the classes of ``memgraph.model.tables``.
 
-        Each statement is a transaction by itself, so that an idle session holds no old state.
+        Each statement is a separate transaction, so that an idle session keeps no old state alive.
 
         Raises:
-            StorageError: as ``open`` does.
+            StorageError: as for ``open``.
         """
 
     def upgrade(
         self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
     ) -> SchemaUpgrade:
-        """Bring its schema to head.
+        """Upgrade its schema to the latest revision.
 
         Args:
-            first: called when there is something to do, before it is done and while nobody writes.
-            key: of a keyed journal.
+            first: called before an upgrade, while nobody can write; not called if there is nothing
+                to do.
+            key: the key of a keyed journal.
 
         Raises:
-            SchemaTooNew: made by a newer version of memgraph.
+            SchemaTooNew: a newer version of memgraph made it.
         """
 
     def locked(self) -> AbstractContextManager[Callable[[], None]]:
         """Hold the lock that creating, upgrading, restoring and writing share.
 
-        Yields a function that raises StorageError when the lock was lost meanwhile.
+        The block gets a function that raises StorageError if the lock was lost.
 
         Raises:
-            DatabaseBusy: another process holds it.
+            DatabaseBusy: another process holds the lock.
         """
 
     def inspect(self) -> AbstractContextManager[Snapshot]:
-        """Open a read-only snapshot of it, damaged or not; damaged texts are shown as they can be.
+        """Open a read-only snapshot without checks; damaged texts are decoded as far as possible.
 
         Raises:
-            StorageError: or the subclass that says what is wrong.
+            StorageError: or the subclass for the specific problem.
         """
 
     def alone(self) -> AbstractContextManager[Transaction]:
-        """Open a write transaction on a draft, which nobody else uses and nothing watches."""
+        """Open a write transaction on a draft, which is used by nobody else and not watched."""
 
     def back_up(
         self,
@@ -329,96 +338,96 @@ class Store(Protocol):
         check: Callable[[Snapshot], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Copy one state of it into a file, beside readers and a writer.
+        """Copy a consistent state into a file, concurrently with readers and a writer.
 
         Args:
             force: replace an existing file.
-            stamp: writes into the copy alone.
-            check: looks at the copy; when it raises, no file is left.
-            progress: called with what is copied and what there is in all, in the engine's units.
+            stamp: called to write into the copy only.
+            check: called to examine the copy; when it raises, no file is left.
+            progress: called with the amount copied and the total, in the engine's units.
 
         Returns:
-            The size of the file, bytes.
+            The size of the file in bytes.
 
         Raises:
             Conflict: the file exists.
         """
 
     def draft(self, folder: Path) -> AbstractContextManager[Store]:
-        """Give an empty draft of the store, which is removed at the end unless it was published.
+        """Create an empty draft of the store; remove it at the end unless it was published.
 
         Args:
-            folder: for what the draft consists of, where it consists of files.
+            folder: the folder for the draft's files, if it consists of files.
         """
 
     def take(self, file: Path) -> str:
         """Fill this draft from a backup; return the SHA-256 of the file.
 
         Raises:
-            DatabaseMissing, DatabaseForeign: there is no file, or it is no backup.
+            DatabaseMissing, DatabaseForeign: the file does not exist or is not a backup.
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        """Check this draft and upgrade it to head; return the name of its orchestrator.
+        """Check this draft and upgrade its schema; return the name of its orchestrator.
 
         Args:
-            of_any: accept a backup of another orchestrator.
-            key: of a keyed journal.
+            of_any: also accept a backup of another orchestrator.
+            key: the key of a keyed journal.
 
         Raises:
-            DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew: why it is refused.
+            DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew: the draft is refused.
         """
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
     ) -> str | None:
-        """Put a draft in the place of this store, while it is ``locked``.
+        """Replace this store by a draft, while it is ``locked``.
 
-        What is interrupted leaves a store that is missing, never half of one.
+        An interruption leaves no store at all, never half of one.
 
         Args:
-            aside: a new folder that takes what was there; None: nothing is there.
-            files: names of files in the store's folder that belong to it, and go with it.
+            aside: a new folder for the old store; None: there is no old store.
+            files: names of further files in the store's folder to move with it.
 
         Returns:
-            Where what was there is now: the folder, or the name of a schema; None: nothing was.
+            The location of the old store, a folder or the name of a schema; None if there was none.
         """
 
     def put_aside(self, folder: Path) -> str | None:
-        """Put what is there into a new folder, or under another name on its server.
+        """Move the store into a new folder, or rename it on its server.
 
         Returns:
-            Where it is now: the folder, or the name of a schema; None: nothing was there.
+            Its new location, a folder or the name of a schema; None if there was no store.
         """
 
 
 class Server(Protocol):
-    """A server's database with the stores of many orchestrators.
+    """A database on a server, with the stores of several orchestrators.
 
     Attributes:
-        stamps: of each orchestrator that its user may read, when it was last looked at; what
-            ``Store.stamp`` returns meanwhile.
+        stamps: the stamps of the orchestrators that the user may read, at the last ``look``;
+            ``Store.stamp`` returns them.
     """
 
     stamps: dict[str, Stamp]
 
     def look(self) -> set[str]:
-        """Bring the stamps up to date; return the names of those that changed.
+        """Update the stamps; return the names of the orchestrators that changed.
 
         Raises:
-            StorageError: the server cannot be asked.
+            StorageError: the server cannot be queried.
         """
 
     def close(self) -> None:
-        """Give its connections back."""
+        """Close its connections."""
 
 
 def server_of(url: str) -> Server:
-    """Return the server of a ``memory.storage.url`` that is not empty; nothing is opened.
+    """Return the server for a ``memory.storage.url``, without connecting.
 
     Raises:
-        InvalidConfig: it is no address of one.
-        ExtraMissing: the extra of its engine is not installed.
+        InvalidConfig: it is not the address of a server.
+        ExtraMissing: the extra for its engine is not installed.
     """
     from memgraph.store.postgres import checked_url
     from memgraph.store.postgres.stores import PostgresStores
@@ -427,20 +436,20 @@ def server_of(url: str) -> Server:
 
 
 def store_of(paths: OrchestratorPaths, url: str = "") -> Store:
-    """Return the store of an orchestrator; nothing is opened.
+    """Return the store of an orchestrator, without opening it.
 
     Args:
-        url: ``memory.storage.url``; empty: it is a file.
+        url: ``memory.storage.url``; empty: the store is a file.
 
     Raises:
-        InvalidConfig: there is a file, and a server is named.
-        ExtraMissing: the extra of the server's engine is not installed.
+        InvalidConfig: the URL names a server, but the orchestrator is stored in a file.
+        ExtraMissing: the extra for the server's engine is not installed.
     """
     if url:
         if paths.database.exists() and not paths.moving.exists():
             raise InvalidConfig(
-                f"memory.storage.url names a server, but {paths.name} lies in a file; empty the"
-                " setting for it",
+                f"memory.storage.url names a server, but {paths.name} is stored in a file; clear"
+                " the setting for this orchestrator",
                 field="memory.storage.url",
             )
         from memgraph.store.postgres import checked_url

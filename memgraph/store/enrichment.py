@@ -13,7 +13,7 @@ from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, member, prepared, value
 
-# Attributes of a memory: when it was enriched, and the names that rules alone do not find in it.
+# Attributes of a memory: when it was enriched, and the names that only the model found in it.
 ENRICHED_AT: Final = "enriched_at"
 ENRICHED_NAMES: Final = "enriched_names"
 
@@ -30,7 +30,7 @@ class EnrichmentCandidate(NamedTuple):
 
 
 def _open(m: sa.FromClause) -> sa.Select[Any]:
-    """Return active memories that are not enriched, by key."""
+    """Select active memories that are not enriched yet, by key."""
     return (
         sa.select(*(m.c[name] for name in EnrichmentCandidate._fields))
         .where(
@@ -47,7 +47,7 @@ def _open(m: sa.FromClause) -> sa.Select[Any]:
 def _candidates() -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.links.alias("n")
     mentions = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
-    # In the order of the table: no index would be smaller than a window of it.
+    # Scan the table in key order: no index is cheaper for a range of keys.
     query = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
     query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
     return query.where(mentions.scalar_subquery() <= value("most")).limit(value("limit"))
@@ -56,9 +56,9 @@ def _candidates() -> sa.Select[Any]:
 def candidates(
     snapshot: Snapshot, after: int, through: int, max_entities: int, limit: int
 ) -> list[EnrichmentCandidate]:
-    """Return active episodes and facts with keys in (``after``, ``through``] to be enriched.
+    """Return active episodes and facts to enrich with keys in (``after``, ``through``], by key.
 
-    Those that name more than ``max_entities`` are left out. In the order of their keys.
+    Memories that mention more than ``max_entities`` entities are left out.
     """
     window = {"after": after, "through": through}
     return _read(_candidates().rows(snapshot, window, most=max_entities, limit=limit))
@@ -71,7 +71,7 @@ def _still_open() -> sa.Select[Any]:
 
 
 def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandidate]:
-    """Return the memories of ``pks`` that are active and not enriched, as they are now."""
+    """Return the current rows of the memories among ``pks`` that are still to be enriched."""
     return _read(_still_open().rows(snapshot, pks=pks))
 
 
@@ -86,11 +86,11 @@ def _links_of() -> sa.Select[Any]:
 
 
 def links_of(snapshot: Snapshot, pks: Collection[int]) -> set[tuple[int, int]]:
-    """Return pairs of (entity key, memory key) of these memories."""
+    """Return the links of memories as pairs of (entity key, memory key)."""
     return set(_links_of().rows(snapshot, pks=pks))
 
 
-# Possible other names of known entities, for a model to decide.
+# Entities that may be other names of known entities; a model decides.
 
 
 _MOST: Final = 200
@@ -103,7 +103,10 @@ _NAMED: Final = (
 
 
 def _readable() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
-    """Return links, active memories that a model may read, their join, and the condition."""
+    """Return the aliases of links and memories, their join, and a condition on the memories.
+
+    The condition selects active memories, except reflections, of a readable sensitivity.
+    """
     n, m = tables.links.alias("n"), tables.memories.alias("m")
     condition = sa.and_(
         m.c.status == MemoryStatus.ACTIVE,
@@ -114,7 +117,7 @@ def _readable() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 
 
 def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
-    """Return the conditions on an entity that readable memories name."""
+    """Return the conditions on an unmerged entity that readable memories mention."""
     n, _, naming, condition = _readable()
     its = sa.exists().select_from(naming).where(n.c.entity_pk == e.c.pk, condition).correlate(e)
     return e.c.type.in_(_NAMED), e.c.merged_into.is_(None), its
@@ -122,7 +125,7 @@ def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
 
 @prepared
 def _unsure() -> sa.Select[Any]:
-    """Select names of uncertain type, and single names that others contain."""
+    """Select entities whose type is uncertain or whose name is a single word."""
     e = tables.entities.alias("e")
     confidence = sa.func.coalesce(e.c.type_confidence, 1.0)
     is_unsure = (confidence < value("unsure")) | (sa.func.instr(e.c.name_key, " ") == 0)
@@ -133,7 +136,7 @@ def _unsure() -> sa.Select[Any]:
 
 @prepared
 def _alike() -> sa.Select[Any]:
-    """Select entities whose name begins alike or has a word in common."""
+    """Select entities of the same type whose name begins alike or contains the other name."""
     e, key = tables.entities.alias("e"), value("key")
 
     def holds(name: Column, words: Column) -> Column:
@@ -156,7 +159,7 @@ def _texts() -> sa.Select[Any]:
 
 
 class UncertainName(NamedTuple):
-    """An uncertain name, texts that contain it, and the entities it may mean as (id, name)."""
+    """An uncertain name, texts that mention it, and other possible entities as (id, name)."""
 
     entity_id: str
     name: str
@@ -172,10 +175,13 @@ def unsure(
     texts: int,
     candidates: int,
 ) -> list[UncertainName]:
-    """Return names below ``confidence`` that may mean another entity, most mentioned first.
+    """Return uncertain names that may mean another entity, most mentioned first.
 
     Args:
-        readable: memories of other sensitivities are not looked at.
+        confidence: a type with a lower confidence is uncertain, 0 to 1.
+        readable: the sensitivities of memories that may be read.
+        texts: the maximum number of texts per name.
+        candidates: the maximum number of other entities per name.
     """
     values = {"readable": readable}
     names = []

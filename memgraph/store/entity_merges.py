@@ -1,4 +1,4 @@
-"""Merging entities and splitting them again. The caller holds the transaction."""
+"""Merge entities and split them again, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -44,13 +44,16 @@ def _inherit_protection() -> sa.Update:
 
 
 def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str]) -> int:
-    """Let everything that names ``other`` name ``into``; both as (key, id).
+    """Merge the entity ``other`` into ``into``: move its links, and inherit its protection.
 
-    The row of ``other`` stays as a name of ``into``, its aliases with it, and so do those of what
-    had been merged into it.
+    The rows of ``other``, and of entities merged into it earlier, stay as names of ``into``, with
+    their aliases.
+
+    Args:
+        into, other: (key, id) of each entity.
 
     Returns:
-        How many links moved.
+        The number of new links of ``into``.
     """
     pks = {"into": into[0], "other": other[0]}
     moved = _copy_links().write(transaction, pks)
@@ -78,7 +81,7 @@ def _set_type() -> sa.Update:
 
 
 def retype(transaction: Transaction, entity: TypedEntity, name: EntityName) -> None:
-    """Set the type that a better provider reports, or merge into the entity that has it."""
+    """Set a better provider's type, or merge with the entity that has that name and type."""
     existing = _of_type().row(transaction, key=name.key, type=name.type.value)
     if existing is not None:
         merge(transaction, existing, (entity.pk, entity.entity_id))
@@ -94,12 +97,12 @@ def _protect() -> sa.Update:
 
 
 def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
-    """Set whether decay may not retire the facts about an entity."""
+    """Set whether the facts about an entity are protected from decay."""
     _protect().write(transaction, entity=pk, is_protected=protected)
 
 
 def unmerge(transaction: Transaction, pk: int) -> None:
-    """Make a merged name an entity of its own again."""
+    """Make a merged name a separate entity again."""
     _set_merged("pk").write(transaction, which=pk, into=None)
 
 
@@ -138,7 +141,7 @@ def _linked_memories() -> sa.Select[Any]:
 
 
 def linked_memories(snapshot: Snapshot, entity_pk: int) -> list[int]:
-    """Return the keys of the memories that name an entity, ascending."""
+    """Return the keys of the memories that mention an entity, ascending."""
     return _linked_memories().column(snapshot, entity=entity_pk)
 
 
@@ -148,7 +151,7 @@ def relink(
     add: Sequence[tuple[int, int]],
     remove: Sequence[tuple[int, int]],
 ) -> None:
-    """Add and remove pairs of (entity key, memory key); the caller recounts."""
+    """Add and remove links as (entity key, memory key); the caller updates the counts."""
     add_links(transaction, add)
     rows = ({"entity": entity, "memory": memory} for entity, memory in remove)
     _unlink(True).write_all(transaction, rows)

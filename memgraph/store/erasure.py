@@ -1,7 +1,7 @@
-"""Write an erasure: rows without texts, clean indexes, its own entries in the journal.
+"""Write an erasure: blank rows, clean indexes, and record it in the journal.
 
-Rows stay where something refers to them; their texts go. With ``secure_delete`` what SQLite frees
-is overwritten, and FTS5 is told to remove words instead of marking them as removed.
+Rows that something refers to stay, without their texts. ``secure_delete`` makes SQLite overwrite
+freed space, and makes FTS5 remove words instead of marking them as removed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from memgraph.store.statements import (
 )
 
 ERASED_KEY: Final = "erased_through"
-"""The journal's head of the last erasure: what was made of an earlier one must not be kept."""
+"""The head of the journal at the last erasure. Texts built from an earlier head are invalid."""
 
 
 @prepared
@@ -53,7 +53,7 @@ def _unretracted() -> sa.Select[Any]:
 
 
 def retract(transaction: JournalledTransaction, pks: Sequence[int]) -> None:
-    """Retract memories that are not retracted yet, for the reason that they are erased."""
+    """Retract memories that are not retracted yet, with the reason ``erased``."""
     ids = _unretracted().column(transaction, pks=pks)
     if ids:
         set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason="erased")
@@ -73,7 +73,7 @@ def _blank() -> sa.Update:
 
 @cache
 def _blanked() -> dict[str, CompiledStatement]:
-    """Return the statements that blank the texts of memories, by table."""
+    """Return the statements that blank or delete the rows of erased memories, by table."""
     e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
     c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
     link = tables.links
@@ -94,7 +94,7 @@ def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, i
     """Remove every text from retracted memories and from the rows that belong to them.
 
     Returns:
-        How many rows of each table changed.
+        The number of changed rows by table, without zeros.
     """
     counts = {}
     embeddings.forget(transaction, pks)
@@ -109,7 +109,7 @@ def blank(transaction: JournalledTransaction, pks: Sequence[int]) -> dict[str, i
 
 
 def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
-    """Unlink memories from their entities; return how many entities lose mentions."""
+    """Unlink memories from their entities; return the number of entities that lost mentions."""
     touched = text_index.unlink(transaction, pks)
     text_index.recount(transaction, touched, ())
     return len(touched)
@@ -117,7 +117,11 @@ def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
 
 @prepared
 def _decided(*, before: bool) -> sa.Select[Any]:
-    """Return the statements that remove decisions between the memories and others, with keys."""
+    """Select the keys and resolutions of contradictions with the memories.
+
+    Args:
+        before: the resolutions in earlier revisions instead of the current ones.
+    """
     e, r = tables.edges, tables.edge_revisions
     if not before:
         query = sa.select(e.c.edge_id, e.c.resolution)
@@ -147,24 +151,24 @@ def _resolutions(transaction: Transaction, pks: Sequence[int]) -> int:
 
 @cache
 def _removed() -> list[CompiledStatement]:
-    """Return the statements that remove entities: links, names, and the entities."""
+    """Return the statements that delete links, names and entities, in this order."""
     keys = (tables.links.c.entity_pk, tables.aliases.c.entity_pk, tables.entities.c.pk)
     return [CompiledStatement(sa.delete(key.table).where(among(key, "pks"))) for key in keys]
 
 
 def remove_entities(transaction: Transaction, pks: Collection[int]) -> int:
-    """Remove entities with their names; return how many."""
+    """Remove entities with their names; return the number of removed entities."""
     *_, count = [statement.write(transaction, pks=sorted(pks)) for statement in _removed()]
     return count
 
 
 def note_head(transaction: Transaction, seq: int) -> None:
-    """Store the journal's head; texts made of an earlier one must not be used."""
+    """Store the head of the journal; texts built from an earlier head must not be used."""
     metadata.put(transaction, ERASED_KEY, str(seq))
 
 
 def erased_through(snapshot: Snapshot) -> int:
-    """Return the journal's head at the last erasure; 0: there was none."""
+    """Return the head of the journal at the last erasure, or 0 without an erasure."""
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
@@ -192,7 +196,7 @@ def _erased_among() -> sa.Select[Any]:
 
 
 def erased_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return the ids that an erasure covers, finished or not."""
+    """Return the ids that an erasure covers, whether it is finished or not."""
     return set(_erased_among().column(snapshot, ids=sorted(memory_ids)))
 
 
@@ -205,7 +209,7 @@ def _erasure_steps() -> sa.Select[Any]:
 
 
 def erasure_steps(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
-    """Return the details of an erasure's journal entries that are about no memory."""
+    """Return the details of an erasure's journal entries that have no subject."""
     return [
         json.loads(details) for details in _erasure_steps().column(snapshot, erasure_id=erasure_id)
     ]
@@ -220,9 +224,9 @@ def _note_redacted() -> sa.Update:
 
 
 def note_redacted(transaction: Transaction, sha256: str, redacted_sha256: str, at: int) -> None:
-    """Keep the digest of a file as it is now that lines of it were redacted.
+    """Record the new digest of a file with redacted lines in ``manifest["redacted"]``.
 
-    ``manifest["redacted"]`` tells it: the lines that are left are the file's own ones.
+    It identifies the redacted file as the same file.
     """
     _note_redacted().write(transaction, file=sha256, redacted=redacted_sha256, at=at)
 
@@ -236,18 +240,18 @@ def _empty_manifest() -> sa.Update:
 
 
 def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
-    """Reduce the manifest of a removed file to its items and the time."""
+    """Reduce the manifest of a removed file to its items and the time of removal."""
     _empty_manifest().write(transaction, file=sha256, at=at)
 
 
-# Other rows with an erased text, and how they read without it.
+# Other rows that contain an erased text, and their redacted values.
 
 
 JOURNAL: Final = "audit_log"
 _PLACE: Final = "place of the row"
 _PAGE: Final = 2_000
 
-# All texts outside of memories that may repeat one.
+# The columns that may repeat an erased text: (table, key columns, text columns).
 _SWEPT: Final = (
     ("memories", ("pk",), ("tags", "attributes")),
     ("memory_revisions", ("revision_id",), ("tags", "attributes")),
@@ -269,17 +273,18 @@ _SWEPT: Final = (
     ("source_trust", (_PLACE,), ("reason",)),
     ("echo_pending", ("pending_id",), ("text",)),
 )
-# Rows that are removed as a whole: a pending link to an erased file leads nowhere.
+# Rows that are deleted, because a pending link to an erased file has no target.
 _REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)
 _DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
 
 
 class ErasedRow(NamedTuple):
-    """A row with an erased text.
+    """A row that contains an erased text.
 
     Attributes:
-        keys, key: the columns that name it, and their values.
-        columns, before, after: what it says, as it was read and as it is to be; None: the row goes.
+        keys, key: the key columns and their values.
+        columns, before: the text columns and their values when they were read.
+        after: the redacted values; None: the row is deleted.
     """
 
     table: str
@@ -291,7 +296,7 @@ class ErasedRow(NamedTuple):
 
 
 class RedactedJournalEntry(NamedTuple):
-    """An entry of the journal: its number, its seal, the SHA-256 of its details as they are now."""
+    """A redacted journal entry: its number, its seal, and the SHA-256 of its new details."""
 
     seq: int
     hash: str
@@ -312,7 +317,7 @@ def _citing_answers() -> sa.Select[Any]:
 
 
 def _lists_one(table: sa.Table) -> Column:
-    """Return whether ``memory_ids`` of a row contains one of ``ids``."""
+    """Return the SQL condition that a row's ``memory_ids`` contain one of ``ids``."""
     i = each(table.c.memory_ids, "i")
     return sa.exists().select_from(i).where(among(i.c.value, "ids")).correlate(table)
 
@@ -340,11 +345,12 @@ def _reasons_beside() -> sa.Select[Any]:
 def rows_citing(
     snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
 ) -> Iterator[ErasedRow]:
-    """Yield rows derived from erased memories, whatever their text: bulletins, answers, queries,
-    and the reasons of decisions about them.
+    """Yield rows that were derived from erased memories, whatever their text.
+
+    These are bulletins, stored answers, queries, and the reasons of decisions about them.
 
     Args:
-        notes: reasons that were written about the erased memories.
+        notes: the reasons that were written about the erased memories.
     """
     ids = sorted(memory_ids)
     for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=ids):
@@ -370,7 +376,7 @@ def rows_citing(
 
 
 def _named(table: str, *names: str) -> list[Column]:
-    """Return columns of a table by their names in the database."""
+    """Return the columns of a table with these names."""
     columns_of = tables.memories.metadata.tables[table]
     return [place_of(columns_of) if name == _PLACE else columns_of.c[name] for name in names]
 
@@ -390,12 +396,11 @@ def rows_saying(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[ErasedRow]:
-    """Yield every other row that contains an erased text, and the journal entries about erased
-    memories.
+    """Yield all other rows with an erased text, and the journal entries about erased memories.
 
     Args:
-        says: whether any of the erased strings stands in some bytes.
-        scrub: takes them out of a text.
+        says: returns True if some bytes contain one of the erased strings.
+        scrub: removes the erased strings from a text.
     """
     for table, keys, columns in (*_SWEPT, *_REMOVED):
         goes = (table, keys, columns) in _REMOVED
@@ -470,7 +475,7 @@ def _apply(
 
 
 def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
-    """Apply the changes whose rows have not changed since they were read; return these."""
+    """Apply the changes to rows that have not changed since they were read; return them."""
     applied: list[ErasedRow] = []
     for kind, some in groupby(changes, _kind):
         statement = _apply(*kind)
@@ -480,7 +485,7 @@ def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[Erased
             values |= {f"after_{place}": text for place, text in enumerate(after)}
             if statement.write(transaction, values):
                 applied.append(change)
-    # Their tags were indexed.
+    # The changed tags of these memories were indexed.
     reworded = [row.key[0] for row in applied if row.table == "memories"]
     transaction.engine.texts.remove(transaction, reworded)
     return applied
@@ -497,7 +502,7 @@ def _sealed() -> sa.Select[Any]:
 
 
 def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJournalEntry]:
-    """Return the redacted journal entries among some changes, for a tombstone."""
+    """Return the redacted journal entries among the changes, for recording the erasure."""
     details = {
         change.key[0]: change.after[0] or ""
         for change in changes

@@ -1,6 +1,6 @@
-"""Find the memories that an erasure covers, those derived from them, and all their texts.
+"""Find the memories that an erasure covers, the memories derived from them, and all their texts.
 
-Nothing is hidden from it: whoever erases is an operator, as one who makes a copy is.
+No memory is hidden from an erasure, because only operators erase.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from memgraph.store.text_index import matching, saying
 
 
 class EntityForms(NamedTuple):
-    """An entity with the entities merged into it and all spellings of its name.
+    """An entity with the entities merged into it, and all its names.
 
-    ``dates``: those of the names that are no more than a date.
+    ``dates``: the names, if the entity is only a date.
     """
 
     entity_id: str
@@ -32,7 +32,7 @@ class EntityForms(NamedTuple):
 
 
 class MemoryToErase(NamedTuple):
-    """A memory that is to be erased, with its texts."""
+    """A memory to erase, with its texts and its source."""
 
     pk: int
     memory_id: str
@@ -48,7 +48,8 @@ class MemoryToErase(NamedTuple):
     content_sha256: str | None
 
 
-# A source is unrelated to an erased one if it shares none of these with it.
+# A source is unrelated to an erased source if it shares none of these values with it:
+# (column of the source, table and column of the erased value).
 _ORIGINS: Final = (
     ("source_id", "sources", "source_id"),
     ("source_path", "sources", "source_path"),
@@ -57,14 +58,14 @@ _ORIGINS: Final = (
     ("workflow_run_id", "sources", "workflow_run_id"),
     ("content_sha256", "sources", "content_sha256"),
 )
-# Texts and names that stay: table, key, id, columns of texts.
+# Texts and names that stay: (table, key column, id column, text columns).
 _STANDING: Final = (
     ("memories", "pk", "memory_id", "content summary item_id"),
     ("memories", "pk", None, "source_role"),
     ("entities", "pk", None, "canonical_name"),
     ("aliases", "entity_pk", None, "alias"),
 )
-# Names of places and of who did something: ids, which stay.
+# Identifiers of places and actors, which stay: (table, columns).
 _PLACES: Final = (
     ("sources", "source_path conversation_id workflow_run_id step_id locator captured_by"),
     ("memories", "agent_id session_id scope_id"),
@@ -89,10 +90,10 @@ def _memories_named(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSele
         return from_source(s.c.workflow_run_id == name)
     if kind is ErasureTargetKind.CONTENT:
         return from_source(s.c.content_sha256 == name)
-    # As sources are listed: a conversation may be a session in which turns were stored.
+    # A conversation may also be a session in which turns were stored, as in the list of sources.
     queries = [sa.select(m.c.pk).where(m.c.session_id == name)]
     if kind is ErasureTargetKind.SESSION:
-        # Its turns, its own memories, and what was derived from it.
+        # Memories of the session's scope, in addition to its turns and what it is the source of.
         queries.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
     return sa.union(*queries, from_source(s.c.conversation_id == name))
 
@@ -109,7 +110,7 @@ def _unerased_among() -> sa.Select[Any]:
 
 
 def unerased_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
-    """Return the keys of memories that have a text."""
+    """Return the keys of the memories that are not erased, ascending."""
     return _unerased_among().column(snapshot, pks=pks)
 
 
@@ -132,7 +133,7 @@ def _entity_ids_of_name() -> sa.Select[Any]:
 
 
 def entity(snapshot: Snapshot, id_or_name: str) -> list[EntityForms]:
-    """Return entities with this id or, in any case, this name; each with whatever means it."""
+    """Return the entities with this id, or with this name or alias, ignoring case."""
     ids = _entity_ids_of_name().column(snapshot, named=id_or_name)
     return [_entity(snapshot, entity_id) for entity_id in ids]
 
@@ -190,7 +191,7 @@ def _named_only_by() -> sa.Select[Any]:
 
 
 def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> EntityForms:
-    """Return, as one, the entities that only these memories name, and how they are written."""
+    """Return the entities that only these memories mention, combined, with all their names."""
     ids = _named_only_by().column(snapshot, pks=pks)
     entities = [_entity(snapshot, entity_id) for entity_id in ids]
     return EntityForms(
@@ -221,13 +222,13 @@ def _grounds() -> sa.Select[Any]:
 
 
 def given_ids() -> sa.Select[Any]:
-    """Select the ids of the memories whose keys are bound as ``pks``."""
+    """Select the ids of the memories whose keys are the parameter ``pks``."""
     m = tables.memories.alias("x")
     return sa.select(m.c.memory_id).where(among(m.c.pk, "pks"))
 
 
 def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
-    """Return memories derived from these: key, id, keys of their evidence that is not erased."""
+    """Return the memories derived from some: (key, id, keys of their evidence not erased yet)."""
     return [
         (pk, memory_id, set(_grounds().column(snapshot, memory_id=memory_id)))
         for pk, memory_id in _derived().rows(snapshot, pks=pks)
@@ -240,7 +241,7 @@ def _has_other_source() -> sa.Select[Any]:
     g, s = tables.memories.alias("g"), tables.sources.alias("s")
 
     def is_other(column: Column, erased: Column) -> Column:
-        # Each column's values of the erased ones are found once, whatever number they are.
+        # The subquery is uncorrelated, so the erased values of a column are read only once.
         theirs = sa.select(erased).select_from(g.join(s, s.c.source_id == g.c.source_id))
         theirs = theirs.where(among(g.c.pk, "erased"), erased.is_not(None))
         return sa.func.coalesce(column.not_in(theirs), sa.true())
@@ -294,10 +295,10 @@ def _places(table: str, names: str) -> sa.Select[Any]:
 def remaining_texts(
     snapshot: Snapshot, pks: Collection[int], entities: Collection[int]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (memory id or nothing, text) of everything that stays and may contain the same.
+    """Yield (memory id or "", text) of everything that stays and may contain the same words.
 
     Args:
-        pks, entities: keys of the memories and the entities that are to be erased.
+        pks, entities: the keys of the memories and entities to erase.
     """
     for table, *names in _STANDING:
         erased = sorted(pks if table == "memories" else entities)
@@ -315,7 +316,7 @@ def _entity_ids() -> sa.Select[Any]:
 
 
 def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
-    """Return the ids of entities, in order."""
+    """Return the ids of entities, sorted."""
     return _entity_ids().column(snapshot, pks=pks)
 
 
@@ -323,7 +324,7 @@ def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
 
 
 def joins_given() -> Column:
-    """Return whether an edge joins one of the memories whose keys are bound as ``pks``."""
+    """Return the SQL condition that an edge joins a memory whose key is in ``pks``."""
     e = tables.edges
     return e.c.from_memory_id.in_(given_ids()) | e.c.to_memory_id.in_(given_ids())
 
@@ -370,14 +371,14 @@ def _entries_about() -> sa.CompoundSelect[Any]:
 
 
 def written_about(snapshot: Snapshot, pks: Sequence[int], entities: Sequence[str]) -> list[str]:
-    """Return the free texts about memories and entities in edges, decisions, statuses and journal
-    entries, each once, in order.
+    """Return the distinct free texts about memories and entities, sorted.
 
-    Left out is what stands, as a whole, beside memories that have nothing to do with them.
+    They are the texts in edges, decisions, statuses and journal entries. A text that is also
+    recorded in full about unrelated memories is left out.
 
     Args:
-        pks: keys of the memories.
-        entities: ids of the entities.
+        pks: the keys of the memories.
+        entities: the ids of the entities.
     """
     texts = {text for text in _written_about().column(snapshot, pks=pks) if text}
     entries = _entries_about().cursor(snapshot, pks=pks, entities=entities)
@@ -393,7 +394,7 @@ def _vectors_of() -> sa.Select[Any]:
 
 
 def vectors_of(snapshot: Snapshot, pks: Sequence[int]) -> list[bytes]:
-    """Return the canonical vectors of these memories."""
+    """Return the stored vectors of memories, as bytes."""
     return [bytes(vector) for vector in _vectors_of().column(snapshot, pks=pks)]
 
 
@@ -405,7 +406,7 @@ def _source_paths() -> sa.Select[Any]:
 
 
 def source_paths(snapshot: Snapshot, sha256: str) -> list[str]:
-    """Return the paths of a content."""
+    """Return the source paths of a file's content, sorted."""
     return _source_paths().column(snapshot, sha256=sha256)
 
 
@@ -422,7 +423,7 @@ def _remaining_locators() -> sa.Select[Any]:
 
 
 def remaining_locators(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
-    """Return the locators of the memories of a file that stay."""
+    """Return the locators of the memories from a file that are not to be erased."""
     return _remaining_locators().column(snapshot, path=path, pks=pks)
 
 
@@ -435,7 +436,7 @@ def _erasures() -> sa.Select[Any]:
 
 
 def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
-    """Return the erasures of the named memories; None: there never were any such memories."""
+    """Return the ids of erasures of the named memories, latest first; None without memories."""
     pks = _memories_named(kind).column(snapshot, name=name)
     return tuple(_erasures().column(snapshot, pks=pks)) if pks else None
 
@@ -449,5 +450,5 @@ def _entity_names() -> sa.CompoundSelect[Any]:
 
 
 def entity_names(snapshot: Snapshot) -> list[str]:
-    """Return every name of an entity, each once, in order."""
+    """Return the distinct names and aliases of all entities, sorted."""
     return _entity_names().column(snapshot)

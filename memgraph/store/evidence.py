@@ -1,7 +1,7 @@
-"""Walks from memories to their evidence and back, and along the newest endings.
+"""Walk from memories to their evidence and back, and list memories that ended.
 
-Every walk is bounded: in its steps, in the rows of a step, in the endings that are looked at. What
-the view does not show is passed by: neither a ground, nor a step on the way, nor a successor.
+Every walk has limits on its steps, on the rows of a step, and on the endings that it examines.
+Memories that the view hides are skipped, whether as evidence, on the way, or as successors.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, listed, member, ordered, prepared, value
 from memgraph.store.visibility import AS_OF, Table, View
 
-# How memories came to their end, as ``memgraph.rules.lifecycle`` wants to know it.
+# How memories ended, in the form that ``memgraph.rules.lifecycle`` needs.
 
 
 def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndOfLife]:
-    """Return the ending of each of some visible memories, as it is or was at the view's time.
+    """Return the ending of each visible memory, now or at the view's time, by id.
 
-    The statuses that the view shows do not matter: what is gone has an ending too.
+    The view's statuses are ignored, so that retracted memories are included.
     """
     anyone = View(view.viewer, view.as_of)
     rows = _endings(anyone.shape).rows(snapshot, anyone.params, ids=memory_ids)
@@ -69,7 +69,7 @@ def _endings(view: View) -> sa.Select[Any]:
         .correlate(ended)
         for end in ("from_memory_id", "to_memory_id")
     )
-    # Only of those that came to an end: most have not.
+    # Look up the reason only for memories that have ended; most have not.
     has_ended = ended.c.status != MemoryStatus.ACTIVE
     return sa.select(
         ended.c.memory_id,
@@ -87,7 +87,7 @@ def _last_periods() -> sa.Select[Any]:
 
 
 def last_retractions(snapshot: Snapshot, memory_id: str) -> tuple[str | None, ...]:
-    """Return the reasons of the last two periods of a retracted memory, as far as both are such."""
+    """Return the reasons of a memory's latest consecutive retractions, up to two, latest first."""
     rows = _last_periods().rows(snapshot, id=memory_id)
     retractions = takewhile(lambda row: row[0] == MemoryStatus.RETRACTED, rows)
     return tuple(reason for _, reason in retractions)
@@ -98,40 +98,40 @@ def _last_first(h: Table) -> tuple[Column, Column]:
 
 
 def _is_then(h: Table, view: View) -> Column:
-    """Return whether a status period contains the view's time."""
+    """Return the SQL condition that a status period contains the view's time."""
     if view.as_of is None:
         return h.c.until.is_(None)
     return (h.c.since <= AS_OF) & (h.c.until.is_(None) | (h.c.until > AS_OF))
 
 
 MAX_ROWS: Final = 2_000
-"""Of one step from all memories of a walk together."""
+"""The maximum number of rows in one step of a walk."""
 
-_KINDS: Final = {one.value: one for one in BASIS_EDGES}
-# In the order of the condition of the index ix_memory_edges_grounds, which has to be the same.
+_KINDS: Final = {kind.value: kind for kind in BASIS_EDGES}
+# Sorted as in the condition of the index ix_memory_edges_grounds, which must be identical.
 _TYPES: Final = tuple(sorted(BASIS_EDGES))
 
 
 def _refutes(h: Table) -> Column:
-    """Return the condition of the index ix_memory_status_ended, which has to be the same."""
+    """Return the condition of the index ix_memory_status_ended; the two must be identical."""
     housekeeping = ("cleared", "decayed", "evicted", "task_closed")
     reason = sa.func.coalesce(h.c.reason, "")
     return (h.c.status != MemoryStatus.ACTIVE) & reason.not_in(housekeeping)
 
 
 class EndedMemory(NamedTuple):
-    """A memory with dependents that ended; ``since`` in milliseconds."""
+    """A memory that ended although others depend on it; ``since`` is in milliseconds."""
 
     since: int
     memory_id: str
 
 
 _Row: TypeAlias = tuple[str, str, str | None, str]
-"""Dependent, ground, type of the edge (None: a derivation), id of the edge."""
+"""(dependent id, evidence id, type of the edge or None for a derivation, edge id)."""
 
 
 class EvidenceWalk(NamedTuple):
-    """The paths of a walk from memories to their evidence. ``cut``: a step had too many rows."""
+    """The dependencies found by a walk. ``cut``: a step had more than the maximum of rows."""
 
     bases: tuple[Dependency, ...]
     cut: bool
@@ -146,10 +146,10 @@ def walk(
     max_hops: int = MAX_HOPS,
     max_rows: int = MAX_ROWS,
 ) -> EvidenceWalk:
-    """Return the evidence of memories (OUT), or their dependents (IN), step by step.
+    """Return the evidence of memories (OUT) or their dependents (IN), over several steps.
 
     Args:
-        view: who looks, and when; of any status.
+        view: the reader and the time; its statuses are ignored.
     """
     anyone = View(view.viewer, view.as_of)
     rows, cut = _walk(snapshot, memory_ids, anyone, direction, max_hops, max_rows, anyone)
@@ -165,10 +165,10 @@ def _walk(
     max_rows: int,
     visible: View | None,
 ) -> tuple[list[_Row], bool]:
-    """Return the rows of a walk, and whether it was cut.
+    """Return the rows of a walk, and True if it was cut.
 
     Args:
-        visible: None: whatever is met, seen or not.
+        visible: skip memories that this view hides; None: skip none.
     """
     walk: list[_Row] = []
     frontier = list(memory_ids)
@@ -182,7 +182,7 @@ def _walk(
         if len(rows) > max_rows:
             cut, rows = True, rows[:max_rows]
         walk += rows
-        # As they are met: a set alone would have no order.
+        # A dict keeps the order, unlike a set.
         fresh = dict.fromkeys(row[1] if out else row[0] for row in rows)
         frontier = [memory_id for memory_id in fresh if memory_id not in passed]
         passed.update(frontier)
@@ -202,7 +202,7 @@ def _step(
     max_rows: int,
     visible: View | None,
 ) -> list[_Row]:
-    """Return at most one row more than ``max_rows``; only of more does the order matter."""
+    """Return the rows of one step, at most ``max_rows`` + 1; sort them only if there are more."""
     values = view.params | {"ids": memory_ids, "limit": max_rows + 1}
     shape = None if visible is None else visible.shape
     rows = _steps(direction, view.shape, shape, False).rows(snapshot, values)
@@ -252,11 +252,11 @@ _INDEXES: Final = {
 def broken_evidence(
     snapshot: Snapshot, memory_ids: Iterable[str], view: View
 ) -> dict[str, tuple[Dependency, ...]]:
-    """Return the memories that depend on refuted evidence, with the path to it."""
+    """Return the paths from memories to the refuted evidence they depend on, by memory id."""
     ids = sorted(set(memory_ids))
     anyone = View(view.viewer, view.as_of)
-    # Most evidence is valid, so the walk reads indexes alone, and visibility is checked only where
-    # some is not; unless there are so many rows that hidden ones would crowd out the rest.
+    # Most evidence is valid, so the first walk reads only indexes, and visibility is checked later
+    # for evidence that has ended. If it is cut, walk again without hidden rows.
     rows, cut = _walk(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
     if cut:
         rows, _ = _walk(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, anyone)
@@ -279,7 +279,7 @@ def _ended(view: View) -> sa.Select[Any]:
 
 
 def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Return the memories that are not active, visible or not."""
+    """Return the memories that are not active, regardless of visibility."""
     values = {"ids": memory_ids, "view_as_of": view.as_of}
     return frozenset(_ended(view.shape).column(snapshot, values))
 
@@ -287,7 +287,7 @@ def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) ->
 def refuted_among(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, RefutedEvidence]:
-    """Return the visible memories that are refuted: since when, and their successors."""
+    """Return the refuted visible memories by id, with the time and their successors."""
     if not memory_ids:
         return {}
     ids = sorted(memory_ids)
@@ -342,7 +342,7 @@ def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
         .limit(value("looks"))
     )
     if is_next:
-        # A row value keeps to the index, and the first term lets the walk begin at its place.
+        # The row value keeps to the index; the first term lets SQLite seek to the position.
         here, last = sa.tuple_(h.c.since, h.c.memory_id), sa.tuple_(value("since"), value("id"))
         periods = periods.where(h.c.since <= value("since"), here < last)
     ended = periods.subquery("found")
@@ -359,15 +359,16 @@ def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
 def newest_endings(
     snapshot: Snapshot, view: View, *, after: EndedMemory | None, looks: int
 ) -> tuple[list[EndedMemory], EndedMemory | None]:
-    """Return the endings with dependents among the next ``looks``, newest first.
+    """Return the ended memories with dependents among the next ``looks`` endings, newest first.
 
-    One that was housekeeping is no such ending, nor is one that the view does not show.
+    Retractions for housekeeping and hidden memories are left out.
 
     Args:
-        after: where the walk before ended; None: from the newest.
+        after: the position returned by the previous call; None: start at the newest.
+        looks: the number of endings to examine.
 
     Returns:
-        The endings, and the place after which to go on; None: there is no further one.
+        The memories, and the position to continue from, or None at the end.
     """
     anyone = View(view.viewer, view.as_of)
     since, memory_id = after or (None, None)
@@ -379,20 +380,20 @@ def newest_endings(
 
 
 def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> list[str]:
-    """Return the memories that are visible and active, sorted."""
+    """Return the ids of the visible, active memories, sorted."""
     active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
     return sorted(_among(snapshot, memory_ids, active))
 
 
 def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Return the memories that the view shows."""
+    """Return the ids of the memories that the view shows."""
     return frozenset(memories.existing_ids(snapshot, sorted(memory_ids), view))
 
 
 class EndReason(NamedTuple):
     """The actor, reason and time (milliseconds) of a memory's end.
 
-    ``lost``: a contradiction, and with it that.
+    ``lost``: it ended by losing a contradiction.
     """
 
     actor: str
@@ -404,9 +405,9 @@ class EndReason(NamedTuple):
 def end_reasons(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, EndReason]:
-    """Return how visible memories ended, without those that did not.
+    """Return why and when visible memories ended, by id, without active ones.
 
-    For a row that was retracted and restored, this is what had ended it.
+    If a superseded memory was retracted and restored, this is the original replacement.
     """
     ended = endings(snapshot, memory_ids, view)
     values = {"ids": memory_ids, "view_as_of": view.as_of}
@@ -428,7 +429,7 @@ def end_reasons(
 
 @prepared
 def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
-    """Return the status periods at a view's time, or all that began by then, in order."""
+    """Select the status periods at the view's time, or all that began by then, in order."""
     f, h = listed("ids", "f"), tables.statuses.alias("h")
     then = _is_then(h, view)
     if all_before:
@@ -443,9 +444,9 @@ def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
 def _replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, EndReason]:
-    """Return how superseded memories were superseded when they were active last.
+    """Return why memories were superseded, looking at the first period after they were active.
 
-    Those that were retracted before are left out.
+    Memories that were retracted instead are left out.
     """
     values = {"ids": memory_ids, "view_as_of": view.as_of}
     rows = _periods(view.shape, all_before=True).rows(snapshot, values)
@@ -478,7 +479,7 @@ def _last_decisions(view: View) -> sa.Select[Any]:
 
 
 def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndReason]:
-    """Return of memories that lost a contradiction the last decision against each."""
+    """Return the last decision against each memory that lost a contradiction, by id."""
     rows = _last_decisions(view.shape).rows(snapshot, view.params, ids=memory_ids)
     return {
         memory_id: EndReason(actor, lost_to(winner, reason), at, lost=True)

@@ -1,4 +1,4 @@
-"""Files that processes share: locks between them, and files that are either whole or not there."""
+"""Lock files between processes, and publish files atomically."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class FileLock:
         """Hold the lock for the block.
 
         Raises:
-            DatabaseBusy: another process has held it for all of ``timeout_s``.
-            DatabaseMissing, StorageError: the folder is gone, or the file cannot be made.
+            DatabaseBusy: another process held the lock for all of ``timeout_s`` seconds.
+            DatabaseMissing, StorageError: the folder is gone, or the file cannot be created.
         """
         handle = self._open()
         try:
@@ -59,7 +59,7 @@ class FileLock:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                # A blocking flock has no timeout: a stopped process would stop all others.
+                # Poll, because a blocking flock has no timeout: a stopped process would block all.
                 if time.monotonic() >= deadline:
                     raise DatabaseBusy(
                         "another process holds the database; try again", lock=str(self._path)
@@ -72,14 +72,14 @@ class FileLock:
 
 @contextmanager
 def draft_beside(target: Path) -> Iterator[Path]:
-    """Create an empty file of mode 600 beside ``target``; remove it at the end if it is left.
+    """Create an empty file of mode 600 in the folder of ``target``; remove it at the end.
 
     Raises:
-        FileNotFoundError: there is no such folder.
+        FileNotFoundError: the folder does not exist.
     """
     if not target.parent.is_dir():
         # Otherwise the error would name the draft, which the caller does not know.
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(target.parent))
     with naming_full_disk(target.parent):
         handle, name = mkstemp(prefix=f".{target.name}-", suffix=".draft", dir=target.parent)
         os.close(handle)
@@ -92,10 +92,10 @@ def draft_beside(target: Path) -> Iterator[Path]:
 
 
 def publish(draft: Path, target: Path, *, force: bool) -> None:
-    """Make a finished draft durable and give it its name.
+    """Make a finished draft durable, and rename it to ``target``.
 
     Raises:
-        Conflict: there is something already, and ``force`` is not set.
+        Conflict: ``target`` exists, and ``force`` is not set.
     """
     fsync(draft)
     if force:
@@ -107,7 +107,7 @@ def publish(draft: Path, target: Path, *, force: bool) -> None:
 
 
 def fsync(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
+    """Flush a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -125,18 +125,21 @@ _open: Counter[Identity] = Counter()
 def connected(
     path: Path, connect: Callable[[], ConnectionT]
 ) -> tuple[ConnectionT, tuple[Identity, ...]]:
-    """Connect to a file, and note which it is; for ``closed`` when the connection is closed."""
+    """Connect to a file; return the connection and the file's identities.
+
+    Pass the identities to ``closed`` when the connection is closed.
+    """
     with _lock:
         before = _identity(path)
         connection = connect()
-        # Another process may have put another file there: it is one of the two.
+        # Another process may have replaced the file meanwhile: the connection has one of the two.
         identities = {identity for identity in (before, _identity(path)) if identity is not None}
         _open.update(identities)
         return connection, tuple(identities)
 
 
 def closed(files: tuple[Identity, ...]) -> None:
-    """A connection to them is closed."""
+    """Record that a connection to these files was closed."""
     with _lock:
         _open.subtract(files)
         for identity in files:
@@ -146,7 +149,10 @@ def closed(files: tuple[Identity, ...]) -> None:
 
 @contextmanager
 def without_sqlite(path: Path) -> Iterator[bool]:
-    """Yield True when a file may be opened without SQLite; nothing connects to it meanwhile."""
+    """Yield True if a file may be opened without SQLite; block new connections meanwhile.
+
+    It may not while this process has a connection: closing the file would drop SQLite's locks.
+    """
     with _lock:
         yield _identity(path) not in _open
 
@@ -160,7 +166,7 @@ def _identity(path: Path) -> Identity | None:
 
 
 def _forked() -> None:
-    # A thread that the child has not may have held it; the child's connections are its own.
+    # Replace the lock in the child, as a thread that exists only in the parent may hold it.
     global _lock
     _lock = threading.Lock()
 

@@ -1,8 +1,7 @@
-"""Reading the graph: the memories around some memories, level by level.
+"""Read the graph: the memories around given memories, level by level.
 
-Lists of ids are one value, so that a statement's text, and with it its plan, is the same for one
-id and for two hundred. Every function works on a snapshot that the caller holds, and shows what its
-``View`` lets it see.
+A list of ids is one parameter, so that the text and the plan of a statement do not depend on the
+number of ids. Every function works on the caller's snapshot, and returns what its ``View`` shows.
 """
 
 from __future__ import annotations
@@ -45,13 +44,15 @@ from memgraph.store.statements import (
 )
 from memgraph.store.visibility import Table, View, memories_listed
 
-_STRENGTH = itemgetter(*(EDGE_FIELDS.index(one) for one in ("weight", "created_at", "edge_id")))
+_STRENGTH = itemgetter(*(EDGE_FIELDS.index(name) for name in ("weight", "created_at", "edge_id")))
 
 
 class GraphStep(NamedTuple):
-    """A visible memory one edge or derivation away. ``edge_type`` None: a derivation.
+    """A step from ``origin_id`` to a visible memory, over one edge or derivation.
 
-    ``partial``: 1 where the edge replaces only a part of the older memory.
+    Attributes:
+        edge_type: None for a derivation.
+        partial: 1 if the edge replaces only a part of the older memory.
     """
 
     origin_id: str
@@ -71,7 +72,7 @@ class Direction(Enum):
 
 
 Types = frozenset[EdgeType] | None
-"""Types of edges; None: every one."""
+"""The types of edges to follow; None: all."""
 
 
 def strongest_neighbours(
@@ -81,10 +82,13 @@ def strongest_neighbours(
     edge_types: Collection[EdgeType] | None,
     per_node: int,
 ) -> list[GraphStep]:
-    """Return for each of ``ids`` the strongest edges that lead to a visible memory.
+    """Return the strongest edges from each of ``ids`` to visible memories, in no particular order.
 
-    At most ``per_node`` edges in and as many out: by weight, then the newest, then the higher edge
-    id. The order of the list is open.
+    Edges are ranked by weight, then the newest, then the higher edge id.
+
+    Args:
+        edge_types: the types of edges to follow; None: all.
+        per_node: the maximum number of edges per memory in each direction.
     """
     statement = _strongest_neighbours(view.shape, _types(edge_types))
     return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, per_node=per_node)
@@ -103,11 +107,11 @@ def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
 
 
 def _strongest(direction: Direction, view: View, types: Types) -> tuple[Table, Table, Column]:
-    """Return some ids, edges, and the condition that these are among the strongest of an id."""
+    """Return the table of ids, the edges, and the condition for an id's strongest edges."""
     near, far = direction.value
     f, e, o = listed("ids", "f"), tables.edges.alias("e"), tables.edges.alias("o")
     m = tables.memories.alias("m")
-    # It walks an index in the order that is wanted and stops: a hub costs no sort.
+    # This reads an index in the desired order and stops at the limit, so that a hub needs no sort.
     strongest = (
         sa.select(place_of(o))
         .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
@@ -126,7 +130,7 @@ def _strength(e: Table) -> tuple[Column, ...]:
 @prepared
 def _edges_among(view: View, types: Types) -> sa.Select[Any]:
     f, o = listed("ids", "f"), tables.edges.alias("o")
-    # Without an index for the other end the planner walks the edges of each id, not every pair.
+    # Hiding the index of the other end makes the planner read the edges of each id, not all pairs.
     other = among(unindexed(o.c.to_memory_id), "ids")
     return (
         sa.select(*view.edge_columns(o))
@@ -144,7 +148,7 @@ def edges_among(
     edge_types: Collection[EdgeType] | None,
     limit: int,
 ) -> list[Edge]:
-    """Return edges with both ends in ``ids``: by weight, the newest, the higher id first."""
+    """Return edges with both ends in ``ids``, by weight, then newest, then the higher id."""
     statement = _edges_among(view.shape, _types(edge_types))
     return statement.mapped(edge_from_row, snapshot, view.params, ids=ids, limit=limit)
 
@@ -164,7 +168,7 @@ def _derivations_among(view: View) -> sa.Select[Any]:
 def derivations_among(
     snapshot: Snapshot, ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (memory, evidence) pairs with both in ``ids``, by ids."""
+    """Return (memory id, evidence id) pairs with both in ``ids``, sorted."""
     return _derivations_among(view.shape).rows(snapshot, view.params, ids=ids, limit=limit)
 
 
@@ -190,7 +194,7 @@ def edges_of(
     edge_types: Collection[EdgeType] | None,
     limit: int,
 ) -> list[Edge]:
-    """Return edges of one memory in one direction whose other end is visible, strongest first."""
+    """Return a memory's edges in one direction to visible memories, strongest first."""
     statement = _edges_of(direction, view.shape, _types(edge_types))
     return statement.mapped(edge_from_row, snapshot, view.params, memory_id=memory_id, limit=limit)
 
@@ -205,10 +209,13 @@ def linked(
     *,
     derivations: bool = False,
 ) -> list[GraphStep]:
-    """Return visible memories one step from ``ids`` along some edges in one direction.
+    """Return the steps from ``ids`` to visible memories in one direction, oldest first, then by id.
 
-    With ``derivations`` also what the ids were derived from (OUT) or what was derived from them
-    (IN). Oldest first, then by ids: at most ``limit``.
+    Args:
+        edge_types: the types of edges to follow.
+        limit: the maximum number of steps.
+        derivations: also return what the ids were derived from (OUT), or what was derived from
+            them (IN).
     """
     statement = _linked(direction, view.shape, _types(edge_types), derivations)
     return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, limit=limit)
@@ -245,7 +252,7 @@ def _visible_memories(view: View) -> sa.Select[Any]:
 
 
 def visible_memories(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, Memory]:
-    """Return the visible memories of ``ids``, in their order."""
+    """Return the visible memories among ``ids``, in the order of ``ids``."""
     rows = _visible_memories(view.shape).rows(snapshot, view.params, ids=ids)
     return {row[0]: memory_from_row(row) for row in rows}
 
@@ -254,7 +261,7 @@ def visible_memory(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
     """Return one memory.
 
     Raises:
-        NotFound: it is not there or not visible; the two are not told apart.
+        NotFound: it does not exist or is not visible; the error does not reveal which.
     """
     memories = visible_memories(snapshot, [memory_id], view)
     if memory_id not in memories:
@@ -270,7 +277,7 @@ def _sources() -> sa.Select[Any]:
 
 
 def sources_of(snapshot: Snapshot, memories: Collection[Memory]) -> tuple[StoredSource, ...]:
-    """Return the sources of some memories, each once, by id."""
+    """Return the distinct sources of memories, sorted by id."""
     source_ids = sorted({memory.source_id for memory in memories})
     return tuple(map(source_from_row, _sources().rows(snapshot, ids=source_ids)))
 
@@ -289,7 +296,7 @@ def _status_history() -> sa.Select[Any]:
 def status_history(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:
-    """Return every status of a memory, the first one first, as it was known at a time."""
+    """Return the status periods of a memory as known at ``until`` (milliseconds), oldest first."""
     rows = _status_history().rows(snapshot, memory_id=memory_id, known_until=until)
     return tuple(map(status_from_row, rows))
 
@@ -308,9 +315,12 @@ def _journal_about() -> sa.Select[Any]:
 def journal_about(
     snapshot: Snapshot, memory_id: str, limit: int, *, until: int = MAX_MS
 ) -> list[Any]:
-    """Return (seq, at, actor, action, details as JSON) about a memory, in order.
+    """Return the last ``limit`` journal entries about a memory, oldest first.
 
-    The last ``limit`` until a time.
+    Each is (seq, at, actor, action, details as JSON).
+
+    Args:
+        until: include entries up to this time, in milliseconds.
     """
     rows = _journal_about().rows(snapshot, memory_id=memory_id, until=until, limit=limit)
     return rows[::-1]
@@ -326,7 +336,7 @@ def _is_of(e: Table, types: Types) -> Column:
     return e.c.edge_type.in_(sorted(types)) if types else sa.false()
 
 
-# What recall asks of the graph: contradictions, replaced memories, the edges around its items.
+# The queries of recall: contradictions, replaced memories, and the edges around its items.
 
 
 @prepared
@@ -357,7 +367,7 @@ def _open_contradictions(view: View) -> sa.Select[Any]:
 def open_contradictions(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
 ) -> list[tuple[ConflictSide, ConflictSide]]:
-    """Return the sides of the unresolved Contradicts edges of some memories, by both ids.
+    """Return the sides of memories' unresolved contradictions, sorted by both ids.
 
     The first side is one of ``memory_ids``; the other is active and visible.
     """
@@ -395,9 +405,9 @@ def _replacements(view: View) -> sa.Select[Any]:
 def replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (memory, successor) pairs for some memories.
+    """Return (memory id, successor id) pairs.
 
-    What replaced one as a whole, oldest first, then what a contradiction with it was decided for.
+    Memories that fully replaced one come first, oldest first, then winners of contradictions.
     """
     statement = _replacements(view.shape)
     rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
@@ -416,16 +426,17 @@ def _edges_around(view: View) -> sa.CompoundSelect[Any]:
 def edges_around(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, per_memory: int, limit: int
 ) -> list[Edge]:
-    """Return edges of some memories to visible ones, each once: strongest, newest first.
+    """Return the distinct edges from memories to visible ones, strongest, then newest first.
 
     Args:
-        per_memory: of each memory at most so many in and as many out.
+        per_memory: the maximum number of edges per memory in each direction.
+        limit: the maximum number of edges in all.
 
     Raises:
         DatabaseCorrupt: a row is damaged.
     """
     values = {"ids": memory_ids, "per_node": per_memory}
-    # An edge between two of them comes twice.
+    # An edge between two of the memories is selected twice.
     rows = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
     try:
         strongest = sorted(rows.values(), key=_STRENGTH, reverse=True)
@@ -434,7 +445,7 @@ def edges_around(
     return [edge_from_row(row) for row in strongest[:limit]]
 
 
-# Which memories are joined to the most others: where a drawing of a large store begins.
+# The newest connections, from which a drawing of a large store starts.
 
 
 @prepared
@@ -456,9 +467,10 @@ def _newest_pairs(view: View, *, derived: bool) -> sa.Select[Any]:
 
 
 def newest_pairs(snapshot: Snapshot, view: View, limit: int) -> list[tuple[str, str]]:
-    """Return the ends of the newest edges and derivations, at most ``limit`` of each.
+    """Return the ends of the newest edges and derivations between visible memories.
 
-    Both ends are visible.
+    Args:
+        limit: the maximum number of edges, and of derivations.
     """
     return [
         (str(first), str(second))

@@ -19,7 +19,10 @@ EXCERPT_CHARS: Final = 160
 
 
 class CountedMemory(NamedTuple):
-    """A memory that counts; ``other_id``: the other one, where it takes two."""
+    """A memory that a measure counts; ``other_id``: the other memory, if the measure is of pairs.
+
+    ``text``: its first characters.
+    """
 
     memory_id: str
     other_id: str | None
@@ -27,7 +30,10 @@ class CountedMemory(NamedTuple):
 
 
 class MemoryOfPlace(NamedTuple):
-    """``place``: scope, its id and the agent; memories of another place are none of this one's."""
+    """An active memory with its place: scope, scope id and agent as a JSON array.
+
+    Only memories of the same place may be compared.
+    """
 
     pk: int
     memory_id: str
@@ -37,7 +43,7 @@ class MemoryOfPlace(NamedTuple):
 
 
 class _Criterion(NamedTuple):
-    """The condition of a measure, and the other memory where it takes two."""
+    """The condition of a measure, and the id of the other memory if the measure is of pairs."""
 
     condition: Column
     other: Column
@@ -55,7 +61,7 @@ def _known(view: View, m: Table) -> _Criterion:  # noqa: ARG001
 
 
 def known_count(snapshot: Snapshot, view: View) -> int:
-    """Count active memories that are no raw turns."""
+    """Count active memories, without raw turns."""
     return _count(snapshot, view, _known)
 
 
@@ -82,7 +88,7 @@ def _is_duplicate(view: View, m: Table) -> _Criterion:
 
 
 def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories with the same text as another one of the same place."""
+    """Find memories with the same text as another memory in the same place."""
     return _examples(snapshot, view, _is_duplicate, limit)
 
 
@@ -102,7 +108,7 @@ def _contradicted(view: View, m: Table) -> _Criterion:
 
 
 def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories in an open contradiction with another active one."""
+    """Find memories in an open contradiction with another active memory."""
     return _examples(snapshot, view, _contradicted, limit)
 
 
@@ -145,7 +151,7 @@ def _orphans(view: View, m: Table) -> _Criterion:
 
 
 def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories that nothing joins to others that are seen: no edge, derivation or entity."""
+    """Find memories without an edge or derivation to a visible memory, and without an entity."""
     return _examples(snapshot, view, _orphans, limit)
 
 
@@ -156,7 +162,7 @@ def _unembedded(view: View, m: Table) -> _Criterion:
 
 
 def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find active memories, turns too, that have no vector yet."""
+    """Find active memories, including turns, that have no vector yet."""
     return _examples(snapshot, view, _unembedded, limit)
 
 
@@ -176,9 +182,7 @@ def _sample(view: View) -> sa.Select[Any]:
 
 
 def sample(snapshot: Snapshot, view: View, limit: int) -> list[MemoryOfPlace]:
-    """Return at most so many active memories that are no raw turns, spread evenly over all, by
-    key.
-    """
+    """Return up to ``limit`` active memories, without raw turns, evenly spread over all, by key."""
     return _sample(view.shape).mapped(MemoryOfPlace._make, snapshot, view.params, most=limit)
 
 
@@ -212,21 +216,26 @@ def _examples(
     return count, [CountedMemory._make(row) for row in rows]
 
 
-# The last verification by a worker, and its result.
+# The result of the last verification by a worker.
 
 
 _KEY: Final = "verified"
 
 
 class LastVerification(NamedTuple):
-    """``at``: in milliseconds, 0: never; ``totals``: how many findings of each code."""
+    """The result of the last verification.
+
+    Attributes:
+        at: the time in milliseconds; 0: never.
+        totals: the number of findings by code.
+    """
 
     at: int = 0
     totals: Mapping[str, int] = {}
 
 
 def last(snapshot: Snapshot) -> LastVerification:
-    """Return the result of the last audit by a worker."""
+    """Return the result of the last verification by a worker."""
     text = metadata.get(snapshot, _KEY)
     if text is None:
         return LastVerification()
@@ -235,5 +244,5 @@ def last(snapshot: Snapshot) -> LastVerification:
 
 
 def note(transaction: Transaction, at: int, totals: Mapping[str, int]) -> None:
-    """Store the result of an audit."""
+    """Store the result of a verification."""
     metadata.put(transaction, _KEY, compact_json({"at": at, "totals": dict(totals)}))

@@ -1,6 +1,6 @@
-"""Changes between two times, and the former values of a memory.
+"""Read changes between two times, and the former values of a memory.
 
-A moment belongs to the time that it ends: an interval is without its beginning and with its end.
+An interval excludes its start and includes its end.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ DECISIONS: Final = ("resolve", "dismiss", "reopen")
 
 
 class Interval(NamedTuple):
-    """After ``since`` until ``until``, milliseconds."""
+    """The time after ``since``, up to and including ``until``, in milliseconds."""
 
     since: int
     until: int
 
 
 class StatusStart(NamedTuple):
-    """A status that began. ``first``: 1 for the first status of a memory."""
+    """The start of a status period. ``first``: 1 for the first status of a memory."""
 
     memory_id: str
     kind: str
@@ -51,7 +51,7 @@ class StatusStart(NamedTuple):
 
 
 class ContradictingPair(NamedTuple):
-    """A visible contradiction with the beginnings of both texts."""
+    """A visible contradiction, with the first characters of both texts."""
 
     edge_id: str
     first_id: str
@@ -72,7 +72,7 @@ class EdgeDecision(NamedTuple):
 
 
 class ConfidenceMove(NamedTuple):
-    """A confidence before the first of its changes in an interval and after the last."""
+    """The confidence of a memory before its first change in an interval and after the last."""
 
     memory_id: str
     text: str
@@ -94,7 +94,7 @@ def _text(m: Table) -> Column:
 def _statuses_begun(view: View) -> sa.Select[Any]:
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
-    # The first status of a memory is the one that it was stored with.
+    # A memory is stored with its first status.
     came = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
     period = (h.c.status, h.c.since, h.c.actor, h.c.reason, came)
     return (
@@ -106,7 +106,7 @@ def _statuses_begun(view: View) -> sa.Select[Any]:
 
 
 def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
-    """Return every status but that of turns that began during an interval, the newest first."""
+    """Return the statuses that began during an interval, except those of turns, newest first."""
     return _statuses_begun(view.shape).mapped(
         StatusStart._make, snapshot, view.params, **during._asdict()
     )
@@ -124,12 +124,12 @@ def _turns_stored(view: View) -> sa.Select[Any]:
 
 
 def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
-    """Return how many turns were stored during an interval."""
+    """Return the number of turns stored during an interval."""
     return int(_turns_stored(view.shape).scalar(snapshot, view.params, **during._asdict()))
 
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
-    """Return the ``ContradictingPair`` of every visible contradiction, and the edges."""
+    """Return a query for the ``ContradictingPair`` of visible contradictions, and its edges."""
     e = tables.edges.alias("e")
     a, b, joined = edge_ends(e)
     sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
@@ -146,7 +146,7 @@ def _contradictions_found(view: View) -> sa.Select[Any]:
 def contradictions_found(
     snapshot: Snapshot, view: View, during: Interval
 ) -> list[ContradictingPair]:
-    """Return contradictions that were found during an interval, both sides seen, newest first."""
+    """Return contradictions between visible memories found during an interval, newest first."""
     return _contradictions_found(view.shape).mapped(
         ContradictingPair._make, snapshot, view.params, **during._asdict()
     )
@@ -161,7 +161,7 @@ def _pairs_of(view: View) -> sa.Select[Any]:
 def pairs(
     snapshot: Snapshot, view: View, edge_ids: Collection[str]
 ) -> dict[str, ContradictingPair]:
-    """Return the contradictions with both sides visible, by edge id."""
+    """Return the contradictions between visible memories with these edge ids, by edge id."""
     rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=sorted(edge_ids))
     return {row[0]: ContradictingPair._make(row) for row in rows}
 
@@ -174,7 +174,7 @@ def _decisions() -> sa.Select[Any]:
 
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
-    """Return the journal entries of decided and reopened contradictions, newest first."""
+    """Return the journal entries that decided or reopened contradictions, newest first."""
     return _decisions().mapped(EdgeDecision._make, snapshot, during._asdict())
 
 
@@ -194,7 +194,7 @@ def _finders() -> sa.Select[Any]:
 def finders(
     snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
-    """Return (actor, reason) of the entry that joined the sides of contradictions, by edge id."""
+    """Return who recorded contradictions and why, as (actor, reason) by edge id."""
     rows = _finders().rows(
         snapshot, pairs=[(pair.edge_id, pair.first_id) for pair in contradictions]
     )
@@ -232,7 +232,7 @@ def _confidence_moves(then: View, view: View) -> sa.Select[Any]:
 
 
 def confidence_moves(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
-    """Return memories that were there before an interval with another confidence after it."""
+    """Return memories from before an interval whose confidence changed during it, latest first."""
     then = View(view.viewer, during.until)
     values = view.params | then.params | during._asdict()
     return _confidence_moves(then.shape, view.shape).mapped(ConfidenceMove._make, snapshot, values)
@@ -247,5 +247,8 @@ def _revisions() -> sa.Select[Any]:
 
 
 def revisions(snapshot: Snapshot, memory_id: str) -> list[tuple[Any, ...]]:
-    """Return (until, importance, confidence, decay_rate, valid_until, tags as JSON) of the past."""
+    """Return the former values of a memory, oldest first.
+
+    Each row is (until, importance, confidence, decay_rate, valid_until, tags as JSON).
+    """
     return _revisions().rows(snapshot, memory_id=memory_id)

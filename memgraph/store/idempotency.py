@@ -1,4 +1,4 @@
-"""Completed requests, by the digest of their idempotency key."""
+"""Store completed requests and their answers, by the digest of their idempotency key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from memgraph.store.statements import prepared, value
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """A completed request. ``status`` None: the answer is not known, or not yet."""
+    """A completed request.
+
+    Attributes:
+        created_at: when it was recorded, in milliseconds.
+        memory_ids: the memories that it wrote.
+        status: the status code of the answer; None: the answer is not known (yet).
+    """
 
     request_sha256: str
     created_at: int
@@ -28,10 +34,11 @@ class CompletedRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """The stored answer to a request.
+    """The answer to a request, to be stored.
 
     Attributes:
-        at: when; None: the request is noted already, by the transaction that did it.
+        at: the time in milliseconds to record the request with; None: the transaction that did
+            the request has recorded it.
     """
 
     key_sha256: str
@@ -43,7 +50,7 @@ class StoredAnswer:
 
 @prepared
 def _claim() -> sa.Insert:
-    """Claim a key for a request; an expired claim is replaced."""
+    """Insert a claim of a key for a request, or replace an expired one."""
     done = tables.idempotency_keys
     names = {"key_sha256": "key", "request_sha256": "request"}
     names |= {"created_at": "at", "memory_ids": "ids"}
@@ -65,10 +72,11 @@ def claim(
     at: int,
     expired: int,
 ) -> bool:
-    """Note that a request is done by this transaction; return False if another did it.
+    """Record that this transaction does a request; return False if another one has done it.
 
     Args:
-        expired: one that was noted then, or before, is none.
+        at: the current time, in milliseconds.
+        expired: records from this time or earlier have expired.
     """
     row = {"key": key_sha256, "request": request_sha256, "ids": json.dumps(list(memory_ids))}
     return _claim().write(transaction, row, at=at, expired=expired) > 0
@@ -81,7 +89,7 @@ def _extend() -> sa.Update:
 
 
 def extend(transaction: Transaction, key_sha256: str, memory_ids: Iterable[str]) -> None:
-    """Note that the same request wrote more in a further transaction."""
+    """Replace the ids that a request wrote, after a further transaction."""
     _extend().write(transaction, key=key_sha256, ids=json.dumps(list(memory_ids)))
 
 
@@ -95,7 +103,7 @@ def _find() -> sa.Select[Any]:
 
 
 def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedRequest | None:
-    """Return the request completed with a key since ``expired``; None: there is none."""
+    """Return the request completed with a key after ``expired``, or None."""
     row = _find().row(snapshot, key=key_sha256, expired=expired)
     if row is None:
         return None
@@ -114,7 +122,11 @@ def _keep() -> sa.Update:
 
 
 def keep(transaction: Transaction, answers: Sequence[StoredAnswer], *, kept_ms: int) -> None:
-    """Store answers, once for each request; requests that are not recorded yet are recorded."""
+    """Store answers, once for each request, and record requests that are not recorded yet.
+
+    Args:
+        kept_ms: how long a record is valid, in milliseconds.
+    """
     for answer in answers:
         if answer.at is not None:
             key, request = answer.key_sha256, answer.request_sha256
@@ -138,7 +150,7 @@ def _any_of() -> sa.Select[Any]:
 
 
 def any_of(snapshot: Snapshot, expired: int) -> bool:
-    """Return whether there is a request from ``expired`` or before."""
+    """Return True if any request is recorded from ``expired`` or earlier."""
     return bool(_any_of().scalar(snapshot, expired=expired))
 
 
@@ -151,5 +163,5 @@ def _prune() -> sa.Delete:
 
 
 def prune(transaction: Transaction, expired: int, limit: int) -> int:
-    """Forget requests of ``expired`` and before, the oldest first; return how many."""
+    """Remove the oldest ``limit`` requests from ``expired`` or earlier; return their number."""
     return _prune().write(transaction, expired=expired, limit=limit)

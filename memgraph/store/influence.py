@@ -1,8 +1,8 @@
 """Find receipts by their memories, and memories by their run or conversation.
 
-A receipt is there for whoever may see every memory that it names, and of a bulletin all that its
-asker could see; another one is neither listed nor counted. What repeats an earlier receipt has the
-earlier one's items.
+A receipt is visible to readers who may see all of its memories, and for a bulletin everything that
+its recipient could see. Other receipts are neither listed nor counted. A receipt that repeats an
+earlier one has the items of the earlier one.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from memgraph.store.visibility import Table, View, happened_at
 
 Place = Literal["workflow_run_id", "conversation_id"]
 PURPOSE: Final = "recall"
-"""Of a receipt that names no other."""
+"""The purpose of receipts that do not record one."""
 
-# So many receipts are looked into at once.
+# The maximum number of receipts read at once.
 _BLOCK: Final = 500
 
 
 def _head(r: Table) -> list[Column]:
-    """Return the columns of a ``_Head``."""
+    """Return the columns of ``_Head``."""
     columns = {
         "receipt_id": r.c.recall_id,
         "at": r.c.created_at,
@@ -56,10 +56,10 @@ def _head(r: Table) -> list[Column]:
 
 @prepared
 def _receipts_naming() -> sa.Select[Any]:
-    """Select receipts with one of the memories: by items, by repetition, by bulletin.
+    """Select receipts with one of the memories: directly, by repetition, or in their bulletin.
 
-    A bulletin's own receipt has what it cites as its items; where that one became too old while the
-    receipt of a turn is kept, only the bulletin itself tells.
+    The items of a bulletin's own receipt are the memories that it cites. If that receipt has
+    expired but the receipt of a turn is kept, the bulletin itself is searched.
     """
     i, r, b = tables.recall_items.alias("i"), tables.recalls.alias("r"), tables.bulletins.alias("b")
     f = listed("ids", "f")
@@ -106,10 +106,10 @@ def receipts_naming(
     limit: int,
     until: int = MAX_MS,
 ) -> list[ReceiptMention]:
-    """Return receipts that name any of the memories, the newest first, at most ``limit``.
+    """Return up to ``limit`` visible receipts with any of the memories, newest first.
 
     Args:
-        until: milliseconds, included; what was handed out later counts for nothing.
+        until: include receipts up to this time, in milliseconds.
     """
     rows = _receipts_naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
     return _mentions(_ReceiptMemories(snapshot, view), rows, limit, frozenset(memory_ids))
@@ -134,10 +134,10 @@ def receipts_for(
     limit: int,
     before: int | None = None,
 ) -> list[ReceiptMention]:
-    """Return receipts for a run or a conversation, the newest first, at most ``limit``.
+    """Return up to ``limit`` visible receipts of a run or a conversation, newest first.
 
     Args:
-        before: milliseconds; only those of an earlier time.
+        before: include only receipts before this time, in milliseconds.
     """
     rows = _receipts_for(place, before is not None).cursor(snapshot, name=name, before=before)
     return _mentions(_ReceiptMemories(snapshot, view), rows, limit, None)
@@ -160,16 +160,16 @@ def _stored_by(place: Place, view: View) -> sa.Select[Any]:
 def stored_by(
     snapshot: Snapshot, place: Place, since: Mapping[str, int], view: View, *, limit: int
 ) -> list[tuple[str, str]]:
-    """Return memories from runs or conversations stored at a time or later, oldest first.
+    """Return memories that runs or conversations stored at a time or later, oldest first.
 
     Args:
-        since: milliseconds, by the id of the run or the conversation.
-        limit: of each of them.
+        since: the time in milliseconds, by the id of the run or conversation.
+        limit: the maximum number of memories per run or conversation.
 
     Returns:
-        Pairs of the id of the run or the conversation, and of a memory.
+        Pairs of (id of the run or conversation, memory id).
     """
-    # Each name by itself: of one that left ten thousand no more than the first few are read.
+    # Query each name separately, so that only the first few memories of a large run are read.
     statement, values = _stored_by(place, view.shape), view.params | {"limit": limit}
     return [
         (name, memory_id)
@@ -193,7 +193,7 @@ def _turns_of(view: View) -> sa.Select[Any]:
 
 
 def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> list[SourceTurn]:
-    """Return the visible turns that a memory was derived from, in their order."""
+    """Return the visible turns that a memory was derived from, in order of the conversation."""
     rows = _turns_of(view.shape).rows(snapshot, view.params, memory_id=memory_id, limit=limit)
     return [
         SourceTurn(
@@ -221,12 +221,18 @@ def _hidden_locators(view: View) -> sa.CompoundSelect[Any]:
 
 
 def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
-    """Return the locators in a content of memories that the view does not show."""
+    """Return the locators of hidden memories in a file's content."""
     return _hidden_locators(view.shape).column(snapshot, view.params, sha256=sha256)
 
 
 class _Head(NamedTuple):
-    """A receipt. ``as_of`` is ISO 8601; ``beside`` and ``viewer`` are JSON."""
+    """The main columns of a receipt.
+
+    Attributes:
+        as_of: ISO 8601, or None.
+        beside: the ids of its bulletin's memories as a JSON array, or None.
+        viewer: the reader, as JSON.
+    """
 
     receipt_id: str
     at: int
@@ -243,13 +249,13 @@ class _Head(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """Return the receipt that has its items: itself, or the one it repeats."""
+        """Return the id of the receipt that has its items: its own, or that of the repeated one."""
         return self.same_as or self.receipt_id
 
 
 @prepared
 def _items() -> sa.Select[Any]:
-    """Return all in one value: ten thousand rows take longer to hand over than to read."""
+    """Select the items of receipts as one JSON value, which is faster than ten thousand rows."""
     f, i = listed("holders", "f"), tables.recall_items.alias("i")
     ids = sa.func.json_group_array(i.c.memory_id).aggregate_order_by(i.c.rank)
     of_one = sa.select(ids).where(i.c.recall_id == f.c.value).correlate(f).scalar_subquery()
@@ -264,7 +270,7 @@ def _cited() -> sa.Select[Any]:
 
 
 class _ReceiptMemories:
-    """The memories of receipts, and whether one is hidden; each is looked up once."""
+    """Looks up the memories of receipts and their visibility, each only once."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self._snapshot = snapshot
@@ -277,9 +283,10 @@ class _ReceiptMemories:
         self._hidden: set[str] = set()
 
     def of(self, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str]]]:
-        """Yield receipts without hidden memories, with their memories; erased ones hide nothing.
+        """Yield the visible receipts with the ids of their memories.
 
-        Those of bulletins are for readers who see as much as their askers.
+        A receipt with a hidden memory is not visible; erased memories do not count as hidden. A
+        bulletin's receipt is visible to readers who may see everything that its recipient could.
         """
         self._read(heads)
         names = [self._named(head) for head in heads]
@@ -293,7 +300,7 @@ class _ReceiptMemories:
                 yield head, ids
 
     def _is_covered(self, head: _Head) -> bool:
-        """Return whether the reader sees everything that the asker saw."""
+        """Return True if the reader may see everything that the recipient could see."""
         if head.viewer not in self._covered:
             self._covered[head.viewer] = is_covered(self._reader, head.receipt_id, head.viewer)
         return self._covered[head.viewer]
@@ -317,11 +324,11 @@ class _ReceiptMemories:
 def _mentions(
     names: _ReceiptMemories, rows: Any, limit: int, reported: frozenset[str] | None
 ) -> list[ReceiptMention]:
-    """Return the first ``limit`` that name nothing hidden, with the ids that they name.
+    """Return the first ``limit`` visible receipts, with the ids of their memories.
 
     Args:
-        rows: a cursor; it is read as far as it has to be.
-        reported: ids that are told; None: all.
+        rows: a cursor, which is read only as far as necessary.
+        reported: the ids that may be returned; None: all.
     """
     mentions: list[ReceiptMention] = []
     while len(mentions) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
@@ -336,7 +343,7 @@ def _mention(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
         **{name: getattr(head, name) for name in _Head._fields if name not in ("beside", "viewer")},
         "purpose": head.purpose or PURPOSE,
         "memory_ids": memory_ids,
-        # A request is kept as JSON, where a time is ISO 8601.
+        # Requests are stored as JSON, with times in ISO 8601.
         "as_of": None if head.as_of is None else parse_time(head.as_of),
     }
     return built(ReceiptMention, fields)

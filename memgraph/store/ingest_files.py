@@ -1,4 +1,4 @@
-"""Files that were dropped: their contents, the names to link to, and links that wait."""
+"""Records of ingested files: their contents, their link names, and pending links."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memgraph.store.statements import member, prepared, replacing, value
 
 
 def _files() -> sa.Select[Any]:
-    # Made when asked for: the tables cost a second, and who only recalls does without.
+    # Built on demand: the tables take a second to load, and recall does not need them.
     columns = tables.files.c
     return sa.select(columns.sha256, columns.status, columns.manifest, columns.recorded_at)
 
 
 def status_of(snapshot: Snapshot, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-    """Return the status and the manifest of a content that was seen before."""
+    """Return the status and the manifest of a content; None if it was never ingested."""
     statement = sa.select(tables.files.c.status, tables.files.c.manifest).where(
         tables.files.c.sha256 == sha256
     )
@@ -34,7 +34,11 @@ def status_of(snapshot: Snapshot, sha256: str) -> tuple[IngestStatus, dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A content that was taken or refused, and its place among all, by when that was."""
+    """The record of a content that was ingested or rejected.
+
+    Attributes:
+        recorded_at: milliseconds.
+    """
 
     sha256: str
     status: IngestStatus
@@ -47,13 +51,13 @@ class FileRow:
 
 
 def row_of(snapshot: Snapshot, sha256: str) -> FileRow | None:
-    """Return the record of a content; None: it was never dropped."""
+    """Return the record of a content; None if it was never ingested."""
     row = snapshot.execute(_files().where(tables.files.c.sha256 == sha256)).first()
     return None if row is None else _file(row)
 
 
 def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> list[FileRow]:
-    """Return contents before a place, the latest first; None: from the latest on."""
+    """Return the records before a place, latest first; with None, from the latest."""
     order = sa.tuple_(tables.files.c.recorded_at, tables.files.c.sha256)
     statement = _files().limit(limit)
     statement = statement.order_by(tables.files.c.recorded_at.desc(), tables.files.c.sha256.desc())
@@ -75,10 +79,12 @@ def record(
     status: IngestStatus,
     manifest: str,
 ) -> None:
-    """Record the outcome of a content; a rejected one may be taken later, never the reverse.
+    """Record the outcome of a content, replacing an earlier one.
+
+    The caller must not replace an ingested content by a rejected one.
 
     Args:
-        manifest: as JSON; it may be large, and is better written before the transaction.
+        manifest: JSON; since it may be large, serialise it before the transaction.
     """
     _record().write(
         transaction,
@@ -91,7 +97,7 @@ def record(
 
 
 class StoredPart(NamedTuple):
-    """A stored part of a file. ``done``: steps of its ``plan`` so far."""
+    """A stored part of a file. ``done``: the number of finished steps of its ``plan``."""
 
     part: int
     plan: str
@@ -100,7 +106,7 @@ class StoredPart(NamedTuple):
 
 
 def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
-    """Return plan and number of the last stored part of a content; None: none is stored."""
+    """Return the plan and the number of a content's last stored part; None without parts."""
     columns = tables.file_parts.c
     statement = sa.select(columns.plan, columns.part).where(columns.sha256 == sha256)
     row = snapshot.execute(statement.order_by(columns.part.desc()).limit(1)).first()
@@ -108,7 +114,7 @@ def last_part(snapshot: Snapshot, sha256: str) -> tuple[str, int] | None:
 
 
 def parts(snapshot: Snapshot, sha256: str) -> list[StoredPart]:
-    """Return the parts of a content that are stored while others are not, in order."""
+    """Return the stored parts of an incompletely stored content, in order."""
     columns = tables.file_parts.c
     statement = sa.select(columns.part, columns.plan, columns.done, columns.outcomes)
     rows = snapshot.execute(statement.where(columns.sha256 == sha256).order_by(columns.part))
@@ -116,13 +122,13 @@ def parts(snapshot: Snapshot, sha256: str) -> list[StoredPart]:
 
 
 def add_part(transaction: Transaction, sha256: str, part: StoredPart) -> None:
-    """Note that a part of a content is stored."""
+    """Record that a part of a content is stored."""
     row = {**part._asdict(), "sha256": sha256, "outcomes": json_text(part.outcomes)}
     transaction.execute(sa.insert(tables.file_parts), row)
 
 
 def forget_parts(transaction: Transaction, sha256: str) -> None:
-    """Remove the parts of a content that is stored completely or given up."""
+    """Remove the part records of a content that is completely stored or abandoned."""
     transaction.execute(sa.delete(tables.file_parts).where(tables.file_parts.c.sha256 == sha256))
 
 
@@ -134,12 +140,12 @@ def _is_any_refused_for() -> sa.Select[Any]:
 
 
 def is_any_refused_for(snapshot: Snapshot, reason: str) -> bool:
-    """Return whether a content is rejected for a reason."""
+    """Return True if any content was rejected for this reason."""
     return _is_any_refused_for().row(snapshot, reason=reason) is not None
 
 
 def add_keys(transaction: Transaction, memory_id: str, keys: Sequence[str]) -> None:
-    """Store names under which other files may link to this memory."""
+    """Store names by which other files may link to a memory."""
     if keys:
         transaction.execute(
             insert(tables.document_keys).on_conflict_do_nothing(),
@@ -148,7 +154,7 @@ def add_keys(transaction: Transaction, memory_id: str, keys: Sequence[str]) -> N
 
 
 def memories_known_as(snapshot: Snapshot, key: str) -> list[str]:
-    """Return memories that answer to a name, in the order of their ids."""
+    """Return the ids of memories with a link name, sorted."""
     statement = sa.select(tables.document_keys.c.memory_id).where(
         tables.document_keys.c.document_key == key
     )
@@ -156,14 +162,14 @@ def memories_known_as(snapshot: Snapshot, key: str) -> list[str]:
 
 
 def add_pending_link(transaction: Transaction, row: Mapping[str, Any]) -> None:
-    """Keep a link until a file arrives that answers to its target."""
+    """Store a link until a file with the name of its target is ingested."""
     transaction.execute(insert(tables.pending_links).on_conflict_do_nothing(), row)
 
 
 def pending_links(
     snapshot: Snapshot, keys: Sequence[str], *, after: int, limit: int
 ) -> list[sa.Row[Any]]:
-    """Return links that wait for one of these names, in the order of their ids."""
+    """Return pending links to any of these names, by id, after the link id ``after``."""
     columns = tables.pending_links.c
     statement = sa.select(tables.pending_links).where(
         columns.target.in_(keys), columns.link_id > after
@@ -172,7 +178,7 @@ def pending_links(
 
 
 def remove_pending_links(transaction: Transaction, link_ids: Sequence[int]) -> None:
-    """Remove links that waited."""
+    """Remove pending links by id."""
     if link_ids:
         columns = tables.pending_links.c
         transaction.execute(sa.delete(tables.pending_links).where(columns.link_id.in_(link_ids)))
@@ -200,12 +206,12 @@ def _parts_left() -> sa.Select[Any]:
 
 
 def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
-    """Return active parts of a memory, with a role, that are part of nothing that is active."""
+    """Return a memory's active parts with a role that belong to no active memory, sorted by id."""
     return _parts_left().column(snapshot, whole_id=whole_id, role=role)
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return how many contents ended in each status, and how many links wait."""
+    """Return the number of contents by status, and of pending links as ``links_waiting``."""
     statement = sa.select(tables.files.c.status, sa.func.count()).group_by(tables.files.c.status)
     counts_by_status = {status.value: count for status, count in snapshot.execute(statement)}
     waiting = snapshot.execute(sa.select(sa.func.count()).select_from(tables.pending_links))

@@ -1,4 +1,4 @@
-"""Judge rows of a database that may be damaged."""
+"""Queries that check the rows of a possibly damaged database against its journal."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Table = sa.FromClause
 
 
 def _detail(log: Table, key: str) -> Column:
-    """Return a member of an entry's details; NULL where they are no JSON."""
+    """Return a member of an entry's details; NULL if they are not valid JSON."""
     return sa.case((sa.func.json_valid(log.c.details), member(log.c.details, key)))
 
 
 def _detail_edge_id(log: Table) -> Column:
-    # A text, so that what is joined by it can be looked up: without an affinity it would be
-    # scanned.
+    # Cast to text, because without an affinity SQLite scans the joined table instead of using its
+    # index.
     return sa.cast(_detail(log, "edge_id"), sa.Text)
 
 
@@ -56,7 +56,7 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 
 @prepared
 def entries() -> sa.Select[Any]:
-    """Select the journal entries after one, in order: the sealed fields, then the seal."""
+    """Select the journal entries after a number, in order: the sealed fields, then the seal."""
     log = tables.audit_log
     sealed = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
     later = log.c.seq > value("after")
@@ -65,8 +65,10 @@ def entries() -> sa.Select[Any]:
 
 @prepared
 def redactions() -> sa.Select[Any]:
-    """Select redaction records in order: seq, seal and digest of the redacted entry, the erasure,
-    the number of the recording entry and of the entry that ended the erasure.
+    """Select the records of redacted journal entries, in order.
+
+    The columns are seq, seal and digest of the redacted entry, the erasure id, and the numbers of
+    the entry that recorded it and of the entry that ended the erasure.
     """
     log = tables.audit_log
     details = sa.case((sa.func.json_valid(log.c.details), log.c.details), else_="{}")
@@ -85,11 +87,10 @@ def redactions() -> sa.Select[Any]:
 
 @prepared
 def confidence_changes() -> sa.Select[Any]:
-    """Select the last entry about a confidence: memory_id, action, details, seq, and how often the
-    memory was confirmed.
+    """Select the last journal entry about each memory's confidence.
 
-    Entries of earlier releases that take a decision back do not name who had lost: it is the other
-    side.
+    The columns are memory_id, action, details, seq, and the number of confirmations. Entries of
+    earlier releases that reopen a contradiction do not name the loser, which is the other side.
     """
     log, a, e = tables.audit_log, tables.audit_log.alias("a"), tables.edges.alias("e")
     loser = _detail(log, "loser_id")
@@ -122,7 +123,7 @@ _MEMORY = (
 
 @prepared
 def memories() -> sa.Select[Any]:
-    """Select memories in order with their first journal entry, the sealed fields first."""
+    """Select memories in order with their first journal entry; the sealed fields come first."""
     m, s, a = tables.memories.alias("m"), tables.sources.alias("s"), tables.audit_log.alias("a")
     entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
     return (
@@ -139,14 +140,14 @@ def memories() -> sa.Select[Any]:
 
 @prepared
 def rates_changed() -> sa.Select[Any]:
-    """Select the entry before which rates follow the rule of ``rules.decay``, or 0."""
+    """Select the number of the entry that recomputed earlier rates by ``rules.decay``, or 0."""
     log = tables.audit_log
     return sa.select(sa.func.coalesce(sa.func.max(log.c.seq), 0)).where(log.c.action == "rates")
 
 
 @prepared
 def lost_memories() -> sa.Select[Any]:
-    """Select (memory id, entry) of journalled memories that are missing."""
+    """Select (memory id, entry number) of journalled memories that do not exist."""
     a, m = tables.audit_log.alias("a"), tables.memories.alias("m")
     is_there = sa.exists().where(m.c.memory_id == a.c.subject).correlate(a)
     lost = sa.select(a.c.subject, a.c.seq).where(a.c.action == "remember", ~is_there)
@@ -155,13 +156,13 @@ def lost_memories() -> sa.Select[Any]:
 
 @prepared
 def sources() -> sa.Select[Any]:
-    """Select sources with all that their ids are made from."""
+    """Select sources with all fields that their ids are computed from."""
     return sa.select(*(tables.sources.c[name] for name in SOURCE_FIELDS))
 
 
 @prepared
 def status_mismatches() -> sa.Select[Any]:
-    """Select (memory id, its status, open periods) where these are not one and the same."""
+    """Select (memory id, status, open periods) unless one open period has that status."""
     m, s = tables.memories.alias("m"), tables.statuses.alias("s")
     is_open = (s.c.memory_id == m.c.memory_id) & s.c.until.is_(None)
     return (
@@ -174,7 +175,7 @@ def status_mismatches() -> sa.Select[Any]:
 
 @prepared
 def broken_histories() -> sa.Select[Any]:
-    """Select (memory id, period) of periods that do not follow the one before."""
+    """Select (memory id, period id) of periods that do not follow the preceding one."""
     s, m = tables.statuses.alias("s"), tables.memories.alias("m")
 
     def over_periods(function: sa.FunctionElement[Any], name: str) -> Column:
@@ -191,14 +192,14 @@ def broken_histories() -> sa.Select[Any]:
         .select_from(s.join(m, m.c.memory_id == s.c.memory_id))
         .subquery("p")
     )
-    # A clock that was set back ends a period where it began.
+    # If the clock was set back, a period ends at the time it began.
     follows = p.c.ended.is_(None) | (p.c.ended != greatest(p.c.before, p.c.since))
     broken = sa.case((p.c.place == 1, p.c.since != p.c.created_at), else_=follows)
     return sa.select(p.c.memory_id, p.c.status_id).where(broken)
 
 
 def _is_later(s: Table) -> Column:
-    """Return whether a period is not the first of its memory."""
+    """Return the SQL condition that a period is not the first of its memory."""
     f = tables.statuses.alias("f")
     earlier = sa.exists().where(f.c.memory_id == s.c.memory_id, f.c.status_id < s.c.status_id)
     return earlier.correlate(s)
@@ -208,12 +209,13 @@ def _is_later(s: Table) -> Column:
 def unjournalled_statuses() -> sa.Select[Any]:
     """Select (memory id, status, since) of later periods without a journal entry.
 
-    Whoever lost or won a contradiction is journalled under the winner; a job for many under nobody.
+    Changes by a contradiction are journalled under its winner; jobs on many memories have entries
+    without a subject.
     """
     h, a, e = tables.statuses.alias("s"), tables.audit_log.alias("a"), tables.edges.alias("e")
     later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_is_later(h)).cte("later")
     s = later.prefix_with("MATERIALIZED")
-    # Of one moment there may be thousands of entries: the index of subjects is the one to use.
+    # Use the index on subjects, because thousands of entries may have the same time.
     alone = sa.exists().where(
         a.c.subject == s.c.memory_id, unindexed(a.c.at) == s.c.since, a.c.action != "remember"
     )
@@ -230,9 +232,9 @@ def unjournalled_statuses() -> sa.Select[Any]:
 
 @prepared
 def edited_beginnings() -> sa.Select[Any]:
-    """Select (memory id, period) of first periods that are not as the memory was stored.
+    """Select (memory id, period id) of first periods that were changed after the memory was stored.
 
-    It is stored without a reason, by whom its first entry names.
+    A first period has no reason, and the actor of the memory's first entry.
     """
     s, a = tables.statuses.alias("s"), tables.audit_log.alias("a")
     stored = (a.c.subject == s.c.memory_id) & (a.c.action == "remember")
@@ -244,7 +246,7 @@ def edited_beginnings() -> sa.Select[Any]:
 
 @prepared
 def unerased_reasons() -> sa.Select[Any]:
-    """Select (memory id, period) with a reason, where the text of the memory is erased."""
+    """Select (memory id, period id) of erased memories whose reason is not ``erased``."""
     a, m, s = tables.audit_log.alias("a"), tables.memories.alias("m"), tables.statuses.alias("s")
     joined = a.join(m, m.c.memory_id == a.c.subject).join(s, s.c.memory_id == m.c.memory_id)
     query = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
@@ -254,15 +256,17 @@ def unerased_reasons() -> sa.Select[Any]:
 
 @prepared
 def status_entries() -> sa.CompoundSelect[Any]:
-    """Select each later period with each entry that may have made it, in the order of periods:
-    status_id, memory_id, actor, reason, and of the entry action, subject, actor and details.
+    """Select each later period with each journal entry that may explain it, in order of periods.
+
+    The columns are status_id, memory_id, actor and reason of the period, and action, subject, actor
+    and details of the entry.
     """
     h, a, e = tables.statuses.alias("h"), tables.audit_log.alias("a"), tables.edges.alias("e")
     by_erasing = h.c.reason.is_not_distinct_from("erased") & _is_erased(h.c.memory_id, h)
     period = sa.select(h.c.status_id, h.c.memory_id, h.c.since, h.c.actor, h.c.reason)
     s = period.where(_is_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
-    # One that begins where the one before it began was made under a clock that was set back, when
-    # its entry may be of an earlier time.
+    # A period that begins at the same time as the preceding one was made after the clock was set
+    # back, so its entry may have an earlier time.
     p = tables.statuses.alias("p")
     at_once = sa.exists().where(
         p.c.memory_id == s.c.memory_id, p.c.status_id < s.c.status_id, p.c.since == s.c.since
@@ -285,8 +289,10 @@ def status_entries() -> sa.CompoundSelect[Any]:
 
 @prepared
 def edges() -> sa.Select[Any]:
-    """Select edges by id: nine columns, then subject and details of the first journal entry, the
-    number of entries, and action, time and details of the last decision.
+    """Select edges with their journal entries, by id.
+
+    The columns are nine of the edge, subject and details of its first entry, the number of such
+    entries, and action, time and details of the last decision.
     """
     e, log = tables.edges.alias("e"), tables.audit_log
     edge_id = _detail_edge_id(log).label("edge_id")
@@ -313,7 +319,7 @@ def edges() -> sa.Select[Any]:
 
 @prepared
 def lost_edges() -> sa.Select[Any]:
-    """Select (edge id, entry) of journalled edges that are missing."""
+    """Select (edge id, entry number) of journalled edges that do not exist."""
     log, e = tables.audit_log, tables.edges.alias("e")
     edge_id = _detail_edge_id(log).label("edge_id")
     entries_of_edges = (
@@ -327,14 +333,14 @@ def lost_edges() -> sa.Select[Any]:
 
 @prepared
 def vectors() -> sa.Select[Any]:
-    """Select how many memories have a vector."""
+    """Select the number of memories with a vector."""
     e = tables.embeddings
     return sa.select(sa.func.count()).select_from(e).where(e.c.state == EmbeddingState.READY)
 
 
 @prepared
 def without_vector() -> sa.Select[Any]:
-    """Select the ids of memories that neither have a vector nor wait for one."""
+    """Select the ids of memories that have no vector and are not queued for one."""
     m, e = tables.memories.alias("m"), tables.embeddings.alias("e")
     queued = sa.exists().where(e.c.memory_pk == m.c.pk).correlate(m)
     return sa.select(m.c.memory_id).where(~queued)

@@ -1,4 +1,4 @@
-"""The memories of one task, of one project or of everybody, as items: found, ordered, counted."""
+"""Find, sort and count the items of a task, of a project or of the global tier."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from memgraph.store.visibility import (
     up_to,
 )
 
-# What an item is, over a row of ``memories``, and the conditions of a filter on it.
+# The fields of an item in terms of a row of ``memories``, and the conditions of a filter on them.
 
 
-# Up to here every whole number is a double of its own, and the driver can bind it.
+# The largest integer up to which every integer is an exact double, and can be bound.
 _MAX_EXACT = 2**53
 
 
@@ -67,16 +67,20 @@ _FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
         m, "token_cost", ["integer", "null"], m.c.token_cost, MAX_TOKEN_BUDGET
     ),
 }
-"""The fields of an item that have an order, over ``memories``; they bind ``place_source``."""
+"""SQL expressions for the sortable fields of an item; they use the parameter ``place_source``."""
 
 
 def _item_member(
     m: sa.FromClause, name: str, types: Sequence[str], default: Column, maximum: int | None = None
 ) -> Column:
-    """Return a member of the attribute ``context_item`` if it is valid, else a default.
+    """Return the expression for a member of the attribute ``context_item``, or else a default.
 
-    It is of one of the JSON types, and a text not empty, a number in 0..``maximum``; ``null`` is
-    None. See ``memgraph.context.items``.
+    See ``memgraph.context.items``.
+
+    Args:
+        types: the valid JSON types; ``null`` gives NULL.
+        default: the value if the member is missing or invalid. An empty text is invalid.
+        maximum: the largest valid number; the smallest is 0. None: the member is a text.
     """
     type_ = None if maximum is None else sa.Numeric(asdecimal=False)
     stated = member(m.c.attributes, f"context_item.{name}", type_)
@@ -96,13 +100,14 @@ _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
 
 
 class _BoundTerm(NamedTuple):
-    """A term of a filter, as it is bound.
+    """A term of a filter with its parameters.
 
     Attributes:
-        name: of the value that is the operand; of the operand as JSON with ``_spelled`` behind it.
-        decided: all of it.
-        hinted: what must hold where a text is to be equal, and costs a tenth of looking into the
-            JSON: the text stands there as our own encoder spells it.
+        name: the name of the parameter for the operand. ``{name}_spelled`` is the operand as JSON.
+        decided: the database can decide the term completely.
+        hinted: the term compares a text for equality, so that a cheap condition can be added: the
+            text as our JSON encoder spells it must occur in the row. That costs a tenth of
+            extracting the JSON member.
     """
 
     name: str
@@ -112,7 +117,7 @@ class _BoundTerm(NamedTuple):
     hinted: bool
 
     def conditions(self, m: sa.FromClause) -> list[Column]:
-        """Return conditions on a row of ``memories`` that every matching item meets."""
+        """Return conditions on a row of ``memories`` that every matching item fulfils."""
         hint = [self._hint(m)] if self.hinted else []
         return [*hint, self._exact(m)] if self.decided else hint
 
@@ -122,7 +127,7 @@ class _BoundTerm(NamedTuple):
             return sa.exists().where(among(t.c.value, self.name)).correlate(m)
         field = _FIELDS[self.field](m)
         if self.operator is Operator.IN:
-            # NULL is in no list, and nothing is known not to be in a list that holds it.
+            # NULL is in no list.
             return sa.func.coalesce(among(field, self.name), sa.false())
         return _COMPARISONS[self.operator](field, value(self.name))
 
@@ -136,12 +141,12 @@ class _BoundTerm(NamedTuple):
 
 
 class ItemFilter:
-    """A filter, as far as the database can decide it.
+    """A filter, split into what the database decides and what the caller must check.
 
     Attributes:
-        asked: what the database is asked.
-        params: the values for that.
-        rest: the terms that are still to be asked of each row.
+        asked: the terms for the database.
+        params: their parameters.
+        rest: the terms that the caller must check for each row.
     """
 
     def __init__(self, terms: Iterable[FilterTerm]) -> None:
@@ -171,7 +176,7 @@ def _bound_term(term: FilterTerm, name: str) -> _BoundTerm:
 
 
 def _binds(operand: Any) -> bool:
-    """Return True when the driver hands it over as it is: SQLite ends a text of JSON at a NUL."""
+    """Return True if the driver can bind an operand exactly: SQLite ends JSON texts at a NUL."""
     if isinstance(operand, str):
         return "\x00" not in operand
     return operand is None or (isinstance(operand, int | float) and abs(operand) <= _MAX_EXACT)
@@ -182,10 +187,10 @@ def _binds(operand: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePlace:
-    """The items of one scope and one agent, or none, that a reader sees.
+    """The items of one scope and one agent (or no agent) that a reader may see.
 
     Attributes:
-        view: of active ones alone.
+        view: the reader's view of active memories.
     """
 
     view: View
@@ -195,7 +200,7 @@ class NamespacePlace:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return the values that ``_in_namespace`` binds."""
+        """Return the parameters of ``_in_namespace``."""
         return self.view.params | {
             "item_scope": self.scope,
             "item_scope_id": self.scope_id,
@@ -204,7 +209,7 @@ class NamespacePlace:
 
 
 def _in_namespace(view: View, m: sa.FromClause) -> Column:
-    """Return the condition on items; it binds ``NamespacePlace.params``."""
+    """Return the condition on items, with ``NamespacePlace.params`` as its parameters."""
     return sa.and_(
         m.c.scope == value("item_scope"),
         m.c.scope_id.is_not_distinct_from(value("item_scope_id")),
@@ -228,7 +233,7 @@ def _active_in_namespace(view: View) -> sa.Select[Any]:
 def active_in_namespace(
     snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
 ) -> list[Memory]:
-    """Return active items of these ids, expired ones too, oldest first."""
+    """Return the active items with these ids, including expired ones, oldest first."""
     return _active_in_namespace(place.view.shape).mapped(
         memory_from_row, snapshot, place.params, ids=item_ids
     )
@@ -237,7 +242,7 @@ def active_in_namespace(
 @prepared
 def _newest(view: View) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    # Of two that share a name, since one was restored, the later one counts.
+    # Two items share a name if one was restored: the later one counts.
     later = sa.exists().where(
         n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), is_unexpired(n)
     )
@@ -259,10 +264,11 @@ def newest(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[int]:
-    """Return keys of the items in a namespace and below it, the last written first.
+    """Return the keys of the items in and below a namespace, last written first.
 
     Args:
-        limit: None: all of them.
+        at: the time in milliseconds; items that have expired by then are left out.
+        limit: the maximum number of keys; None: all.
     """
     first, last = within(prefix)
     return _newest(place.view.shape).column(
@@ -277,7 +283,7 @@ def newest(
 
 
 def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
-    """Return the memories of these keys, in the order of the keys."""
+    """Return the memories with these keys, in the order of ``keys``."""
     return _of_keys().mapped(memory_from_row, snapshot, keys=keys)
 
 
@@ -291,9 +297,10 @@ def _prolong() -> sa.Update:
 
 
 def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> None:
-    """Extend the lifetime of items that are active and expire.
+    """Extend the lifetime of active items that expire.
 
-    What was read is older than this transaction: they may have been put again meanwhile, for ever.
+    The state is checked again, because an item may have been stored without expiry since it was
+    read.
     """
     _prolong().write(transaction, at=at, ids=memory_ids)
 
@@ -310,7 +317,7 @@ def namespaces(
 ) -> list[Namespace]:
     """Return every namespace at or below a prefix that contains an item.
 
-    It costs one look at the index for each.
+    This takes one index lookup per namespace.
     """
     first, last = within(prefix)
     statement = _first_in_range(place.view.shape)
@@ -327,7 +334,7 @@ ROWS_AT_A_TIME = 200
 
 
 class NamedItem(NamedTuple):
-    """An item by the name that its owner has for it, and the memory that it is."""
+    """The item id that the owner uses, and the id of the memory."""
 
     item_id: str
     memory_id: str
@@ -335,11 +342,11 @@ class NamedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """The items of one scope that a reader sees, at a time.
+    """The items of one scope that a reader may see at a time.
 
     Attributes:
-        source: what items say of where they belong, where they do not say themselves.
-        at: milliseconds; what is no longer valid then is no item.
+        source: the ``source`` of items that do not state one.
+        at: the time in milliseconds; memories that have expired by then are left out.
     """
 
     scope: Scope
@@ -350,7 +357,7 @@ class ItemPlace:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return the values that ``_in_place`` and ``_FIELDS`` bind."""
+        """Return the parameters of ``_in_place`` and ``_FIELDS``."""
         return self.view.params | {
             "place_scope_id": self.scope_id,
             "place_source": self.source,
@@ -359,13 +366,13 @@ class ItemPlace:
 
 
 def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
-    """Return the condition on a row of ``memories``; it binds ``ItemPlace.params``."""
+    """Return the condition on items, with ``ItemPlace.params`` as its parameters."""
     if scope is Scope.GLOBAL:
-        # The index on content hashes is kept out: walking it from end to end, each row of it
-        # fetched from somewhere else, takes four times as long as a plain scan.
+        # Avoid the index on content hashes: reading it completely, with a lookup for each row,
+        # takes four times as long as a table scan.
         here = [m.c.scope == Scope.GLOBAL, unindexed(m.c.kind) != MemoryKind.EPISODE.value]
     else:
-        # The second and the last repeat the condition of ix_memories_scope word for word.
+        # The second and the last condition must repeat those of ix_memories_scope exactly.
         here = [
             m.c.scope == scope,
             m.c.scope != Scope.GLOBAL,
@@ -377,7 +384,7 @@ def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
         m.c.status == MemoryStatus.ACTIVE,
         is_unexpired(m, "place_at"),
         view.where(m),
-        # A program's store is no part of a tier: it neither fills nor empties one.
+        # Namespaced items of programs do not belong to a tier, and do not count towards its size.
         is_no_item(m),
     )
 
@@ -385,7 +392,7 @@ def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
 @prepared
 def _find(view: View, scope: Scope) -> sa.Select[Any]:
     of, m, item_id = tables.memories, tables.memories.alias("m"), value("item_id")
-    # Two looks into an index each of its own; with an OR, SQLite walks through the whole scope.
+    # Two index lookups; with an OR, SQLite would read the whole scope.
     f = sa.union_all(
         sa.select(of.c.pk).where(of.c.item_id == item_id),
         sa.select(of.c.pk).where(of.c.memory_id == item_id, of.c.item_id.is_(None)),
@@ -395,9 +402,9 @@ def _find(view: View, scope: Scope) -> sa.Select[Any]:
 
 
 def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
-    """Return the memories that are the item of an id, newest first.
+    """Return the memories with an item id, newest first.
 
-    It is one, as long as nobody stored two.
+    There is at most one, unless two were stored with the same id.
     """
     statement = _find(place.view.shape, place.scope)
     return statement.mapped(memory_from_row, snapshot, place.params, item_id=item_id)
@@ -410,7 +417,7 @@ def _count(view: View, scope: Scope) -> sa.Select[Any]:
 
 
 def count(snapshot: Snapshot, place: ItemPlace) -> int:
-    """Return how many items there are."""
+    """Return the number of items in a place."""
     return int(_count(place.view.shape, place.scope).scalar(snapshot, place.params))
 
 
@@ -433,16 +440,16 @@ def select(
     order: SortOrder,
     limit: int | None = None,
 ) -> tuple[Iterator[Memory], list[FilterTerm]]:
-    """Return memories in the order of the items that they are.
+    """Return the memories that match a filter, in the order of their item fields.
 
     Returns:
-        The memories, read as they are asked for, and the terms that are still to be asked of each;
-        while there are such terms, ``limit`` is left to the caller.
+        An iterator that reads the memories on demand, and the terms that the caller must check for
+        each. If there are such terms, ``limit`` is not applied.
     """
     condition = ItemFilter(terms)
     bound = None if condition.rest else limit
     statement = _select(place.view.shape, place.scope, condition.asked, order, bound)
-    # The keys alone: rows are read only when they are iterated over.
+    # Select only keys; the rows are read during iteration.
     keys = statement.column(snapshot, place.params | condition.params)
     return _in_order(snapshot, keys), condition.rest
 
@@ -450,7 +457,7 @@ def select(
 @prepared
 def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
     m, log = tables.memories.alias("m"), tables.audit_log.alias("a")
-    # As ``rules.lifecycle`` has it.
+    # The same order as in ``rules.lifecycle``.
     confirmed = sa.exists().where(log.c.subject == m.c.memory_id, log.c.action == "confirm")
     importance = sa.func.coalesce(_FIELDS["importance"](m), 0)
     return (
@@ -470,7 +477,7 @@ def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
 def next_to_evict(
     snapshot: Snapshot, place: ItemPlace, number: int, *, but: str | None = None
 ) -> list[NamedItem]:
-    """Return so many items, the first to go first, without one; see ``rules.lifecycle``."""
+    """Return the next ``number`` items to evict, except ``but``; see ``rules.lifecycle``."""
     statement = _next_to_evict(place.view.shape, place.scope)
     return [
         NamedItem(*row) for row in statement.rows(snapshot, place.params, number=number, but=but)
@@ -488,7 +495,7 @@ def _next_items(view: View, scope: Scope, number: int) -> sa.Select[Any]:
 def next_items(
     snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
-    """Return keys and ids of the next memories that are items, by key, up to a last one."""
+    """Return the next ``number`` items with keys in (``after``, ``through``], as (key, id)."""
     statement = _next_items(place.view.shape, place.scope, number)
     return statement.rows(snapshot, place.params, after=after, through=through)
 
@@ -508,7 +515,7 @@ def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
 
 
 def is_id(text: Any) -> bool:
-    """Return True when it may be the id of an item: the driver takes no lone surrogate."""
+    """Return True if a value may be an item id: a text without lone surrogates."""
     if not isinstance(text, str):
         return False
     try:
@@ -518,13 +525,13 @@ def is_id(text: Any) -> bool:
     return True
 
 
-# What became of a memory that was promoted.
+# The promoted copies of a memory.
 
 
 def item_id_of(memory_id: str) -> str:
-    """Return the item id of the promoted copy of a memory: there is only one in a place.
+    """Return the item id for promoted copies of a memory, so that each place has only one.
 
-    It is made from the memory's own id, and does not tell that to those who may not see it.
+    It is a digest of the memory's id, which it does not disclose.
     """
     return f"promoted-{hashlib.sha256(memory_id.encode()).hexdigest()[:32]}"
 
@@ -550,8 +557,8 @@ def promotions_of(
 ) -> list[tuple[str, MemoryStatus]]:
     """Return ids and statuses of the promoted copies of a memory in one place, latest first.
 
-    Anybody may give an item such an id, or put another item in its place: what was promoted is
-    derived from the memory, too.
+    A promoted copy must also be derived from the memory, because anyone may store an item with its
+    id.
     """
     rows = _promotions_of().rows(
         snapshot,
@@ -563,17 +570,18 @@ def promotions_of(
     return [(promoted_id, MemoryStatus(status)) for promoted_id, status in rows]
 
 
-# What one agent keeps for itself: which of its items are stored, and which are to go.
+# The private memories of an agent.
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMemoryFilter:
-    """A filter of an agent's own memories; None leaves nothing out.
+    """A filter of an agent's private memories; None leaves nothing out.
 
     Attributes:
-        clearance: no more sensitive than this.
-        before: stored earlier than this, milliseconds.
-        session_id, project_id: of session and project scopes only this one's.
+        clearance: the highest sensitivity.
+        before: only memories stored before this time, in milliseconds.
+        session_id: of session scopes, only this one.
+        project_id: of project scopes, only this one.
     """
 
     agent_id: str
@@ -594,9 +602,9 @@ def _items() -> sa.Select[Any]:
 
 
 def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str]) -> dict[str, str]:
-    """Return memory ids of the agent's active memories that bear these item ids, by item id."""
+    """Return the ids of the agent's active memories with these item ids, by item id."""
     rows = _items().rows(snapshot, agent_id=agent_id, item_ids=item_ids)
-    # Of two the older one, which comes last.
+    # If two have the same item id, the older one, which comes last, is returned.
     return dict(rows)
 
 

@@ -1,4 +1,4 @@
-"""The runs of jobs."""
+"""Store the runs of jobs, and the leases of their runners."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import Column, greatest, prepared, replacing, value
 from memgraph.store.visibility import View
 
-# Leases: who alone may do something for a while, between processes.
+# Leases: exclusive rights for a limited time, shared between processes.
 
 
-# By so much the clock may be set back under a lease that was just taken or renewed.
+# The number of milliseconds by which the clock may be set back without ending a fresh lease.
 SLACK_MS = 10_000
 
 
 def _is_live() -> Column:
-    """Return whether a lease is valid; it binds ``wall_ms``."""
-    # One from the future was written by a clock that was ahead: it must not hold until that date.
+    """Return the SQL condition that a lease is valid, with the parameter ``wall_ms``."""
+    # A lease from the future was written by a clock that was ahead, and must not block until then.
     lease, wall_ms = tables.leases.c, value("wall_ms")
     return (lease.expires_at > wall_ms) & (
         lease.acquired_at <= wall_ms.op("+")(sa.literal(SLACK_MS))
@@ -48,13 +48,15 @@ def _take() -> sa.Insert:
 def acquire(
     transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int
 ) -> str | None:
-    """Take a lease that is free or has expired, inside the caller's transaction.
+    """Take a lease that is free or has expired, in the caller's transaction.
 
     Args:
-        holder: nobody else's, and another one for every time that it is taken.
+        holder: a unique id, different for each time the lease is taken.
+        wall_ms: the time of the system clock, in milliseconds.
+        lease_ms: the duration of the lease, in milliseconds.
 
     Returns:
-        None: it is taken; else who has it.
+        None if it was taken, else the current holder.
     """
     current: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
     if current is None:
@@ -72,7 +74,7 @@ def _renew() -> sa.Update:
 
 
 def renew(transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int) -> bool:
-    """Keep a lease for longer; False: it has expired or is another's, and stays so."""
+    """Extend a lease; return False if it has expired or belongs to another holder."""
     renewed = _renew().write(
         transaction, lease=name, own=holder, wall_ms=wall_ms, until=wall_ms + lease_ms
     )
@@ -87,7 +89,7 @@ def _release() -> sa.Delete:
 
 
 def release(transaction: Transaction, name: str, holder: str) -> None:
-    """Release a lease, unless another holder has it by now."""
+    """Release a lease, unless it belongs to another holder by now."""
     _release().write(transaction, name=name, holder=holder)
 
 
@@ -116,14 +118,14 @@ def _is_running() -> Column:
 
 
 def _is_orphaned() -> Column:
-    """Return whether an unfinished run has no holder; it binds ``wall_ms``."""
-    # Whoever is at work renews a lease.
+    """Return the SQL condition that a running run has no valid lease, with ``wall_ms``."""
+    # A process at work keeps renewing its lease.
     at_work = sa.select(tables.leases.c.holder).where(_is_live())
     return _is_running() & tables.job_runs.c.holder.not_in(at_work)
 
 
 def _latest_first() -> tuple[Column, ...]:
-    """Return an order in which runs from the future count as the oldest; it binds ``now``."""
+    """Return the order in which runs from the future count as the oldest, with ``now``."""
     run = tables.job_runs.c
     return run.started_at > value("now"), run.started_at.desc(), run.run_id.desc()
 
@@ -145,7 +147,7 @@ def begin(
     holder: str,
     reason: str | None = None,
 ) -> None:
-    """Record that a run begins."""
+    """Record the start of a run."""
     _begin().write(
         transaction,
         run_id=run_id,
@@ -168,7 +170,7 @@ def _end() -> sa.Update:
 
 
 def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int) -> bool:
-    """Record how a run ended; False: it counts as abandoned by now, and stays so."""
+    """Record the end of a run; return False if it was marked as abandoned before."""
     ended = _end().write(
         transaction,
         run=run_id,
@@ -192,12 +194,12 @@ def _any_running(orphaned: bool) -> sa.Select[Any]:
 
 
 def is_any_running(snapshot: Snapshot) -> bool:
-    """Return whether a run is recorded as running."""
+    """Return True if any run is recorded as running."""
     return _any_running(orphaned=False).row(snapshot) is not None
 
 
 def has_orphaned(snapshot: Snapshot, *, wall_ms: int) -> bool:
-    """Return whether there are unfinished runs without a holder."""
+    """Return True if any unfinished run has no valid lease."""
     return _any_running(orphaned=True).row(snapshot, wall_ms=wall_ms) is not None
 
 
@@ -213,11 +215,11 @@ def _abandon_orphaned() -> sa.Update:
 
 
 def abandon_orphaned(transaction: Transaction, *, at: int, wall_ms: int) -> int:
-    """Mark runs without a holder as abandoned; return how many.
+    """Mark unfinished runs without a valid lease as abandoned; return their number.
 
     Args:
-        at: when they are said to have ended, on the orchestrator's clock.
-        wall_ms: decides which leases have expired.
+        at: the time to record as their end, in milliseconds of the orchestrator's clock.
+        wall_ms: the time of the system clock, which decides whether leases have expired.
     """
     return _abandon_orphaned().write(transaction, at=at, wall_ms=wall_ms)
 
@@ -228,7 +230,7 @@ def _get() -> sa.Select[Any]:
 
 
 def get(snapshot: Snapshot, run_id: str) -> JobRun:
-    """Return one run, which is there."""
+    """Return a run, which must exist."""
     return _run(_get().row(snapshot, run_id=run_id))
 
 
@@ -239,7 +241,7 @@ def _latest() -> sa.Select[Any]:
 
 
 def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
-    """Return runs, the latest first."""
+    """Return the latest runs, latest first."""
     return _latest().mapped(_run, snapshot, limit=limit)
 
 
@@ -251,7 +253,7 @@ def _ended_since() -> sa.Select[Any]:
 
 
 def ended_since(snapshot: Snapshot, run_id: str, limit: int) -> list[JobRun]:
-    """Return ended runs that began after another, in the order in which they began."""
+    """Return ended runs that started after the run ``run_id``, in the order of their start."""
     return _ended_since().mapped(_run, snapshot, run_id=run_id, limit=limit)
 
 
@@ -259,12 +261,12 @@ def ended_since(snapshot: Snapshot, run_id: str, limit: int) -> list[JobRun]:
 def _settled() -> sa.Select[Any]:
     run_id = tables.job_runs.c.run_id
     first = sa.select(sa.func.min(run_id)).where(_is_running()).correlate(None).scalar_subquery()
-    # No id comes after a tilde.
+    # A tilde sorts after every id.
     return sa.select(sa.func.max(run_id)).where(run_id < sa.func.coalesce(first, "~"))
 
 
 def settled(snapshot: Snapshot) -> str:
-    """Return the id of the last run before which all have ended, itself included; empty: none."""
+    """Return the id of the last run such that it and all earlier runs have ended, or ""."""
     return str(_settled().scalar(snapshot) or "")
 
 
@@ -276,20 +278,20 @@ def _of_moment() -> sa.Select[Any]:
 
 
 def of_moment(snapshot: Snapshot, job: JobName, due_at: int) -> list[JobRun]:
-    """Return the runs for one moment of the schedule, in the order in which they began."""
+    """Return the runs for one due time of the schedule, in the order of their start."""
     return _of_moment().mapped(_run, snapshot, job=job.value, due_at=due_at)
 
 
 @prepared
 def _latest_due_at() -> sa.Select[Any]:
     run = tables.job_runs.c
-    # A run recorded by a clock that was ahead must not count for earlier moments.
+    # A run recorded by a clock that was ahead must not count for earlier due times.
     due = sa.select(sa.func.max(run.due_at)).where(run.job == value("job"))
     return due.where(run.due_at <= value("now"))
 
 
 def latest_due_at(snapshot: Snapshot, job: JobName, now_ms: int) -> int | None:
-    """Return the last moment of the schedule until now for which a job was begun."""
+    """Return the last due time up to now for which a job was started; None without one."""
     due_at: int | None = _latest_due_at().scalar(snapshot, job=job.value, now=now_ms)
     return due_at
 
@@ -301,7 +303,7 @@ def _any_ahead() -> sa.Select[Any]:
 
 
 def is_any_ahead(snapshot: Snapshot, now_ms: int) -> bool:
-    """Return whether there are runs for future moments."""
+    """Return True if any run has a due time in the future."""
     return _any_ahead().row(snapshot, now=now_ms) is not None
 
 
@@ -313,7 +315,7 @@ def _last_ended() -> sa.Select[Any]:
 
 
 def last_ended(snapshot: Snapshot, job: JobName, now_ms: int) -> JobRun | None:
-    """Return the last run that is done or failed; runs from the future count as the oldest."""
+    """Return a job's last run that is done or failed; runs from the future count as the oldest."""
     row = _last_ended().row(snapshot, job=job.value, now=now_ms)
     return None if row is None else _run(row)
 
@@ -325,7 +327,7 @@ def _prune() -> sa.Delete:
     last_due = sa.select(sa.func.max(latest.c.due_at)).where(
         latest.c.job == run.c.job, latest.c.due_at <= value("now")
     )
-    # Runs of each job's last due moment stay: they show what is still to be caught up.
+    # Keep the runs for each job's last due time: they show which due times were missed since.
     is_last = run.c.due_at.is_not_distinct_from(last_due.correlate(run).scalar_subquery())
     return sa.delete(run).where(
         ~_is_running(),
@@ -336,15 +338,15 @@ def _prune() -> sa.Delete:
 
 
 def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> None:
-    """Drop the oldest ended runs over a number, but none of a job's last due moment until now.
+    """Delete the oldest ended runs over ``keep``, except those for a job's last due time.
 
-    Runs from the future count as the oldest. The run ``but`` stays.
+    Runs from the future count as the oldest. The run ``but`` is kept.
     """
     _prune().write(transaction, keep=keep, now=now_ms, but=but)
 
 
 def made_at(snapshot: Snapshot) -> int:
-    """Return when the orchestrator was made, in milliseconds."""
+    """Return when the orchestrator was created, in milliseconds."""
     return int(metadata.get(snapshot, "created_at") or 0)
 
 
@@ -353,7 +355,7 @@ def _run(row: Sequence[Any]) -> JobRun:
     try:
         fields |= {name: json.loads(fields[name]) for name in ("counts", "rejected")}
         return JobRun(**fields)
-    # What pydantic finds wrong is a ValueError, too.
+    # Pydantic's ValidationError is a ValueError, too.
     except (ValueError, TypeError) as error:
         raise unreadable("job run", row[0]) from error
 
@@ -361,12 +363,12 @@ def _run(row: Sequence[Any]) -> JobRun:
 _SESSION: Final = "session "
 _PROJECT: Final = "project "
 _IDS: Final = re.compile(rf"\b{MEMORY_ID}\b")
-# A session's id may hold any of these itself.
+# The possible ends of an id. The id of a session may contain them itself.
 _ENDS: Final = re.compile(r"(?=: |, )|$")
 
 
 def as_seen(snapshot: Snapshot, view: View, run: JobRun) -> JobRun:
-    """Return the run; about a hidden session only its time and state."""
+    """Return the run without details about sessions, projects and memories the view hides."""
     if run.reason is not None and not _may_see(snapshot, view, run.reason):
         return run.model_copy(update={"reason": None, "counts": {}, "rejected": ()})
     visible_parts = tuple(part for part in run.rejected if _may_see(snapshot, view, part.where))
@@ -387,7 +389,7 @@ def _may_see(snapshot: Snapshot, view: View, place: str) -> bool:
     if not place.startswith(_SESSION):
         return True
     meant = sessions.registered(snapshot, _beginnings(place.removeprefix(_SESSION)))
-    # When it may be one of several, all of them, so that no hidden one is disclosed.
+    # If several sessions may be meant, all must be visible, so that no hidden one is disclosed.
     return bool(meant) and all(sessions.visible(snapshot, view, session_id) for session_id in meant)
 
 

@@ -1,10 +1,10 @@
-"""Rows of ``audit_log``, each sealed with the one before it; ``memgraph.audit`` writes them.
+"""Rows of ``audit_log``, a hash chain of journal entries; ``memgraph.audit`` writes them.
 
 ``hash = sha256(previous hash, newline, JSON of [seq, at, actor, action, subject, details])``, the
-JSON without spaces and with sorted keys; ``state`` follows the details where the entry has one (see
-``storage/table_digests``). With a key (``memory.audit.key_file``) it is HMAC-SHA256 of the same.
-Who edits, removes or reorders an entry breaks every hash that follows; who cuts the end off is
-betrayed by the anchor beside the database.
+JSON without spaces and with sorted keys; ``state`` follows the details if the entry has one (see
+``memgraph.store.whole_tables``). With a key (``memory.audit.key_file``) it is HMAC-SHA256 of the
+same. Editing, removing or reordering an entry breaks every later hash. The anchor, which is stored
+outside of the database, reveals that the end was cut off.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import prepared, value
 
 SEAL: Final = "seal"
-"""The action of an entry that tells a state alone."""
+"""The action of an entry that only records the state of the tables."""
 UPGRADE: Final = "upgrade"
-"""The action of the entry that tells the state after an upgrade."""
+"""The action of the entry that records the state of the tables after an upgrade."""
 _COLUMNS: Final = ("seq", "at", "actor", "action", "subject", "details", "hash", "state")
 _insert = InsertRows("audit_log", _COLUMNS)
 
@@ -42,10 +42,13 @@ def chain_hash(
     *,
     key: bytes | None = None,
 ) -> str:
-    """Return the seal of one entry; ``details`` is its JSON text as stored.
+    """Return the seal of an entry.
 
     Args:
-        key: of a keyed journal: HMAC-SHA256 takes the place of SHA-256.
+        previous: the seal of the previous entry, or "".
+        details: the JSON text as stored.
+        state: the state of the tables, if the entry records it.
+        key: the key of a keyed journal, which uses HMAC-SHA256 instead of SHA-256.
     """
     fields = [seq, at, actor, action, subject, details]
     sealed = compact_array(fields if state is None else [*fields, state])
@@ -63,7 +66,7 @@ def _last_two() -> sa.Select[Any]:
 
 
 def is_keyed(snapshot: Snapshot, key: bytes) -> bool:
-    """Return whether the last entry is sealed with a key; True for an empty journal."""
+    """Return True if the last entry is sealed with this key, or the journal is empty."""
     rows = _last_two().rows(snapshot)
     if not rows:
         return True
@@ -80,7 +83,7 @@ def _of_entry(name: str) -> sa.Select[Any]:
 def append_seal(
     transaction: Transaction, state: str, *, action: str = SEAL, key: bytes | None = None
 ) -> None:
-    """Append an entry with a state alone, at the time of the entry before it."""
+    """Append an entry that only records a state, with the time of the previous entry."""
     seq, last = head(transaction)
     at = _of_entry("at").scalar(transaction, seq=seq) or 0
     entry = (seq + 1, at, "memgraph", action, None, "{}")
@@ -95,7 +98,7 @@ def _sealed_state() -> sa.Select[Any]:
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
-    """Return the last state in the journal; None: there is none yet."""
+    """Return the last recorded state of the tables; None if there is none yet."""
     state: str | None = _sealed_state().scalar(snapshot)
     return state
 
@@ -107,12 +110,12 @@ def _head() -> sa.Select[Any]:
 
 
 def head(snapshot: Snapshot) -> tuple[int, str]:
-    """Return (seq, hash) of the last entry; (0, "") of an empty journal."""
+    """Return (seq, seal) of the last entry; (0, "") if the journal is empty."""
     return _head().row(snapshot) or (0, "")
 
 
 def hash_of(snapshot: Snapshot, seq: int) -> str | None:
-    """Return the seal of one entry; None: there is no such entry."""
+    """Return the seal of an entry; None if it does not exist."""
     seal: str | None = _of_entry("hash").scalar(snapshot, seq=seq)
     return seal
 
@@ -125,7 +128,7 @@ def _author_of() -> sa.Select[Any]:
 
 
 def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
-    """Return the actor who stored a memory; None: the journal does not record it."""
+    """Return the actor who stored a memory; None if the journal does not record it."""
     actor: str | None = _author_of().scalar(snapshot, id=memory_id)
     return actor
 
@@ -149,11 +152,14 @@ def _authors_of_turns() -> sa.Select[Any]:
 
 
 def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
-    """Return who stored the turns that a fact was drawn from; empty: from none, or unknown."""
+    """Return the actors who stored the turns that a fact was extracted from.
+
+    The set is empty if it was not extracted from turns, or if one of the actors is unknown.
+    """
     actors = _authors_of_turns().column(snapshot, memory_id=memory_id)
     return frozenset() if None in actors else frozenset(map(str, actors))
 
 
 def insert(transaction: Transaction, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows of seq, at, actor, action, subject, details, hash, state."""
+    """Insert rows of (seq, at, actor, action, subject, details, hash, state)."""
     _insert(transaction, rows)

@@ -1,6 +1,7 @@
-"""The file with a server's keys: replaced as a whole, readable by its owner alone.
+"""Read and write the file with a server's access keys, which only its owner may read.
 
-It holds digests of secrets of 256 bits: who reads it can show none of them.
+The file is replaced as a whole. It contains digests of 256-bit secrets, so that the secrets cannot
+be recovered from it.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ Stamp = tuple[int, ...]
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return a stamp that changes when the file or its mode changes; None: no file.
+    """Return a stamp that changes when the file or its mode changes; None without a file.
 
     Raises:
-        OSError: nobody can tell.
+        OSError: the file's status cannot be read.
     """
     try:
         status = path.lstat()
@@ -37,32 +38,36 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the keys as JSON; none when there is no file.
+    """Return the keys as JSON objects; an empty list without a file.
 
     Raises:
-        InvalidConfig: it is not a key file, or others than its owner may read or write it.
+        InvalidConfig: it is not a key file, or users other than its owner may read or write it.
     """
     try:
         text = own_bytes(path)
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read as keys", path=str(path)) from error
+        raise InvalidConfig(f"{path} cannot be read", path=str(path)) from error
     return parsed(text, str(path))
 
 
 def parsed(text: str | bytes, place: str) -> list[dict[str, Any]]:
-    """Return the keys in a text that ``rendered`` made.
+    """Return the keys in a text made by ``rendered``.
+
+    Args:
+        text: the text or its bytes.
+        place: the file or table of the text, for error messages.
 
     Raises:
-        InvalidConfig: it holds none.
+        InvalidConfig: the text contains no list of keys.
     """
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidConfig(f"{place} cannot be read as keys", path=place) from error
+        raise InvalidConfig(f"{place} is not valid JSON", path=place) from error
     if not isinstance(content, dict) or content.get("version") != VERSION:
-        raise InvalidConfig(f"{place} is of another version of memgraph", path=place)
+        raise InvalidConfig(f"{place} was written by another version of memgraph", path=place)
     keys = content.get("keys")
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise InvalidConfig(
@@ -72,10 +77,10 @@ def parsed(text: str | bytes, place: str) -> list[dict[str, Any]]:
 
 
 def rendered(keys: Sequence[dict[str, Any]], place: str) -> str:
-    """Return the text that holds keys.
+    """Return keys as the text of a key file.
 
     Raises:
-        InvalidConfig: there are more than ``read`` would take.
+        InvalidConfig: the text would be larger than ``read`` accepts.
     """
     text = json.dumps({"version": VERSION, "keys": list(keys)}, indent=1)
     if len(text) > MAX_BYTES:
@@ -86,10 +91,11 @@ def rendered(keys: Sequence[dict[str, Any]], place: str) -> str:
 def own_bytes(path: Path) -> bytes:
     """Return the content of a file that only its owner may read.
 
-    A link is not followed, and nothing waits for a pipe's other end.
+    Symbolic links are not followed, and opening a pipe does not block.
 
     Raises:
-        InvalidConfig: others may read or change it, or it is no regular file.
+        InvalidConfig: it belongs to another user, others may read or change it, or it is not a
+            regular file.
         OSError: it cannot be read.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -109,23 +115,24 @@ def own_bytes(path: Path) -> bytes:
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder of the file, before anything else is made there.
+    """Create the folder of the file.
 
     Raises:
-        InvalidConfig: the folder is another user's, whose server could not read the file.
+        InvalidConfig: the folder belongs to another user, whose server could not read the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path.parent.stat().st_uid != os.geteuid():
         raise InvalidConfig(
-            f"{path.parent} belongs to another user; do this as that user", path=str(path.parent)
+            f"{path.parent} belongs to another user; run the command as that user",
+            path=str(path.parent),
         )
 
 
 def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
-    """Replace the file; it is durable when this returns.
+    """Replace the file durably.
 
     Raises:
-        InvalidConfig: there are more keys than ``read`` would take; the file stays as it is.
+        InvalidConfig: the file would be larger than ``read`` accepts; it is not changed.
     """
     data = rendered(keys, str(path)).encode("ascii")
     draft = path.with_name(f".{path.name}.new")
@@ -155,8 +162,8 @@ class KeyFile:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Let nobody else change the keys for the time of the block."""
-        # First: a lock file of another user would keep the server's own one out.
+        """Hold the lock for changing the keys."""
+        # Check the owner first: a lock file of another user would lock the server out.
         make_folder(self.path)
         lock = FileLock(self.path.with_name(KEYS_LOCK_NAME))
         with naming_full_disk(self.path.parent), lock.held():

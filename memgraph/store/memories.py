@@ -1,6 +1,6 @@
-"""Rows of ``memories`` with their sources, status history and derivations.
+"""Store and read the rows of ``memories``, with sources, status history and derivations.
 
-Every function works on a snapshot or transaction that the caller holds.
+Every function works on the caller's snapshot or transaction.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _status_values = itemgetter(*_STATUS_COLUMNS)
 
 
 class TurnIdentity(NamedTuple):
-    """The identity of a turn: two turns with equal values are the same turn."""
+    """The fields that identify a turn: two turns with equal values are the same turn."""
 
     session_id: str
     turn_id: str
@@ -77,7 +77,7 @@ class TurnIdentity(NamedTuple):
 
 
 class MemoryIdentity(NamedTuple):
-    """The identity of a memory with some content; enums are values."""
+    """The fields by which memories with equal content are compared; enums as their values."""
 
     memory_id: str
     content_hash: str
@@ -96,7 +96,7 @@ def _last_pk() -> sa.Select[Any]:
 
 
 def last_pk(snapshot: Snapshot) -> int:
-    """Return the key of the newest memory; 0: there is none."""
+    """Return the key of the newest memory, or 0 without memories."""
     return int(_last_pk().scalar(snapshot) or 0)
 
 
@@ -107,7 +107,7 @@ def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
 
 @lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
-    """Return the id of a source, derived from its fields: equal sources are one row."""
+    """Return the id of a source, a digest of its fields: equal sources share one row."""
     fields = json_text(source.model_dump(mode="json"))
     return "src_" + hashlib.sha256(fields.encode()).hexdigest()[:32]
 
@@ -127,10 +127,10 @@ def insert_statuses(transaction: Transaction, rows: Sequence[dict[str, Any]]) ->
 def insert_derivations(
     transaction: Transaction, pairs: Sequence[tuple[str, str]], *, added_at: int | None = None
 ) -> None:
-    """Store pairs of (memory, the memory it was derived from); a repeated one stays as it is.
+    """Store (memory id, evidence id) pairs; existing pairs are left unchanged.
 
     Args:
-        added_at: when the grounds were found; None: with the memories themselves.
+        added_at: when the evidence was added, in milliseconds; None: together with the memory.
     """
     _insert_derivation(transaction, [(*pair, added_at) for pair in pairs])
 
@@ -138,7 +138,7 @@ def insert_derivations(
 @prepared
 def _same_content(by_item_id: bool) -> sa.Select[Any]:
     m = tables.memories
-    # Thousands of items may say the same; few have the same name: then the index of names is used.
+    # With item ids, use their index: thousands of items may share a text, but few share an id.
     content_hash = unindexed(m.c.content_hash) if by_item_id else m.c.content_hash
     return (
         sa.select(*(m.c[name] for name in MemoryIdentity._fields))
@@ -161,13 +161,12 @@ def same_content(
     item_ids: Sequence[str] | None = None,
     at: int,
 ) -> list[MemoryIdentity]:
-    """Return active memories, without turns, whose content hash is one of ``hashes``, oldest first.
-
-    ``view`` None: all of them. What is valid no more ``at`` that time is not among them: it says
-    nothing of now.
+    """Return active memories, without turns, with one of the content hashes, oldest first.
 
     Args:
-        item_ids: memories with one of these; None: those without any.
+        view: limits the result to visible memories; None: all.
+        item_ids: only memories with one of these item ids; None: only memories without an item id.
+        at: the time in milliseconds; memories that have expired by then are left out.
     """
     if not hashes:
         return []
@@ -195,7 +194,7 @@ def _same_turns() -> sa.Select[Any]:
 def same_turns(
     snapshot: Snapshot, turns: Collection[tuple[str, str]], view: View | None = None
 ) -> dict[TurnIdentity, str]:
-    """Return the turns stored under these (session, turn id), by all that makes two one."""
+    """Return the ids of turns stored with these (session id, turn id) pairs, by identity."""
     if not turns:
         return {}
     rows = _same_turns().rows(snapshot, turns=turns)
@@ -220,8 +219,8 @@ def existing_ids(
     """Return the ids that are stored and visible.
 
     Args:
-        view: None: of all memories.
-        statuses: only memories that have one of these now; empty: any.
+        view: the reader's view; None: all memories are visible.
+        statuses: only memories with one of these statuses now; empty: any.
     """
     if not ids:
         return set()
@@ -235,7 +234,7 @@ def active_ids(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
 
 
 def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) -> None:
-    """Raise NotFound where one is not there, or not visible; both sound the same."""
+    """Raise NotFound if a memory does not exist or is not visible, without revealing which."""
     existing = existing_ids(snapshot, ids, view)
     for memory_id in ids:
         if memory_id not in existing:
@@ -243,7 +242,7 @@ def require(snapshot: Snapshot, ids: Sequence[str], view: View | None = None) ->
 
 
 def is_short(text: object) -> bool:
-    """Return whether a text looks like the short id that a prompt cites a memory by."""
+    """Return True if a text looks like a short id, by which prompts cite memories."""
     return isinstance(text, str) and _SHORT_ID.fullmatch(text) is not None
 
 
@@ -260,9 +259,9 @@ def _whole_ids(view: View) -> sa.Select[Any]:
 
 
 def full_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
-    """Return the full ids of short ones, in order; any other text unchanged.
+    """Replace short ids by full ids, in order; other texts are returned unchanged.
 
-    A short id that several visible memories have, or none, stays as it is: there is no such memory.
+    A short id is also returned unchanged unless exactly one visible memory has it.
     """
     full_ids = dict(
         _whole_ids(view.shape).rows(
@@ -275,7 +274,7 @@ def full_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
 
 
 def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
-    """Return one memory, whatever its status. Raises NotFound, as ``require`` does."""
+    """Return a memory of any status. Raises NotFound, as ``require`` does."""
     require(snapshot, [memory_id], view)
     return get_many(snapshot, [memory_id])[0]
 
@@ -299,10 +298,10 @@ def set_status(
 
 
 def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
-    """Set columns other than the content, which never changes.
+    """Set columns of a memory other than its content, which never changes.
 
-    ``updated_at`` belongs to every change but the stamp of enriching: the values that were are kept
-    until then, and a memory that was not updated since a time is as it was then.
+    Every change except the enrichment stamp must set ``updated_at``: the former values are recorded
+    as valid until that time, and as-of reads skip the history of memories not updated since.
     """
     if "attributes" in values:
         values["attributes"] = json_text(values["attributes"])
@@ -318,9 +317,11 @@ def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
 class MemoryFilter:
     """A filter of memories; an empty field leaves nothing out.
 
-    ``tags`` asks for all of them; ``before`` is the id of the last memory of the page before.
-    ``statuses``: as they are shown; what is erased is of no other, whatever the time. ``since`` and
-    ``until``: stored between them, both included, milliseconds.
+    Attributes:
+        tags: a memory must have all of them.
+        before: the id of the last memory on the previous page.
+        statuses: statuses as shown; an erased memory is only ``erased``, at any time.
+        since, until: when the memory was stored, both inclusive, in milliseconds.
     """
 
     memory_ids: tuple[str, ...] = ()
@@ -335,7 +336,7 @@ class MemoryFilter:
     source_path: str | None = None
 
     def stored(self, as_of: int | None) -> frozenset[MemoryStatus] | None:
-        """Return the stored statuses of matching memories; None: any."""
+        """Return the statuses in the database that matching memories may have; None: any."""
         if MemoryStatus.ERASED not in self.statuses:
             return self.statuses or None
         if as_of is not None:
@@ -348,10 +349,10 @@ def _is_erased(m: sa.FromClause) -> Column:
 
 
 def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -> Column:
-    """Return whether a memory is shown with one of these statuses; empty: any."""
+    """Return the SQL condition that a memory is shown with one of the statuses; empty: any."""
     others = sorted(status.value for status in statuses - {MemoryStatus.ERASED})
     if MemoryStatus.ERASED not in statuses:
-        # As of an earlier time it may have had any status.
+        # As of an earlier time an erased memory may have had any status.
         leaves_out = view.as_of is not None or MemoryStatus.RETRACTED in statuses
         return sa.not_(_is_erased(m)) if statuses and leaves_out else sa.true()
     return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
@@ -359,7 +360,7 @@ def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -
 
 def _terms(view: View, m: sa.FromClause, names: frozenset[str]) -> list[Column]:
     b, s = tables.memories.alias("b"), tables.sources.alias("s")
-    # A hidden memory is no page mark, so that pages do not reveal it; one of another status is.
+    # A hidden memory cannot mark a page, which would reveal it; one of another status can.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
     of_source = sa.select(s.c.source_id).where(s.c.source_path == value("source_path"))
     terms = {
@@ -422,7 +423,7 @@ def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
 def _facet_names(
     view: View, facet: str, statuses: frozenset[MemoryStatus], names: frozenset[str]
 ) -> sa.Select[Any]:
-    """Select the tags or the files that occur most, with the number of memories of each."""
+    """Select the most frequent tags or files, with the number of memories of each."""
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     tags = view.value("tags", m).label("tags")
     rows = sa.select(tags if facet == "tag" else m.c.source_id)
@@ -443,10 +444,11 @@ def _facet_names(
 def facets(
     snapshot: Snapshot, viewer: Viewer, chosen: MemoryFilter, *, as_of: int | None, limit: int
 ) -> dict[str, dict[str, int]]:
-    """Return for each filter how many memories its values would show, with the other filters.
+    """Return the number of memories for each value of each filter, with the other filters applied.
 
-    Keys are ``type``, ``kind``, ``status`` (as shown), ``tag`` and ``source`` (a path); of the
-    last two the ``TOP_NAMES`` that occur most. At most ``limit`` memories are counted, the newest.
+    The keys are ``type``, ``kind``, ``status`` (as shown), ``tag`` and ``source`` (a path). Of tags
+    and sources only the ``TOP_NAMES`` most frequent values are returned. Only the newest ``limit``
+    memories are counted.
     """
     view = View(viewer, as_of)
     values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
@@ -480,9 +482,9 @@ def _paths(view: View) -> sa.Select[Any]:
 
 
 def paths(snapshot: Snapshot, view: View, text: str, *, limit: int) -> list[tuple[str, int]]:
-    """Return the paths of sources that contain a text in any case, with the number of memories.
+    """Return the source paths that contain a text, ignoring case, with their number of memories.
 
-    Those with the most memories come first.
+    Paths with the most memories come first.
     """
     escaped = re.sub(r"([\\%_])", r"\\\1", text.lower())
     rows = _paths(view.shape).rows(snapshot, view.params, pattern=f"%{escaped}%", limit=limit)
@@ -503,14 +505,14 @@ def _count_erased(view: View | None) -> sa.Select[Any]:
 
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
-    """Return how many visible memories there are of each kind, type and shown status.
+    """Return the number of visible memories by kind, type and shown status.
 
     Args:
-        view: None: all of them are counted.
+        view: the reader's view; None: count all memories.
     """
     shape, values = shape_of(view), params_of(view)
     result: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
-    # An index has type and status together: the table is read once, for the kind.
+    # An index covers type and status, so that only the query for kinds reads the table.
     for columns in (("kind",), ("type", "status")):
         for *names, count in _counts(shape, *columns).rows(snapshot, values):
             for column, name in zip(columns, names, strict=True):
@@ -522,7 +524,7 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
     return {column: dict(sorted(counter.items())) for column, counter in result.items()}
 
 
-# The status of many memories at once: column, history and vector index, in a few statements.
+# Change the status of many memories in a few statements: column, history and vector index.
 
 
 @prepared
@@ -536,7 +538,7 @@ def _end_periods() -> sa.Update:
 def _begin_periods() -> sa.Insert:
     f, h = listed("ids", "f"), tables.statuses.alias("h")
     last = sa.select(sa.func.max(h.c.until)).where(h.c.memory_id == f.c.value).correlate(f)
-    # A clock that was set back does not put the beginning before the end of the period before.
+    # If the clock was set back, a period must still not begin before the previous one ended.
     since = greatest(value("at"), sa.func.coalesce(last.scalar_subquery(), 0))
     new = sa.select(f.c.value, value("new"), since, sa.null(), value("by"), value("why"))
     return sa.insert(tables.statuses).from_select(_STATUS_COLUMNS, new)
@@ -552,7 +554,7 @@ def _set_statuses(returning: bool) -> sa.Update:
         "updated_at": greatest(m.c.updated_at, value("at")),
     }
     if returning:
-        # An end that was given with a memory stays; one from a status change is open again.
+        # Reset ``valid_until`` if a status change had set it; keep an end stored with the memory.
         ends = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
         changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
         changed["valid_until"] = sa.case((ends, sa.null()), else_=m.c.valid_until)
@@ -568,12 +570,12 @@ def set_statuses(
     *,
     reason: str | None,
 ) -> None:
-    """Change the status of memories that have another one, their history and the index.
+    """Change the status of memories, with their history and the vector index.
 
-    The old period ends where the new one begins. ``valid_until`` becomes the end of an active
-    memory unless it had one, and is open again when the memory returns; an end that was given with
-    the memory stays. A memory that returns to being active counts as accessed: someone asked for
-    it, and its decay begins anew.
+    The memories must have another status. The old period ends when the new one begins. When a
+    memory stops being active, ``valid_until`` is set unless it is set already; when it becomes
+    active again, that is undone. An end that was stored with the memory stays. A memory that
+    becomes active again counts as accessed, so that its decay starts again.
     """
     values = {"ids": memory_ids, "new": status.value, "at": transaction.at}
     _end_periods().write(transaction, values)
@@ -590,17 +592,17 @@ def _beginnings() -> sa.Select[Any]:
 
 
 def beginnings(snapshot: Snapshot, memory_ids: Collection[str], chars: int) -> dict[str, str]:
-    """Return the first characters of the contents of memories, by id, in the order of the ids."""
+    """Return the first characters of memories' contents by id, sorted by id."""
     return dict(_beginnings().rows(snapshot, ids=memory_ids, chars=chars))
 
 
-# Former values for exports of an older schema, as far as it kept them.
+# Former values for imports from an older schema, as far as it recorded them.
 
 
 KEPT_SINCE: Final = "0005"
-"""The schema from which on every change leaves the values that were."""
+"""The first schema revision that records the former values on every change."""
 
-# As the migration to that schema has it.
+# The same as in the migration to that revision.
 
 
 def _keep_values(query: sa.Select[Any]) -> sa.Insert:
@@ -651,6 +653,6 @@ def _keep_open() -> sa.Insert:
 
 
 def fill_revisions(transaction: Transaction) -> None:
-    """Keep the confidence before a contradiction was lost, and that an end was open before it."""
+    """Record former values: the confidence before a lost contradiction, and open ends."""
     for statement in (_keep_lost(), _keep_open()):
         statement.write(transaction)

@@ -1,4 +1,4 @@
-"""Facts about a store by key, such as its orchestrator and schema revision."""
+"""Read and write facts about a store by key, such as its orchestrator and schema revision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _get() -> sa.Select[Any]:
 
 
 def get(snapshot: Snapshot, key: str) -> str | None:
-    """Return the value of a key; None: it is not there."""
+    """Return the value of a key; None if it is not set."""
     text = _get().scalar(snapshot, key=key)
     return None if text is None else str(text)
 
@@ -40,11 +40,11 @@ def _drop() -> sa.Delete:
 
 
 def drop(transaction: Transaction, key: str) -> None:
-    """Remove a key, if it is there."""
+    """Remove a key if it exists."""
     _drop().write(transaction, key=key)
 
 
-# Whose it is.
+# The owner of the store.
 
 ORCHESTRATOR_KEY = "orchestrator_id"
 
@@ -56,12 +56,12 @@ def _adopt() -> sa.Update:
 
 
 def adopt(transaction: Transaction, orchestrator_id: str) -> None:
-    """Make it the store of this orchestrator."""
+    """Assign the store to an orchestrator."""
     put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
     _adopt().write(transaction, name=orchestrator_id)
 
 
-# Its schema.
+# The schema of the store.
 
 SCHEMA_HEAD = "0013"
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
@@ -73,22 +73,24 @@ def _revision() -> sa.Select[Any]:
 
 
 def revision(snapshot: Snapshot) -> str | None:
-    """Return the last migration that ran; None: none did."""
+    """Return the revision of the last migration; None if none has run."""
     number: str | None = _revision().scalar(snapshot)
     return number
 
 
 def require_head(current: str) -> None:
-    """Raise SchemaOutdated or SchemaTooNew: a revision does not fit this version of memgraph."""
+    """Raise SchemaOutdated or SchemaTooNew if a revision differs from this version's."""
     if current < SCHEMA_HEAD:
         raise SchemaOutdated(
-            f"the schema is at {current}, memgraph needs {SCHEMA_HEAD}; run: memgraph db upgrade",
+            f"the schema is at {current}, but memgraph needs {SCHEMA_HEAD}; run: memgraph db"
+            " upgrade",
             found=current,
             needed=SCHEMA_HEAD,
         )
     if current > SCHEMA_HEAD:
         raise SchemaTooNew(
-            f"the schema is at {current}, made by a newer memgraph than this one ({SCHEMA_HEAD})",
+            f"the schema is at {current}, from a newer version of memgraph; this one supports"
+            f" {SCHEMA_HEAD}",
             found=current,
             needed=SCHEMA_HEAD,
         )

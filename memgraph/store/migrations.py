@@ -1,4 +1,4 @@
-"""Alembic, run from inside: on a connection that is already open and checked."""
+"""Run Alembic migrations on an open, checked connection."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def migrations_folder() -> Path:
-    """Return the folder of the migrations: in the package in a wheel, else beside it."""
+    """Return the folder of the migrations: inside the package in a wheel, else next to it."""
     package = Path(__file__).resolve().parent.parent
     shipped = package / "_migrations"
     return shipped if shipped.is_dir() else package.parent / "migrations"
 
 
 def step(revision: str) -> ModuleType:
-    """Return the module of one migration; an import of older rows applies it too."""
+    """Return the module of a migration, which imports also apply to older rows."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     script = ScriptDirectory.from_config(config).get_revision(revision)
@@ -37,9 +37,9 @@ def step(revision: str) -> ModuleType:
 def upgrade(
     connection: sa.Connection, engine: Engine, revision: str, *, key: bytes | None = None
 ) -> None:
-    """Run all steps up to ``revision`` in the transaction of a connection.
+    """Run all migrations up to ``revision`` in the transaction of a connection.
 
-    With the last of them ``env.py`` calls ``renew_digests``.
+    After the last one ``env.py`` calls ``renew_digests``.
     """
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
@@ -51,7 +51,7 @@ def renew_digests(transaction: Transaction, *, key: bytes | None = None) -> str:
     """Recompute all table digests after an upgrade, and seal them in the journal.
 
     Returns:
-        The state.
+        The digest of all tables.
     """
     state = whole_tables.renew(transaction)
     if journal.head(transaction)[0] and journal.sealed_state(transaction) != state:

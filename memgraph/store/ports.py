@@ -1,4 +1,4 @@
-"""The ports of the text and vector indexes; each engine implements them in its own folder."""
+"""The protocols of the text and vector indexes; each engine implements them in its own folder."""
 
 from __future__ import annotations
 
@@ -32,43 +32,46 @@ class FaultyVector(NamedTuple):
 class VectorIndex(Protocol):
     """The vectors of one database, on one snapshot or in one transaction.
 
-    Vectors have unit norm; they are stored rounded, so that what comes back differs a little. Only
-    vectors of the model that the database names, with its number of dimensions, are searched.
-    ``visibility`` is the integer that `memgraph.store.embeddings.visibility` makes of a memory's
-    scope, status and sensitivity.
+    Vectors have unit norm. They are quantized when stored, so reading returns slightly different
+    ones. Only vectors of the database's current model, with its number of dimensions, are searched.
+    ``visibility`` is the integer in which ``memgraph.store.embeddings.visibility`` encodes a
+    memory's scope, status and sensitivity.
     """
 
     @property
     def dimensions(self) -> int:
-        """Return the length of a vector."""
+        """The number of dimensions of a vector."""
 
     def add(self, pks: Sequence[int], vectors: NDArray[np.float32], model: str) -> None:
-        """Store the vectors of memories, which are no longer pending.
+        """Store the vectors of memories, which are no longer pending afterwards.
 
         Args:
-            pks: keys of stored memories.
-            vectors: shape (n, any number of dimensions), finite, none of them zero.
-            model: what made them.
+            pks: the keys of n stored memories.
+            vectors: shape (n, any number of dimensions), finite, without zero vectors.
+            model: the model that made them.
         """
 
     def remove(self, pks: Sequence[int]) -> int:
-        """Remove the vectors of memories, from the file too where SQLite overwrites.
+        """Remove the vectors of memories, which are pending again afterwards.
 
-        The memories wait to be embedded again. Returns how many of them are known.
+        Their bytes are overwritten if the engine overwrites deleted data.
+
+        Returns:
+            The number of memories that have a row in the index.
         """
 
     def refresh(self, memory_ids: Sequence[str]) -> None:
-        """Follow a change of the scope, status or sensitivity of memories."""
+        """Update the index after a change of the scope, status or sensitivity of memories."""
 
     @property
     def is_loaded(self) -> bool:
-        """Return True when nothing is left to load."""
+        """True if nothing is left to load."""
 
     def load(self) -> None:
-        """Read the vectors into the process's copy, if it keeps one and this has not happened yet.
+        """Load the vectors into the cache of the process, if there is one.
 
-        The first of a process reads them all (1 s for a million), later ones what changed; what a
-        deadline interrupts, the next call continues.
+        The first call in a process reads all vectors (1 s for a million), later calls read changes.
+        After an interruption by a deadline the next call continues.
         """
 
     def search(
@@ -79,25 +82,26 @@ class VectorIndex(Protocol):
         visibilities: Collection[int],
         among: Collection[int] | None = None,
     ) -> list[int]:
-        """Return keys by descending cosine, equal ones by key.
+        """Return the keys of the nearest vectors by descending cosine, then by key.
 
         Args:
             query: shape (dimensions,), unit norm.
-            visibilities: only memories whose visibility is one of these.
+            limit: the maximum number of keys.
+            visibilities: only memories with one of these visibilities.
             among: only these keys; None: all.
         """
 
     def visible(self, visibilities: Collection[int]) -> NDArray[np.int64] | None:
-        """Return the keys of all vectors of some visibilities; None: it would take long."""
+        """Return the keys of all vectors with these visibilities; None if that would be slow."""
 
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
-        """Return a vector for each key, shape (n, dimensions); zeros where there is none."""
+        """Return a vector for each key, shape (n, dimensions), with zeros for missing ones."""
 
     def rebuild(self, dimensions: int | None = None) -> int:
-        """Rebuild the derived data, and return how many vectors are searched.
+        """Rebuild the derived data; return the number of vectors that are searched.
 
         Args:
-            dimensions: of the vectors to search from now on; None: as before.
+            dimensions: the number of dimensions to search from now on; None: as before.
         """
 
     def check(self) -> Iterator[FaultyVector]:
@@ -109,37 +113,39 @@ class TextMatches(Protocol):
 
     @property
     def documents(self) -> int:
-        """Return the number of memories, erased ones included."""
+        """The number of memories, including erased ones."""
 
     @property
     def frequencies(self) -> Mapping[str, int]:
-        """The number of memories that contain each term, without terms that occur nowhere."""
+        """The number of memories that contain each term, without terms that do not occur."""
 
     def best(
         self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
     ) -> list[int]:
-        """Return the keys of the memories with the highest BM25, equal ones the oldest first.
+        """Return the keys of the memories with the highest BM25 score, then the oldest first.
 
         Args:
-            terms: some of those that were searched for.
-            limit: at most so many.
-            marks: only memories whose scope and sensitivity have one of these, see `mark`, and
-                possibly some others: whoever shows them asks SQL; None: any.
+            terms: a subset of the searched terms.
+            limit: the maximum number of keys.
+            marks: only memories with one of these marks, see ``TextIndex.mark``; None: all. Marks
+                may collide, so the caller must check the visibility of the results.
         """
 
 
 class TextIndex(Protocol):
     """Finds memories by the stems of their words, ranked by BM25.
 
-    What a snapshot shows of the index agrees with the memories in it, whatever was merged: a
-    memory is found from the moment it is stored, by the words that it has now.
+    In every snapshot the index agrees with the memories, regardless of merges: a memory is found as
+    soon as it is stored, by its current words.
     """
 
     def __hash__(self) -> int: ...
 
     def add(self, transaction: Transaction, first: int, last: int) -> None:
-        """Take in memories that the transaction stored under the keys from ``first`` to ``last``,
-        behind all others."""
+        """Add the memories that the transaction stored with the keys ``first`` to ``last``.
+
+        They must be the highest keys.
+        """
 
     def remove(self, transaction: Transaction, pks: Iterable[int]) -> None:
         """Remove the indexed words that these memories had before the transaction."""
@@ -148,58 +154,58 @@ class TextIndex(Protocol):
         """Return the matches of some stems in a snapshot."""
 
     def frequencies(self, snapshot: Snapshot, terms: Collection[str]) -> dict[str, int]:
-        """Return about how many memories contain each stem, at a cost that does not grow with them.
+        """Return the approximate number of memories with each stem, at a constant cost.
 
-        The newest memories are not counted, nor are stems that only they contain.
+        The newest memories are not counted, and stems that only they contain are left out.
         """
 
     def mark(self, scope: str, scope_id: str | None, sensitivity: str) -> int:
-        """Return the number that stands for a scope and a sensitivity."""
+        """Return the integer that encodes a scope and a sensitivity."""
 
     def merge(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
-        """Merge additions in short transactions; an interruption leaves the index intact."""
+        """Merge additions in short transactions until ``stop``; interruptions are harmless."""
 
     def rebuild(self, database: Database) -> None:
-        """Rebuild the index from the memories, in short transactions, beside readers."""
+        """Rebuild the index from the memories, in short transactions, concurrently with readers."""
 
     def check(self, snapshot: Snapshot) -> bool:
-        """Return whether the index agrees with the memories, word for word."""
+        """Return True if the index agrees with the memories, word by word."""
 
 
 class PhraseIndex(Protocol):
-    """Finds memories by phrases, and by words that must all be there; see ``text_index.matching``.
+    """Finds memories by phrases and by combinations of words; see ``text_index.matching``.
 
-    It follows every change of a memory's text in the transaction of the change.
+    It is updated in the same transaction as a memory's text.
     """
 
     def expression(self, match: str) -> str:
-        """Return an expression of ``text_index.matching`` as the engine is asked it."""
+        """Translate an expression of ``text_index.matching`` to the syntax of the engine."""
 
     def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-        """Return the number of memories with each stem, without stems that occur nowhere.
+        """Return the number of memories with each stem, without stems that do not occur.
 
         The cost of a stem grows with its frequency.
         """
 
     def merge(self, transaction: Transaction) -> bool:
-        """Merge a part of the additions; return whether there was any to merge."""
+        """Merge a part of the additions; return True if there was anything to merge."""
 
     def rebuild(self, transaction: Transaction) -> None:
         """Rebuild the index from the memories."""
 
     def check(self, transaction: Transaction) -> bool:
-        """Return whether the index agrees with the memories, word for word."""
+        """Return True if the index agrees with the memories, word by word."""
 
 
 class HeldVectors(Protocol):
     """The vectors of one store that a process keeps in memory. Thread-safe."""
 
     def close(self) -> None:
-        """Give their room up."""
+        """Free their memory."""
 
 
 class VectorCache(Protocol):
-    """Room for the vectors of many stores in memory; the longest unused give way."""
+    """A cache for the vectors of several stores, which evicts the least recently used ones."""
 
     def hold(self) -> HeldVectors:
-        """Return an empty place for one store's vectors."""
+        """Return an empty cache entry for the vectors of one store."""

@@ -1,11 +1,11 @@
-"""Postings: for each word the memories that contain it and how often, for BM25.
+"""Postings for BM25: for each word, the memories that contain it and how often.
 
-They lie in segments. A segment covers a range of keys and never overlaps another one; a word has
-one row in it. What is stored after the last segment is the tail: readers take its words from the
-texts themselves, so that a write leaves nothing here. So do they with memories whose words changed
-since their segment was written, which triggers note in ``text_changes``. Merging writes the tail
-as a segment, small segments as a larger one, and a segment with many changes anew; each is one
-transaction, prepared on a snapshot and committed only if nothing it was made of changed meanwhile.
+Postings are stored in segments. Each segment covers a range of keys without overlap, with one row
+per word. Memories after the last segment form the tail: readers take its words from the texts, so
+that a write does not touch this index. They do the same for memories whose words changed since
+their segment was written; triggers record these in ``text_changes``. Merging turns the tail into a
+segment, joins small segments, and rewrites segments with many changes. Each merge is prepared on a
+snapshot and committed in one transaction, if nothing it is based on has changed since.
 
 A row of postings is ``n`` offsets from the segment's first key (uint16, little-endian, ascending)
 and then ``n`` counts (uint8, 255 for more).
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from memgraph.store.ports import TextMatches
 
 TAIL = 1_024
-"""Memories behind the last segment from which the background makes another one."""
+"""From this size on, the tail is turned into a segment in the background."""
 MOST_TAIL = 4_096
-"""Memories behind the last segment from which the writer itself makes another one."""
+"""From this size on, the writer itself turns the tail into a segment."""
 MIDDLE, LARGEST = 8_192, 65_536
-"""Keys that a merged segment covers; offsets have 16 bits."""
+"""The numbers of keys in merged segments; offsets have 16 bits."""
 MOST_CHANGES = 256
-"""Changed memories from which a segment is written anew."""
-# Between two transactions others have their turn.
+"""From this number of changed memories on, a segment is rewritten."""
+# The pause between two transactions, for other writers.
 GIVE_WAY_S = 0.004
 _MOST_COUNT, _MOST_LENGTH = 255, 65_535
 _PAGE = 512
@@ -68,7 +68,7 @@ def texts() -> sa.Select[Any]:
 
 @prepared
 def changed_texts() -> sa.Select[Any]:
-    """Select key and number of each change, and the fields for `document`; NULL: removed."""
+    """Select key and number of each change, with the fields for `document` (NULL if removed)."""
     c, m = changes.alias("c"), tables.memories.alias("m")
     query = sa.select(c.c.pk, c.c.seq, *_fields(m))
     return query.select_from(c.outerjoin(m, m.c.pk == c.c.pk)).order_by(c.c.pk)
@@ -88,7 +88,7 @@ def _frequencies() -> sa.Select[Any]:
 
 
 def frequencies(snapshot: Snapshot, terms: Collection[str]) -> dict[str, int]:
-    """Return how often the segments have each term, without those that they do not have."""
+    """Return the number of postings of each term in the segments, without unknown terms."""
     return {term: int(count) for term, count in _frequencies().rows(snapshot, terms=sorted(terms))}
 
 
@@ -103,9 +103,9 @@ class IndexedText(NamedTuple):
     """The words of a memory.
 
     Attributes:
-        terms: how often each stem stands in its content, tags and search terms.
-        length: how many words it has, those of its speaker counted too.
-        mark: of its scope and sensitivity, see `mark_of`.
+        terms: the counts of the stems in its content, tags and search terms.
+        length: the number of its words, including those of its speaker.
+        mark: the mark of its scope and sensitivity, see `mark_of`.
     """
 
     pk: int
@@ -115,10 +115,10 @@ class IndexedText(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A row of ``text_segments``, its blobs left out. It is as it was read while the stamp stays.
+    """A row of ``text_segments`` without its blobs; a change of the row changes the stamp.
 
     Attributes:
-        span: how many keys it covers, from ``first`` on.
+        span: the number of keys that it covers, beginning with ``first``.
     """
 
     segment: int
@@ -136,11 +136,11 @@ class SegmentDraft:
     """A segment that is to be written.
 
     Attributes:
-        lengths, marks: of each key from ``first`` on, uint16 and uint32, little-endian.
-        rows: the postings of each term, ascending.
-        replaced: the segments whose place it takes.
-        covered: the last key of all segments when it was made.
-        seen: the last change when it was made.
+        lengths, marks: for each key from ``first`` on, as little-endian uint16 and uint32.
+        rows: the postings of each term, in ascending order.
+        replaced: the segments that it replaces.
+        covered: the last key of all segments when it was prepared.
+        seen: the last change when it was prepared.
     """
 
     first: int
@@ -160,9 +160,9 @@ class SegmentDraft:
 
 @lru_cache(maxsize=4_096)
 def mark_of(scope: str, scope_id: str | None, sensitivity: str) -> int:
-    """Return 32 bits by which memories of other scopes and sensitivities are left out at once.
+    """Return a 32-bit hash of scope and sensitivity, to exclude other memories from ranking.
 
-    Two may share them: they narrow what is ranked, SQL decides what is shown.
+    Hashes may collide; SQL decides which results are visible.
     """
     return crc32(f"{sensitivity}\0{scope}\0{scope_id or ''}".encode("utf-8", "surrogatepass"))
 
@@ -272,7 +272,7 @@ def _forget_changes() -> sa.Delete:
 
 
 def commit(transaction: Transaction, new: SegmentDraft) -> bool:
-    """Put a draft in the place of the segments it was made of; False: these are others by now."""
+    """Replace segments by a draft; return False if they have changed since it was prepared."""
     existing = segments(transaction)
     overlapping = tuple(old for old in existing if old.first <= new.last and old.last >= new.first)
     covered = existing[-1].last if existing else 0
@@ -307,7 +307,7 @@ def _changed_since(snapshot: Snapshot, new: SegmentDraft) -> bool:
 
 
 def due(snapshot: Snapshot) -> SegmentDraft | None:
-    """Return the next segment to write: of the tail, small segments or changes; None: none."""
+    """Return the next draft to commit (tail, small segments or changes), or None."""
     existing = segments(snapshot)
     keys = _tail(snapshot, existing, TAIL) or _small(existing) or _changed(snapshot, existing)
     return None if keys is None else draft(snapshot, *keys)
@@ -334,7 +334,7 @@ def _tail(snapshot: Snapshot, existing: Sequence[Segment], minimum: int) -> tupl
 
 
 def _small(existing: Sequence[Segment]) -> tuple[int, int] | None:
-    """Return the keys of neighbouring segments that together are worth a larger one."""
+    """Return the key range of neighbouring segments that should be merged, or None."""
     for size in (MIDDLE, LARGEST):
         run: list[Segment] = []
         for segment in reversed(existing):
@@ -348,7 +348,7 @@ def _small(existing: Sequence[Segment]) -> tuple[int, int] | None:
 
 
 def _changed(snapshot: Snapshot, existing: Sequence[Segment]) -> tuple[int, int] | None:
-    """Return the keys of the segment with the most changes, where there are many."""
+    """Return the key range of the segment with the most changes, if there are many."""
     if not existing:
         return None
     changed = _changed_keys().column(snapshot, last=existing[-1].last)
@@ -367,8 +367,8 @@ def _changed(snapshot: Snapshot, existing: Sequence[Segment]) -> tuple[int, int]
 
 
 def add(transaction: Transaction, first: int, last: int) -> None:
-    """Make segments of a long tail in the transaction that stored these keys."""
-    # The tail is looked at once in so many keys: a single memory has nothing to do with it.
+    """Turn a long tail into segments, in the transaction that stored these keys."""
+    # Check the tail only once per TAIL keys, so that single writes stay cheap.
     if first // TAIL == (last + 1) // TAIL:
         return
     while keys := _tail(transaction, segments(transaction), MOST_TAIL):
@@ -410,7 +410,7 @@ def _shorten() -> sa.Update:
 def remove(transaction: Transaction, pks: Iterable[int]) -> None:
     """Remove the postings of memories from the segments.
 
-    They count as changed: what they say by now is read from them until the segment is written anew.
+    The memories count as changed: their words are read from the texts until the next rewrite.
     """
     import numpy as np
 
@@ -502,7 +502,7 @@ def _all_changed() -> sa.Select[Any]:
 
 
 def check(snapshot: Snapshot) -> bool:
-    """Return whether the segments agree with the memories, word for word."""
+    """Return True if the segments agree with the texts of the memories."""
     existing = segments(snapshot)
     if _overlap(existing):
         return False

@@ -1,7 +1,7 @@
-"""Read the material of a reflection, and stored reflections.
+"""Queries for the material of a reflection, and for stored reflections.
 
-Ids of reflections begin with ``ref_``: a range of the ids' own index finds the few among many.
-Text of one agent alone stays out of what is read here: a reflection is of no agent.
+Ids of reflections begin with ``ref_``, so a range of the id index finds them. Memories of a single
+agent are excluded, because a reflection belongs to no agent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memgraph.store.visibility import View, is_no_item, memory_fields
 def _is_weekly(m: sa.FromClause) -> Column:
     return sa.and_(
         m.c.memory_id >= "ref_",
-        # "`" is the character after "_".
+        # "`" follows "_" in ASCII.
         m.c.memory_id < "ref`",
         m.c.kind == MemoryKind.REFLECTION,
         sa.func.instr(m.c.tags, f'"{WEEKLY}"') > 0,
@@ -49,7 +49,7 @@ def _latest(view: View) -> sa.Select[Any]:
 
 
 def latest(snapshot: Snapshot, view: View) -> Memory | None:
-    """Return the newest active and visible reflection; None: there is none."""
+    """Return the newest active and visible reflection, or None."""
     row = _latest(view.shape).row(snapshot, view.params)
     return None if row is None else memory_from_row(row)
 
@@ -63,7 +63,7 @@ def _times() -> sa.Select[Any]:
 
 
 def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[str, int]]:
-    """Return ids and times of the reflections on one scope that are not retracted."""
+    """Return the ids and times of a scope's unretracted reflections."""
     return _times().rows(snapshot, scope=scope, scope_id=scope_id)
 
 
@@ -88,14 +88,14 @@ def projects(
     at_least: int,
     limit: int,
 ) -> list[str]:
-    """Return projects with at least so many new facts, those with the most first."""
+    """Return the projects with at least ``at_least`` new facts, most facts first."""
     values = {"sensitivities": sensitivities, "at_least": at_least}
     scope_ids = _projects().column(snapshot, asdict(during), limit=limit, **values)
     return [str(scope_id) for scope_id in scope_ids]
 
 
 def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
-    """Return visible active memories of no agent, as ``memory_from_row`` takes them."""
+    """Select visible active memories without an agent, with the fields of ``memory_from_row``."""
     shared = (m.c.status == MemoryStatus.ACTIVE, m.c.agent_id.is_(None))
     return memory_fields(m).where(*shared, view.where(m)).limit(value("limit"))
 
@@ -108,10 +108,7 @@ def _of_period(view: View, facts: bool) -> sa.Select[Any]:
 
 
 def of_period(snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int) -> list[Memory]:
-    """Return active facts and turns of a period, the latest.
-
-    Facts come first, and turns for what is left.
-    """
+    """Return the latest active facts of a period, and turns up to the same limit."""
     rows: list[Any] = []
     values = view.params | asdict(during)
     for facts in (True, False):
@@ -128,7 +125,7 @@ def _count_facts(view: View) -> sa.Select[Any]:
 
 
 def count_facts(snapshot: Snapshot, view: View, during: ReflectionPeriod) -> int:
-    """Return how many active facts a period brought."""
+    """Return the number of active facts stored in a period."""
     return int(_count_facts(view.shape).scalar(snapshot, view.params | asdict(during)))
 
 
@@ -141,7 +138,7 @@ def _tasks(view: View) -> sa.Select[Any]:
 
 
 def tasks(snapshot: Snapshot, view: View, limit: int) -> list[Memory]:
-    """Return active goals and todos that are no raw turns, the most important first."""
+    """Return the active goals and todos except turns, most important first."""
     return _tasks(view.shape).mapped(memory_from_row, snapshot, view.params, limit=limit)
 
 
@@ -183,13 +180,13 @@ def _entities_of() -> sa.Select[Any]:
 
 
 def entities_of(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return (entity id, memory id) of every entity that they name."""
+    """Return (entity id, memory id) for every entity that these memories name."""
     return _entities_of().rows(snapshot, ids=memory_ids)
 
 
 @prepared
 def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
-    """Select the two sides of edges of a period between shared facts, the newest first."""
+    """Select both sides of a period's edges between shared facts, newest first."""
     e = tables.edges.alias("e")
     a, b = tables.memories.alias("a"), tables.memories.alias("b")
     if edge_type is EdgeType.CONTRADICTS:
@@ -211,7 +208,7 @@ def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
 def contradictions(
     snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
 ) -> list[tuple[str, str]]:
-    """Return both sides of open contradictions that were found in a period."""
+    """Return both sides of the open contradictions that were found in a period."""
     statement = _joined(view.shape, EdgeType.CONTRADICTS)
     return statement.rows(snapshot, view.params | asdict(during), limit=limit)
 

@@ -1,4 +1,4 @@
-"""Rows of ``sessions``: one conversation each, with the place of its next turn and its state."""
+"""Queries for sessions, and for the turns and facts that consolidation reads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INFO_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSession:
-    """A registered session: the number of its next turn, and its state."""
+    """The number of a session's next turn, and its state."""
 
     next_sequence: int
     completed_at: int | None
@@ -48,7 +48,7 @@ class RegisteredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session after turns of it were stored; ``completed_at`` None: it is open."""
+    """A session after storing turns; ``completed_at`` is None while it is open."""
 
     session_id: str
     next_sequence: int
@@ -83,7 +83,7 @@ def open_ids(snapshot: Snapshot, view: View | None = None) -> list[str]:
     """Return the sessions that are neither completed nor consolidated, in the order they began.
 
     Args:
-        view: only those of which it shows a turn; None: all.
+        view: only sessions with a visible turn; None: all.
     """
     return _open_ids(shape_of(view)).column(snapshot, params_of(view))
 
@@ -105,7 +105,7 @@ def _seen() -> sa.Insert:
 
 
 def note_turns(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
-    """Record that turns of these sessions were stored; consolidated sessions are open again."""
+    """Record that turns were stored; this reopens consolidated sessions."""
     if rows:
         _seen().write_all(
             transaction,
@@ -128,7 +128,7 @@ def _complete() -> sa.Update:
 
 
 def complete(transaction: JournalledTransaction, session_ids: Collection[str]) -> None:
-    """Note that sessions are over."""
+    """Mark sessions as completed."""
     if session_ids:
         _complete().write_all(
             transaction,
@@ -142,7 +142,7 @@ def _is_visible(view: View) -> sa.Select[Any]:
 
 
 def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSession | None:
-    """Return a session with a visible turn; None: there is none, or it is hidden."""
+    """Return a session, or None if it does not exist or has no visible turn."""
     if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
         return None
     return registered(snapshot, [session_id]).get(session_id)
@@ -157,7 +157,7 @@ def _last_seen_at(view: View) -> sa.Select[Any]:
 
 
 def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
-    """Return the place of a session by its visible turns; None: no turns."""
+    """Return the place of a session by its visible turns, or None if it has none."""
     last_seen_at = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
     if last_seen_at is None:
         return None
@@ -167,13 +167,13 @@ def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | Non
 def select(
     snapshot: Snapshot, view: View, *, pending: bool | None, before: SessionPlace | None, limit: int
 ) -> list[SessionInfo]:
-    """Return sessions of which the viewer may see a turn, the last one talked in first.
+    """Return the sessions with a visible turn, most recently active first.
 
-    When it was talked in, and whether it is over, is told by the turns that may be seen.
+    Times and states are derived from the visible turns only.
 
     Args:
-        pending: only those that wait for their consolidation, or only those that do not.
-        before: the place of the last session of the page before.
+        pending: True: only sessions that wait for consolidation; False: only others.
+        before: the place of the last session of the previous page.
     """
     last = {} if before is None else {"at": before.last_seen_at, "id": before.session_id}
     rows = _select(view.shape, pending, before is not None).rows(
@@ -209,7 +209,7 @@ def _select(view: View, pending: bool | None, is_next: bool) -> sa.Select[Any]:
     completed: Column = sa.case((last_pk == v.c.last_pk, s.c.completed_at))
     consolidated: Column = s.c.consolidated_at
     if not view.viewer.sees_use:
-        # A hidden turn opens a session again, and a hidden session ends those that are open.
+        # Otherwise hidden turns and sessions would show: they reopen a session or complete it.
         completed = sa.null()
         consolidated = sa.case(
             (s.c.consolidated_through.is_not(None) & (waiting == 0), v.c.last_at)
@@ -234,13 +234,11 @@ def _has_turn(view: View, session_id: Column) -> sa.Exists:
     return sa.exists().where(*_is_turn_of(m, session_id), view.where(m))
 
 
-# The SQL of consolidation: sessions and how far they were read, their turns, facts beside them.
+# Queries for consolidation: the progress of sessions, their turns, and comparable facts.
 
 
 class Consolidation(NamedTuple):
-    """The progress of consolidating a session. ``through_pk``: the key of the last turn read, 0:
-    none.
-    """
+    """The progress of consolidating a session. ``through_pk``: the key of the last turn, or 0."""
 
     session_id: str
     through: str | None
@@ -249,10 +247,10 @@ class Consolidation(NamedTuple):
 
 
 class TurnRow(NamedTuple):
-    """A turn with all that its facts inherit.
+    """A turn with the fields that its facts inherit.
 
-    ``at``: when it was said, else when stored. ``dated``: it is known when it was said; of a file's
-    turn only by the file's own word, of any other it was said when it was stored.
+    ``at``: when it was said, or else stored. ``dated``: the time it was said is known. For a turn
+    of a file it must be in the file; other turns are said when they are stored.
     """
 
     pk: int
@@ -276,9 +274,9 @@ class TurnRow(NamedTuple):
 
 
 class FactRow(NamedTuple):
-    """An active fact. ``time``: when it happened, else when it was stored.
+    """An active fact. ``time``: when it happened, or else was stored.
 
-    ``twin``: it is of just the place that was asked for, so that it may stand for a new fact of it.
+    ``twin``: it belongs to exactly the requested place, so a new fact may be its duplicate.
     """
 
     memory_id: str
@@ -312,7 +310,7 @@ def _session_state() -> sa.Select[Any]:
 
 
 def session_state(snapshot: Snapshot, session_id: str) -> Consolidation | None:
-    """Return how far a session was read; None: no turn of such a session was ever stored."""
+    """Return the progress of a session, or None if no turn of it was ever stored."""
     row = _session_state().row(snapshot, session_id=session_id)
     return None if row is None else Consolidation._make(row)
 
@@ -326,12 +324,12 @@ def _ended_sessions() -> sa.Select[Any]:
 
 
 def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) -> list[str]:
-    """Return sessions not consolidated that are over, or silent since then; oldest first."""
+    """Return the pending sessions that are completed, or idle since a time, oldest first."""
     return _ended_sessions().column(snapshot, idle_since=idle_since, limit=limit)
 
 
 def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
-    """Return the turns of a session as ``TurnRow`` has them, and the table they are from."""
+    """Select the turns of a session with the fields of ``TurnRow``, and return their table."""
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     told_then = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
     columns = sa.select(
@@ -366,7 +364,7 @@ def _turns_before() -> sa.Select[Any]:
 
 
 def turns_before(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
-    """Return the last active turns up to a key, in order."""
+    """Return the last active turns up to a key, oldest first."""
     rows = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
     return [TurnRow._make(row) for row in rows][::-1]
 
@@ -379,7 +377,7 @@ def _has_turns_after() -> sa.Select[Any]:
 
 
 def has_turns_after(snapshot: Snapshot, session_id: str, pk: int) -> bool:
-    """Return whether a turn of a session was stored after a key."""
+    """Return True if a turn of a session was stored after a key."""
     return _has_turns_after().row(snapshot, session_id=session_id, pk=pk) is not None
 
 
@@ -393,14 +391,15 @@ def _move_on() -> sa.Update:
 def note_consolidated(
     transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
 ) -> None:
-    """Record that a session was read up to a turn, and whether that was the last one."""
+    """Record the progress of a session; ``consolidated_at`` is None if turns remain."""
     _move_on().write(transaction, session=session_id, through=through, at=consolidated_at)
 
 
 def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
-    """Return facts of one scope, open to one agent, up to a sensitivity, and their table.
+    """Select the facts that may be compared with new ones, and return their table.
 
-    They are as ``FactRow`` has them, and bind ``_beside``: what may be compared with new ones.
+    They belong to one scope, are open to one agent, and have at most a sensitivity. The columns are
+    those of ``FactRow``, the parameters those of ``_beside``.
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
@@ -413,7 +412,7 @@ def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
 
 
 def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
-    """Return the conditions on an active fact of a scope that is valid at a time."""
+    """Return the conditions for an active fact of a scope that is valid at a time."""
     return (
         m.c.kind == MemoryKind.FACT,
         is_no_item(m),
@@ -445,7 +444,7 @@ def _same_facts() -> sa.Select[Any]:
         sa.select(m.c.content_hash, m.c.memory_id)
         .where(
             among(m.c.content_hash, "hashes"),
-            # As the index on hashes has it.
+            # The condition of the index on hashes.
             m.c.kind != MemoryKind.EPISODE,
             *_is_fact_of_scope(m),
             m.c.agent_id.is_not_distinct_from(value("agent_id")),
@@ -458,9 +457,9 @@ def _same_facts() -> sa.Select[Any]:
 def same_facts(
     snapshot: Snapshot, hashes: Collection[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, str]:
-    """Return by content hash the oldest fact of just this place and sensitivity, of any type.
+    """Return, by content hash, the oldest fact of exactly this place and sensitivity.
 
-    Active ones, that are valid ``at`` that time.
+    Facts of any type count if they are active and valid ``at`` that time.
     """
     values = place._asdict() | {"at": at}
     return dict(_same_facts().rows(snapshot, values, hashes=sorted(hashes)))
@@ -475,7 +474,7 @@ def _facts_since() -> sa.Select[Any]:
 def facts_since(
     snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
 ) -> list[FactRow]:
-    """Return facts beside a place that were stored after a key, the first one first."""
+    """Return the comparable facts that were stored after a key, oldest first."""
     return _facts_since().mapped(FactRow._make, snapshot, _beside(place, at), pk=pk, limit=limit)
 
 
@@ -491,7 +490,7 @@ def _extracted_facts() -> sa.Select[Any]:
 
 
 def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
-    """Return how many facts were ever extracted from a session."""
+    """Return the number of facts ever extracted from a session."""
     return int(_extracted_facts().scalar(snapshot, session_id=session_id))
 
 
@@ -502,7 +501,7 @@ def _derived_from() -> sa.Select[Any]:
 
 
 def derived_from(snapshot: Snapshot, memory_id: str) -> set[str]:
-    """Return the ids of the memories that one was derived from."""
+    """Return the ids of the memories from which a memory was derived."""
     return set(_derived_from().column(snapshot, memory_id=memory_id))
 
 

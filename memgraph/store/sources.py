@@ -189,7 +189,7 @@ def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[st
 
 
 class SourceTotals(NamedTuple):
-    """The number of visible memories of a source, and their times in milliseconds."""
+    """The numbers of a source's visible memories, and their first and last time (ms)."""
 
     memories: int
     active: int

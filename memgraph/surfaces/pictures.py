@@ -1,6 +1,6 @@
-"""Graphs and timelines as self-contained HTML pages, drawn in the browser by the console's scripts.
+"""Render graphs and timelines as self-contained HTML pages, drawn by the console's scripts.
 
-A page holds its scripts, styles and data: it opens from a disk, and loads nothing.
+A page contains its scripts, styles and data. It can be opened from disk, and loads nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from memgraph.rules.bulletin import flatten
 from memgraph.rules.decay import effective_confidence
 
 MAX_DRAWN: Final = 400
-"""The maximum number of memories in a graph: more are unreadable."""
+"""The maximum number of memories in a graph; more would be unreadable."""
 DERIVED: Final = "DerivedFrom"
 """The name of the relation from a memory to its evidence; not a stored edge."""
 LABEL_CHARS: Final = 48
 CURVE_POINTS: Final = 200
-"""Points of each stored value; fewer when the total exceeds ``MAX_POINTS``."""
+"""The points per period; fewer if the total exceeds ``MAX_POINTS``."""
 MAX_POINTS: Final = 4_000
 NO_ACCESS: Final = frozenset({"bulletin", "on_diagnostics"})
 """Purposes of receipts that do not count as an access; nor does a recall as of a past time."""
@@ -58,11 +58,11 @@ def require_html(path: Path) -> None:
         InvalidInput: it does not.
     """
     if path.suffix.casefold() != ".html":
-        raise InvalidInput("a picture is a page: its name ends with .html", field="output")
+        raise InvalidInput("the file name of a picture must end with .html", field="output")
 
 
 def graph_page(graph: Subgraph, *, title: str) -> str:
-    """Return the page of a subgraph: the drawing, and its memories and edges as tables."""
+    """Return the page of a subgraph: a drawing, and tables of its memories and edges."""
     edges: list[dict[str, Any]] = [
         {
             "id": edge.edge_id,
@@ -144,12 +144,12 @@ def _node(memory: Memory, *, is_seed: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ConfidencePeriod:
-    """A stored confidence that held from ``since`` to ``until``, milliseconds.
+    """A stored confidence from ``since`` to ``until``, in milliseconds.
 
     Attributes:
         confidence: 0..1, before decay.
-        decay_rate: per day, as it was then.
-        idle_since: from when it decays: its last access then, or its creation.
+        decay_rate: the rate at that time, per day.
+        idle_since: the start of the decay: the last access by then, or the creation.
     """
 
     since: int
@@ -165,12 +165,12 @@ class ConfidencePeriod:
 
 
 def confidence_periods(history: History, accesses: Iterable[int]) -> list[ConfidencePeriod]:
-    """Return the stored confidences in order, each from an access or a change to the next one.
+    """Return the periods of stored confidence; each access or change begins a new one.
 
-    The last one ends when the history was read.
+    The last period ends when the history was read.
 
     Args:
-        accesses: milliseconds, in any order; as far as receipts are kept.
+        accesses: the known accesses in milliseconds, in any order.
     """
     created, now_ms = history.memory.created_at, history.at
     last = history.memory.last_accessed_at
@@ -194,7 +194,7 @@ def confidence_periods(history: History, accesses: Iterable[int]) -> list[Confid
 
 
 def accesses_of(impact: Impact) -> list[int]:
-    """Return the times at which the memory was handed out in a way that counts as an access."""
+    """Return the times of deliveries that count as an access to the memory."""
     return [
         hand_out.at
         for hand_out in impact.hand_outs
@@ -212,7 +212,7 @@ def confidence_page(
     now_ms: int,
     exponent: float,
 ) -> str:
-    """Return the page of a memory's confidence over time: stored, after decay, and its statuses.
+    """Return the page of a memory's stored and decayed confidence and its statuses over time.
 
     Args:
         periods, statuses: in order, without gaps; at least one of each.
@@ -275,7 +275,7 @@ def _steps(since: int, until: int, count: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class DrawnBulletin:
-    """A bulletin that was handed out: when first, how often, and what it cited."""
+    """A delivered bulletin: the first delivery, the number of receipts, and its citations."""
 
     at: int
     receipts: int
@@ -283,7 +283,7 @@ class DrawnBulletin:
 
 
 def bulletin_page(bulletins: Sequence[DrawnBulletin], *, title: str) -> str:
-    """Return the page of how bulletins changed: what each kept of the one before, added, left out.
+    """Return the page of the changes between bulletins: kept, added and removed memories.
 
     Args:
         bulletins: oldest first.
@@ -304,7 +304,7 @@ def bulletin_page(bulletins: Sequence[DrawnBulletin], *, title: str) -> str:
 
 
 def changes(bulletins: Sequence[DrawnBulletin]) -> list[tuple[int, int, int]]:
-    """Return (kept, added, left out) of each, against the one before it."""
+    """Return (kept, added, removed) of each bulletin, compared with the one before it."""
     cited = [frozenset[str](), *(bulletin.memory_ids for bulletin in bulletins)]
     return [(len(new & old), len(new - old), len(old - new)) for old, new in pairwise(cited)]
 
@@ -323,12 +323,12 @@ def _page(
     data: Mapping[str, Any],
     scripts: Sequence[str],
 ) -> str:
-    """Return the whole page; its policy allows its own scripts alone, and no request.
+    """Return the complete page; its policy allows only its own scripts, and no requests.
 
     Args:
-        body, tables: HTML. ``title`` and ``data`` are texts of any content.
+        body, tables: HTML. ``title`` and ``data`` are escaped here.
     """
-    # No text can end the element, nor begin another one.
+    # Escaped so that no text can close the script element.
     values = (
         json.dumps(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     )
@@ -349,7 +349,7 @@ def _page(
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             f"<title>{heading}</title><style>{style}</style></head>",
             f"<body><main><h1>{heading}</h1>",
-            "<noscript><p>The drawing takes JavaScript. The tables list the same.</p></noscript>",
+            "<noscript><p>The drawing requires JavaScript; see the tables.</p></noscript>",
             body,
             *tables,
             "</main>",
@@ -361,13 +361,13 @@ def _page(
 
 
 def _asset(name: str) -> str:
-    """Return one of the console's files; ``*`` stands for its version."""
+    """Return the text of one of the console's files; ``*`` matches its version."""
     [path] = _STATIC.glob(name)
     return path.read_text(encoding="utf-8")
 
 
 def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of texts; an empty text without rows."""
+    """Return an HTML table of texts, or an empty string without rows."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows]
     if not lines:
         return ""

@@ -1,6 +1,6 @@
 """The log of a server process: JSON lines in ``<root>/logs/server.log``, written by one thread.
 
-Other libraries' log records are reduced to their place and class: their texts may contain anything
+Log records of libraries are reduced to their place and class, since their texts may contain data
 that a client sent.
 """
 
@@ -20,7 +20,7 @@ from memgraph.config.schema import LogSettings
 from memgraph.log import EventLog, LineSink, RotatingFile
 
 MOST_WAITING: Final = 10_000
-"""Lines that wait to be written; further ones are dropped and counted."""
+"""The maximum number of queued lines; further ones are dropped and counted."""
 
 
 def server_log_file(root: Path) -> Path:
@@ -29,7 +29,7 @@ def server_log_file(root: Path) -> Path:
 
 
 class QueuedLog:
-    """Passes lines to a thread that writes them, so that logging does not wait for the disk."""
+    """Queues lines for a writer thread, so that logging does not wait for the disk."""
 
     def __init__(self, sink: LineSink) -> None:
         self.dropped = 0
@@ -45,7 +45,7 @@ class QueuedLog:
             self.dropped += 1
 
     def close(self) -> None:
-        """Write the waiting lines."""
+        """Write the queued lines, and stop the thread."""
         self._lines.put(None)
         self._thread.join()
 
@@ -56,7 +56,7 @@ class QueuedLog:
 
 @contextmanager
 def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventLog]:
-    """Open the log for the lifetime of a server; it also gets records of libraries and threads."""
+    """Open the log of a server; records of libraries and thread errors also go to it."""
     path = server_log_file(root)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     sink = QueuedLog(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
@@ -83,7 +83,7 @@ def _complaints_to(log: EventLog) -> Iterator[None]:
 
 
 class _Handler(logging.Handler):
-    """Logs the logger, the place, and the class of an error; no text."""
+    """Logs the logger, the place and the class of an error, without its text."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(logging.WARNING)

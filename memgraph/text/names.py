@@ -1,4 +1,4 @@
-"""Names as they are compared."""
+"""Find names in texts, and normalise them for comparison."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EntitySpan:
     """``text[start:end]`` of the searched text; offsets are Unicode code points, end exclusive.
 
     Attributes:
-        confidence: 0..1, of the rule that found it; comparable between rules.
+        confidence: the confidence of the rule that found it, 0..1; comparable between rules.
         provider: the provider that found it.
     """
 
@@ -47,8 +47,8 @@ class EntitySpan:
 def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
     """Return spans that do not overlap, in order of their start.
 
-    Of two that overlap the one of the better provider is kept, then the more confident, the longer,
-    the earlier. What rules read from a form (an address, a date) goes before all.
+    Of overlapping spans, the one with the better provider is kept, then the more confident, the
+    longer, the earlier. Spans recognised by their form (an address, a date) take precedence.
     """
     candidates = list(spans)
     if len(candidates) < 2:
@@ -70,7 +70,7 @@ def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
 def _rank(span: EntitySpan) -> int:
     if span.type not in _NAMED:
         return len(_RANKS)
-    # A pipeline calls phones and meals products and works of art: it names them, and no more.
+    # spaCy labels many ordinary things as products or works of art, so its OTHER ranks lowest.
     return (
         0 if span.provider == "spacy" and span.type is EntityType.OTHER else _RANKS[span.provider]
     )
@@ -128,9 +128,7 @@ def _says_nothing(sentence: TaggedText, at: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _plain(word: str) -> bool | None:
-    """Return True: ``word`` alone never is a name; False: not at a sentence's beginning; None: it
-    may be.
-    """
+    """Return True if a word is never a name, False if not at a sentence's start, else None."""
     lists, lower = gazetteer(), word.lower()
     # These may begin something longer without a second capital letter: "Bank of the", "Anna von".
     heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
@@ -142,9 +140,7 @@ def _plain(word: str) -> bool | None:
 
 
 def _known_phrase(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
-    """Return how many words from ``at`` form a listed place or organization of two words or
-    more.
-    """
+    """Return the number of words from ``at`` that form a listed phrase of two words or more."""
     head = sentence.word(at)
     if head.text not in _phrase_heads():
         return 0
@@ -161,7 +157,7 @@ def _known_phrase(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
 
 @cache
 def _phrase_heads() -> frozenset[str]:
-    """Return the first words of the listed phrases, as a text's words are read."""
+    """Return the first words of the listed phrases, tokenised like a text."""
     lists = gazetteer()
     heads = {first_word(phrase) for phrase in lists.organizations | lists.places}
     return frozenset(heads | {head.removesuffix("'s") for head in heads})
@@ -222,7 +218,7 @@ def _joined(sentence: TaggedText, at: int) -> bool:
 
 
 def _name(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
-    """Yield the names inside a run, after other words were cut from its edges."""
+    """Yield the names in a run of words, without other words at its edges."""
     begin, end = at, at + length
     title = False
     while begin < end:
@@ -250,7 +246,7 @@ def _name(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> Itera
 
 
 def _remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
-    """Return True for one word left of a compound whose head is ordinary: "Internet Explorer"."""
+    """Return True for the rest of a compound with an ordinary head, like "Internet Explorer"."""
     if begin == at or end - begin != 1 or sentence.word(begin - 1).first:
         return False
     word, cut = sentence.word(begin), sentence.word(begin - 1)
@@ -298,7 +294,7 @@ def _is_ordinary(word: BareWord, lists: Gazetteer, remaining: int) -> bool:
 
 
 def _split_at(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> int:
-    """Return where a tool or a listed place ends and another name begins; ``end`` for one name."""
+    """Return where a second name begins in a run, or ``end`` if it is one name."""
     last = sentence.word(end - 1).lower
     if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
         return end
@@ -339,7 +335,7 @@ def _at(sentence: TaggedText, at: int, kind: EntityType, confidence: float) -> E
 
 
 _POSSESSIVES: Final = ("'s", "s'")
-# The scripts of East Asia begin here; they write no spaces between words.
+# East Asian scripts, which do not separate words by spaces, begin here.
 _UNPARTED: Final = "\u2e80"
 _EDGE: Final = ' .,;:!?"“”„«»()[]{}'
 
@@ -365,7 +361,7 @@ def canonical(name: str) -> str:
 
 
 def is_unspaced(letter: str) -> bool:
-    """Return True when it belongs to a script without spaces between words."""
+    """Return True for a letter of a script without spaces between words."""
     return letter >= _UNPARTED
 
 
@@ -377,9 +373,9 @@ def as_a_word(name: str) -> str:
 
 
 _SHORTEST: Final = 3
-# A new name makes only the small automaton anew; the large one takes its names in now and then.
+# A new name rebuilds only the small automaton, which is merged into the large one occasionally.
 _FEW: Final = 256
-# Beside one of these a word belongs to an address, a path or a longer word.
+# Next to one of these a word is part of an address, a path or a longer word.
 _GLUE: Final = frozenset("@#/\\_-")
 _ENDS: Final = frozenset(".!?…:\n•*>")
 _BLANKS: Final = str.maketrans("\n\r\t’", "   '")
@@ -394,11 +390,10 @@ class KnownMatch(NamedTuple):
 
 
 class KnownNames:
-    """Finds names as whole words. Not thread-safe while names are added.
+    """Finds known names as whole words. Not thread-safe while names are added.
 
-    A name of one word counts only with a capital letter, unless it is written without one or is a
-    given name that is no common word. A common word ("Will", "May") does not count at the beginning
-    of a sentence.
+    A one-word name must be capitalised, unless it is known in lower case or is an unambiguous given
+    name. A common word ("Will", "May") is not a name at the start of a sentence.
     """
 
     def __init__(self) -> None:
@@ -409,7 +404,7 @@ class KnownNames:
         return len(self._lower)
 
     def clear(self) -> None:
-        """Forget all names."""
+        """Remove all names."""
         self._lower.clear()
         self._large, self._small = _Automaton(), _Automaton()
 
@@ -434,7 +429,7 @@ class KnownNames:
             )
 
     def find(self, text: str) -> list[KnownMatch]:
-        """Return the names in ``text``, the longest at each place, in order, without overlap."""
+        """Return the names in ``text`` in order, the longest at each position, without overlap."""
         if not self._lower:
             return []
         written = text if text.isascii() else unicodedata.normalize("NFKC", text)
@@ -453,7 +448,7 @@ class KnownNames:
         return chosen
 
     def _counts(self, text: str, start: int, end: int, key: str) -> bool:
-        """Return True when the name is written as a name there."""
+        """Return True if the match is capitalised as a name."""
         first = text[start]
         if first.lower() == first.upper():
             return True
@@ -479,7 +474,7 @@ class _Automaton:
 
 
 def _fold_with_places(text: str) -> tuple[str, range | list[int]]:
-    """Return the text in the form of keys, and for each of its positions the one in ``text``."""
+    """Return the folded text, and the position in ``text`` for each of its positions."""
     folded = text.translate(_BLANKS).casefold()
     if len(folded) == len(text):
         return folded, range(len(text) + 1)
@@ -502,7 +497,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _is_part_of_another(text: str, start: int, end: int) -> bool:
-    """Return True when a neighbouring capitalised word makes it part of a longer name."""
+    """Return True if a neighbouring capitalised word makes the match part of a longer name."""
     ordinary = gazetteer().ordinary
     after = _first_word(text[end + 1 : end + 41]) if text[end : end + 1] == " " else ""
     if after[:1].isupper() and after not in ordinary and len(after) > 1:

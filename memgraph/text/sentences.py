@@ -1,4 +1,4 @@
-"""Sentence ends in several languages, aware of abbreviations and versions."""
+"""Split text into sentences in several languages, aware of abbreviations and versions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ABBREVIATED = (
     "sept oct nov dec mon tue wed thu fri sat sun a.m p.m"
 )
 _ABBREVIATIONS = frozenset(_ABBREVIATED.split())
-# They end a sentence as often as not: the next word's capital decides.
+# These often end a sentence; a following capital decides.
 _MAYBE_LAST = frozenset(("etc", "inc", "ltd", "co", "corp", "usw", "a.m", "p.m"))
 # Ordinary words too, unless a number follows: "no. 5", "no. That is wrong."
 _BEFORE_NUMBERS = frozenset(("no", "art", "max", "min", "ed", "ch", "abs", "fig", "sec", "sun"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
 _MONTHS = re.compile(rf"\s+({'|'.join(MONTH_NAMES['de'])})\b", re.IGNORECASE)
 _WINDOW = 48
-# A role before what it said: a sentence of its own, as facts of conversations are written.
+# A role before a quotation begins a new sentence: facts of conversations have this form.
 _QUOTED = re.compile(r"[a-z]{1,16}: “")
 
 
@@ -71,5 +71,5 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
 
 def _last_word(text: str, end: int) -> str:
     match = _LAST_WORD.search(text[max(0, end - _WINDOW) : end])
-    # An apostrophe at the head opens a quotation; inside, it belongs to the word: "didn't."
+    # A leading apostrophe opens a quotation; inside a word it belongs to it: "didn't."
     return match.group().lstrip("'‘’").casefold() if match else ""

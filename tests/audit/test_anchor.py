@@ -1,4 +1,4 @@
-"""The anchor moves on with a sound journal and stays where a journal betrays it."""
+"""The anchor advances with a sound journal, and stays if the journal was manipulated."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_entries_that_were_replaced_are_no_smaller_loss(tmp_path: Path) -> None:
 
 
 def test_a_lost_end_of_the_log_is_known_to_whoever_opens_it(tmp_path: Path) -> None:
-    """As a machine leaves it that lost the WAL's end after changes were acknowledged."""
+    """Simulate a machine that lost the end of the WAL after changes were acknowledged."""
     with filled(tmp_path) as (service, opened, _):
         path = opened.paths.database
         saved = copy_folder(path.parent, tmp_path / "kept")

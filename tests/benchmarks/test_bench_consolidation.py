@@ -1,4 +1,4 @@
-"""The benchmark of consolidation counts what it says it counts."""
+"""The benchmark of consolidation counts correctly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_facts_and_what_they_cover(tmp_path: Path) -> None:
     assert found["turns"] == {"number": 4, "sessions": 1, "covered": 0.5}
     assert found["coverage"]["facts"]["questions"] == 1.0
     assert found["coverage"]["facts"]["evidence"] == 0.75
-    # The two longest turns are the first and the last.
+    # The first and the last turn are the longest.
     assert found["coverage"]["longest_turns"]["questions"] == 0.5
     assert found["cpu_ms_per_20_turns"] > 0
 

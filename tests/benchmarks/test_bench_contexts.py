@@ -1,4 +1,4 @@
-"""The bench of contexts measures what it says."""
+"""The benchmark of contexts measures what it reports."""
 
 from __future__ import annotations
 

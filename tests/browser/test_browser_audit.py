@@ -1,4 +1,4 @@
-"""An auditor's way through the console, from signing in to the case on paper."""
+"""An auditor uses the console, from signing in to printing a case."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _read_both_grounds_to_the_line(tab: Tab) -> None:
 
 
 def _conflicts(tab: Tab) -> str:
-    """The last section of the bulletin that is handed out now."""
+    """Return the last section of the current bulletin."""
     tab.open("bulletin")
     heading = tab.page.get_by_role("heading", name="Open contradictions and doubts")
     return heading.locator("xpath=following-sibling::*[1]").inner_text()

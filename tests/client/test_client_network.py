@@ -1,4 +1,4 @@
-"""Real sockets: nobody there, silence, half an answer, a stranger's certificate, a proxy."""
+"""Failures on real sockets: no server, silence, partial responses, bad certificates, proxies."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_authorities_are_read_for_https_alone(monkeypatch: pytest.MonkeyPatch) -
 
 
 def made_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that its own authority signed, and its private key."""
+    """Create a certificate for 127.0.0.1, signed by its own authority, and its private key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
     certificate, private = folder / "certificate.pem", folder / "private.pem"
@@ -243,7 +243,7 @@ def test_a_key_is_not_sent_to_another_machine_unencrypted() -> None:
 def test_the_key_is_in_no_text(
     awaited: bool, served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither in what is shown, nor in what is raised, nor in any log at any level."""
+    """The key appears in no repr, no error and no log at any level."""
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
     with talking(b"") as broken, talking(HEAD + b"Content-Length: 2\r\n\r\n{}") as strange:
@@ -277,7 +277,7 @@ def test_nothing_can_be_called_so() -> None:
 
 
 def test_importing_the_client_is_light() -> None:
-    # rich comes with httpx where it is installed.
+    # httpx imports rich if it is installed.
     heavy = "sqlalchemy sqlmodel numpy networkx alembic fastapi uvicorn starlette mcp litellm"
     parts = "service.opened store.snapshot bulletin surfaces retrieval consolidation graph"
     ours = " ".join(f"memgraph.{each}" for each in parts.split())
@@ -317,7 +317,7 @@ def test_many_threads_share_a_client(tmp_path: Path) -> None:
 
 
 class Losing(httpx.HTTPTransport):
-    """Lets every request through, and loses the answers of the first ones."""
+    """Forwards every request, but drops the first responses."""
 
     def __init__(self, lost: int) -> None:
         super().__init__()

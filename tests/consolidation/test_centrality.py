@@ -1,4 +1,4 @@
-"""PageRank over a week, against networkx's pure-Python one and by its own laws."""
+"""PageRank over a week's memories, compared with networkx and checked by its properties."""
 
 from __future__ import annotations
 

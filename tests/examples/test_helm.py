@@ -21,7 +21,7 @@ import kubernetes_validate  # type: ignore[import-not-found,unused-ignore]  # no
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "examples/helm/memgraph"
 MANIFESTS = ROOT / "examples/kubernetes/memgraph.yaml"
-# The oldest and the newest that are checked.
+# The oldest and the newest version of Kubernetes to check.
 VERSIONS = ("1.30.0", "1.37.0")
 WARNING = 2
 VALUES: dict[str, dict[str, Any]] = {
@@ -91,7 +91,7 @@ def test_the_chart_names_the_version_of_the_package() -> None:
 
 
 def test_by_default_the_chart_is_the_plain_manifests() -> None:
-    """Beside names and labels; so what is checked of these holds for the chart."""
+    """Names and labels excepted, so that checks of the manifests also cover the chart."""
     plain = {
         each["kind"]: each for each in yaml.safe_load_all(MANIFESTS.read_text("utf-8")) if each
     }

@@ -49,7 +49,7 @@ def node(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProc
 
 
 def compiled(folder: Path) -> Path:
-    """The client and its test as JavaScript, in a folder that finds the packages."""
+    """Compile the client and its test to JavaScript, in a folder with the packages."""
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("node_modules", "build"))
     (folder / "node_modules").symlink_to(FOLDER / "node_modules")
     done = node("node_modules/typescript/bin/tsc", cwd=folder)
@@ -58,7 +58,7 @@ def compiled(folder: Path) -> Path:
 
 
 def test_the_types_are_those_of_the_api() -> None:
-    """By digest: this needs no node, and anyone who changes the API is told."""
+    """Compare digests, so that a change of the API fails this test even without node."""
     made = json.dumps(document(), indent=1, sort_keys=True).encode()
     noted = json.loads((FOLDER / "src" / "schema.digest.json").read_text(encoding="utf-8"))
     types = (FOLDER / "src" / "schema.ts").read_bytes()

@@ -1,4 +1,4 @@
-"""What a memory reached, and what stood behind one: against the rows that were stored."""
+"""Impact and evidence of memories, compared with the stored rows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def hand_out(
     bulletin_id: str | None = None,
     viewer: Viewer = NOBODY,
 ) -> None:
-    """One receipt as the rows that are stored of it."""
+    """Return the rows of a receipt."""
     asker = json.dumps(viewer_fields(viewer))
     with filling.database.write() as connection:
         connection.exec_driver_sql(
@@ -89,7 +89,7 @@ def hand_out(
 
 
 def issue(filling: Filling, bulletin_id: str, cited: list[str]) -> str:
-    """One bulletin as it is stored."""
+    """Return the row of a bulletin."""
     with filling.database.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
@@ -100,7 +100,7 @@ def issue(filling: Filling, bulletin_id: str, cited: list[str]) -> str:
 
 
 class Handed:
-    """What a plan of receipts became: the memories that each names, in order."""
+    """Return the memories that each planned receipt names, in order."""
 
     def __init__(self, database: Database, world: World, plan: list[dict[str, Any]]) -> None:
         self.named: dict[str, list[str]] = {}

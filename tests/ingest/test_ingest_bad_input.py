@@ -1,4 +1,4 @@
-"""Every kind of bad file through the command line: a code and a manifest each, the next goes on."""
+"""Ingest every kind of bad file: each gets a code and a manifest, and does not stop the others."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ TAKEN = {
     "\udcff.md": b"We decided to move west.\n",
     "zz.md": GOOD.encode(),
 }
-# Hidden names are left alone, so these get another beginning.
+# Files with hidden names are skipped, so these names get a prefix.
 NAMES = {name: f"x{name}" if name.startswith(".") else name for name in TAKEN}
 
 
@@ -123,7 +123,7 @@ def test_bad_files(orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[
     )
     contents = {each.content for each in orc.memories.list(limit=200)}
     assert {"We decided to build the bridge.", "We decided to move east.", "Tea."} <= contents
-    # Nothing is left but what is done with, and every file has its manifest.
+    # Only processed and rejected files remain, and each has a manifest.
     assert {each.name for each in zone.iterdir()} == {".claimed", "processed", "rejected"}
     for folder, count in ((orc.paths.rejected, len(expected)), (orc.paths.processed, len(TAKEN))):
         names = os.listdir(os.fsencode(folder))  # noqa: PTH208 - names that are no text

@@ -1,4 +1,4 @@
-"""Every route of the running application, asked by everybody: nothing hidden is told or changed."""
+"""Call every route of the running application as every caller; nothing hidden leaks or changes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BRIEFLY = {
 
 @dataclass(frozen=True)
 class Told:
-    """A request, its answer, and how many refusals it was entered with into the journals."""
+    """A request, its response, and the number of refusals that were journalled for it."""
 
     ask: Ask
     answer: httpx.Response
@@ -56,12 +56,12 @@ class Told:
 
     @property
     def denials(self) -> int:
-        """How many refusals the answer is: of a batch, one for each item."""
+        """Return the number of refusals in a response; a batch may have one for each item."""
         if self.ask.path == MAKING and self.ask.body and self.ask.body["name"] not in (ONE, TWO):
-            # Where there is none, there is no journal.
+            # An orchestrator that does not exist has no journal.
             return 0
         if self.answer.status_code in (403, 404):
-            # No route at all: an address with a slash in it.
+            # A path with a slash in a parameter matches no route.
             return int(self.answer.json()["code"] != "request.refused")
         if not self.answer.is_success or not self.ask.path.endswith(("/batch", "/forget")):
             return 0
@@ -70,7 +70,7 @@ class Told:
 
 @dataclass
 class Walked:
-    """What somebody was told on all routes."""
+    """The responses that a caller got on all routes."""
 
     told: list[Told] = field(default_factory=list)
     before: dict[str, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Walked:
 
 
 def walk(made: Built, root: Path, who: str) -> Walked:
-    """Send somebody over all routes of a server of their own."""
+    """Call all routes as one caller, on a separate server."""
     with served(made, root) as server:
         viewer = PEOPLE[who].viewer
         hidden = {each.memory_id for each in server.world.hidden(viewer)}
@@ -98,18 +98,18 @@ def walk(made: Built, root: Path, who: str) -> Walked:
 def _on(server: Served, who: str, walk: Walk) -> list[Told]:
     view = View(server.world, server.other, PEOPLE[who].viewer, server.made)
     found: list[Told] = []
-    # The first says something that is the asker's own, the last something that is not there.
+    # The first value is visible to the caller, the last one does not exist.
     for ask in list(walk(view))[:: 3 if who in BRIEFLY else 1]:
         answer = server.ask(who, ask)
         found.append(Told(ask, answer, len(server.denied())))
-        # Who may not enter is told so whatever it asks for.
+        # A caller without access to the orchestrator is always refused.
         if who in OUTSIDE or (who.endswith(" alone") and '"permission"' in answer.text):
             break
     return found
 
 
 def mounted(server: Served) -> set[tuple[str, str]]:
-    """(method, path) of every route, the undocumented ones too."""
+    """Return (method, path) of every route, including undocumented ones."""
     return {
         (method, str(route.path))
         for route in iter_route_contexts(server.app.routes)
@@ -119,7 +119,7 @@ def mounted(server: Served) -> set[tuple[str, str]]:
 
 
 def in_order(server: Served) -> list[tuple[str, str]]:
-    """The routes that are walked, reads before writes: those change what is found."""
+    """Return the routes to call; reads come before writes, which change the results."""
     return sorted(
         mounted(server) & WALKS.keys(),
         key=lambda each: (each[0] != "GET", not each[1].endswith(READ_BY_POST), each[1]),
@@ -165,23 +165,23 @@ def all_are_answered_the_same(result: Walked, status: int) -> None:
 
 
 def every_denial_is_in_the_journal(result: Walked, who: str) -> None:
-    """Each refused request is an entry, and each entry a refused request."""
+    """Every refused request has a journal entry, and every entry a refused request."""
     known = PEOPLE[who].knocks != 401
     for each in result.told:
         expected = each.denials if known else 0
         assert each.entries == expected, (each.ask, each.answer.text)
     refused, entries = result.late
     assert entries == refused
-    # Who sees every place is refused none of them.
+    # A caller that sees every scope is never refused one.
     bounded = who in SEEING and who != "an agent" and not who.endswith(" alone")
     assert refused > 0 or not bounded
 
 
 def test_every_walk_leads_somewhere(made: Built, tmp_path: Path) -> None:
-    """What is hidden from others is shown to an owner: a walk that finds nothing proves nothing."""
+    """The owner sees what is hidden from others; otherwise the other tests would prove nothing."""
     left: dict[tuple[str, str], str] = {}
     for who in OWNERS:
-        # Each in a world that the other has not changed.
+        # Each caller gets a fresh world.
         with served(made, tmp_path / who) as server:
             view = View(server.world, server.other, SEEING["no scope"].viewer, server.made)
             routes = in_order(server) if who == next(iter(OWNERS)) else [*left]
@@ -199,7 +199,7 @@ def test_every_walk_leads_somewhere(made: Built, tmp_path: Path) -> None:
 
 
 def test_words_of_an_owner_are_found(server: Served) -> None:
-    """The search for leaks finds one where there is one."""
+    """The search for leaks finds a real leak."""
     answer = server.ask("everything", Ask("POST", HERE + "/recall", body={"query": "launch plan"}))
     assert words_in([answer.text])
     assert leaks([answer.text], server.world.forbidden(SEEING["no scope"].viewer))

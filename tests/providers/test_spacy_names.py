@@ -26,7 +26,7 @@ PATTERNS = {
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A saved pipeline that knows a few made-up names, and calls some days dates."""
+    """Save a pipeline that knows a few invented names, and labels some days as dates."""
     made = spacy.blank("en")
     ruler: Any = made.add_pipe("entity_ruler")
     ruler.add_patterns(

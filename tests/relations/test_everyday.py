@@ -1,4 +1,4 @@
-"""Everyday pairs: what is noticed as a change, and what is left alone.
+"""Everyday pairs of statements: which are recognised as changes, and which are not.
 
 Each line holds an earlier and a later statement. No line stems from labelled data.
 """

@@ -1,4 +1,4 @@
-"""When conversations are over."""
+"""Rules that decide when conversations are completed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_batch_does_what_its_turns_do_one_by_one(turns: list[str], before: lis
     whole = follow(turns, known, going_on)
     assert [set(each) for each in whole.completes] == [set(each) for each in told]
     assert whole.open == set(still)
-    # Nothing that was open is lost: it is open, or it was told.
+    # Every open session is still open, or its completion was reported.
     assert set(going_on) | set(turns) <= whole.open | whole.done
 
 

@@ -1,4 +1,4 @@
-"""Trust: who may replace whom, and how much a source may hold."""
+"""Trust rules: what may be replaced by what, and the quotas of sources."""
 
 from __future__ import annotations
 

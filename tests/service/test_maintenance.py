@@ -1,4 +1,4 @@
-"""Backups that can be trusted, restores that refuse what cannot, upgrades that keep the old one."""
+"""Backups are verified, restores refuse invalid backups, upgrades keep a backup."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_another_process_cannot_write_into_the_replaced_file(alive: Filled, tmp_
         process.stdin.close()
         assert process.stdout.read() == "storage.replaced\n"
         assert process.wait() == 0
-        # Closing the replaced database has not taken the new one's WAL away.
+        # Closing the replaced database must not remove the new one's WAL.
         assert path.with_name("memory.db-wal").stat().st_size > 0
     service.forget(NAME)
     assert contents(path)[-1][0] == memory_id
@@ -364,7 +364,7 @@ def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None
 
 @pytest.fixture
 def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version of memgraph with one more migration."""
+    """Simulate a version of memgraph with one more migration."""
     folder = tmp_path / "migrations"
     shutil.copytree(migrating.migrations_folder(), folder)
     (folder / "versions" / "9000_more.py").write_text(
@@ -396,7 +396,7 @@ def test_an_upgrade_keeps_a_backup_and_runs_once(
     assert rows(report.backup, "SELECT version_num FROM alembic_version") == [(old,)]
     assert service.health(NAME)["status"] == "ready"
     assert maintenance.upgrade(opened.paths, service.clock).backup is None
-    # The backup of the older version is upgraded on its way back.
+    # A restore upgrades the backup of the older version.
     service.forget(NAME)
     assert restore(opened.paths, report.backup).memories == 7
     assert rows(opened.paths.database, "SELECT version_num FROM alembic_version") == [("9000",)]

@@ -1,4 +1,4 @@
-"""An orchestrator on a server: the setting, what is refused, processes, a server that restarts."""
+"""Orchestrators on a PostgreSQL server: settings, refusals, processes, restarts of the server."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_one_in_a_file_and_one_on_a_server_under_one_root(tmp_path: Path, url: s
 
 
 def data_files(url: str, text: str) -> list[str]:
-    """Which files of the server's data hold a text; its log is left out."""
+    """Return the files in the server's data folder that contain a text, except its log."""
     execute(url, "CHECKPOINT")
     [(folder,)] = execute(url, "SHOW data_directory")
     root = Path(str(folder))
@@ -474,7 +474,7 @@ def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str
         text = service.paths("orc-1").config_file.read_text()
         assert "# mine" in text
         assert "level = 'error'" in text
-        # The open one notices by itself that its file is not the store any more.
+        # The open orchestrator notices that its file is no longer the store.
         new = orc.correct(old, "The gate closes at ten.", reason="summer")
         assert execute(url, 'SELECT count(*) FROM "memgraph_orc-1".memories') == [(2,)]
         with pytest.raises(Conflict):
@@ -539,7 +539,7 @@ def test_a_move_keeps_its_lock_while_it_waits_for_the_copy(tmp_path: Path, url: 
 
 
 def ending_writers() -> str:
-    """Return a statement that ends the session that has the lock of the writers of orc-1."""
+    """Return a statement that terminates the session with the write lock of orc-1."""
     from memgraph.store.postgres import lock_key
 
     key = lock_key("memgraph_orc-1") % 2**64
@@ -570,7 +570,7 @@ def test_a_store_that_no_move_has_made_is_not_put_aside(tmp_path: Path, url: str
     with on_server, MemoryService(tmp_path / "root", environ={}, background=False) as service:
         theirs = on_server.orchestrator("orc-1", create=True).remember("The press is blue.")
         service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
-        # As a move leaves it that was killed while another made this one.
+        # The state after a move was killed while another one created this store.
         service.paths("orc-1").moving.write_text(json.dumps(["", url]))
         with pytest.raises(OrchestratorExists):
             moved(service, url)

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Alive
-         * @description Return that the process answers, without information on what it serves. Requires no key.
+         * @description Report that the process is alive, and nothing else. Requires no key.
          */
         get: operations["get_liveness"];
         put?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Metrics
-         * @description Return figures for Prometheus; for a key that may run all orchestrators.
+         * @description Return metrics for Prometheus; requires the admin permission for all orchestrators.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -55,8 +55,8 @@ export interface paths {
          * Ready
          * @description Return whether the service can be used.
          *
-         *     A key that may run all orchestrators gets the state of each; others get only the status. A
-         *     damaged orchestrator does not make the service unusable.
+         *     A key with the admin permission for all orchestrators gets the state of each; others get only
+         *     the status. A damaged orchestrator does not make the service unusable.
          */
         get: operations["get_readiness"];
         put?: never;
@@ -76,13 +76,13 @@ export interface paths {
         };
         /**
          * Listed
-         * @description Return the orchestrators that the key was granted.
+         * @description Return the orchestrators to which the key has access.
          */
         get: operations["list_orchestrators"];
         put?: never;
         /**
          * Create
-         * @description Create an orchestrator; the key belongs to an admin who was granted its name.
+         * @description Create an orchestrator; requires the admin permission for its name.
          */
         post: operations["create_orchestrator"];
         delete?: never;
@@ -100,7 +100,7 @@ export interface paths {
         };
         /**
          * Health
-         * @description Return whether its memory works, and which of its work is not getting done.
+         * @description Return whether the orchestrator works, and its current problems.
          */
         get: operations["get_orchestrator"];
         put?: never;
@@ -189,11 +189,11 @@ export interface paths {
         };
         /**
          * List Bulletins
-         * @description Return bulletins that were handed out, newest first.
+         * @description Return the bulletins that were delivered, newest first.
          *
-         *     Only those for readers who saw no more than this handle does, and that cite only what it
-         *     sees. One record covers all deliveries of the same text to readers of the same view, until
-         *     another replaced it. The newest 2,000 are searched.
+         *     A bulletin is included only if its reader saw no more than this handle does, and this handle
+         *     sees every memory that it cites. One record covers all deliveries of the same text to the
+         *     same view, until another text replaced it. The newest 2,000 are searched.
          */
         get: operations["list_bulletins"];
         put?: never;
@@ -213,7 +213,7 @@ export interface paths {
         };
         /**
          * Get Issued Bulletin
-         * @description Return a bulletin as it was handed out.
+         * @description Return a bulletin exactly as it was delivered.
          */
         get: operations["get_issued_bulletin"];
         put?: never;
@@ -237,7 +237,7 @@ export interface paths {
          * Build Context
          * @description Build the context that a task needs, within a token budget.
          *
-         *     The view needs the task among its sessions and the task's project among its projects.
+         *     The view must include the task as a session, and its project.
          */
         post: operations["build_context"];
         delete?: never;
@@ -280,7 +280,7 @@ export interface paths {
          * List Contradictions
          * @description Return open or resolved contradictions, newest first, with both sides.
          *
-         *     Only those of which both sides are visible.
+         *     Only contradictions with both sides visible are returned.
          */
         get: operations["list_contradictions"];
         put?: never;
@@ -302,8 +302,8 @@ export interface paths {
          * Case
          * @description Return a contradiction with both sides, the evidence for each, and possible decisions.
          *
-         *     Which receipts, runs and conversations a side reached is named to a key that may audit;
-         *     others get their number.
+         *     The receipts, runs and conversations that a side reached are listed for keys with the audit
+         *     permission; others get only their numbers.
          */
         get: operations["case"];
         put?: never;
@@ -367,7 +367,7 @@ export interface paths {
         put?: never;
         /**
          * Resolve Contradiction
-         * @description Decide an open contradiction; the loser is superseded, its confidence falls to 0.3.
+         * @description Resolve an open contradiction: the loser is superseded, and its confidence becomes 0.3.
          */
         post: operations["resolve_contradiction"];
         delete?: never;
@@ -453,7 +453,7 @@ export interface paths {
         put?: never;
         /**
          * Decide Entity Proposal
-         * @description Merge the entities of a proposal, or reject it for good; return the remaining one.
+         * @description Merge the entities of a proposal, or reject it permanently; return the remaining one.
          */
         post: operations["decide_entity_proposal"];
         delete?: never;
@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * Entity Proposals
-         * @description Return the model's nightly proposals: names that may mean a known entity.
+         * @description Return the model's open proposals to merge a name into a known entity.
          */
         get: operations["entity_proposals"];
         put?: never;
@@ -555,9 +555,10 @@ export interface paths {
         put?: never;
         /**
          * Split Entity
-         * @description Move some names of an entity to another entity; return that one. Journalled.
+         * @description Split names off an entity, and return the new entity. Journalled.
          *
-         *     The first name becomes its own; memories move by the names in their texts.
+         *     The first name becomes its canonical name. Memories are reassigned by the names in their
+         *     texts.
          */
         post: operations["split_entity"];
         delete?: never;
@@ -621,7 +622,7 @@ export interface paths {
         put?: never;
         /**
          * Erase
-         * @description Call ``erase`` for a target given as a value.
+         * @description Erase a target given as a value; see ``erase``.
          */
         post: operations["erase"];
         delete?: never;
@@ -663,8 +664,7 @@ export interface paths {
          * List Expiring
          * @description Return the facts that expire within ``days`` unless they are used, soonest first.
          *
-         *     Only inferred facts are ever listed. To keep one, recall it, or ``confirm`` it for good.
-         *     ``days`` is 0..36,600, ``limit`` 0..1,000; ``total`` counts all of them.
+         *     Only inferred facts expire. To keep a fact, recall it, or ``confirm`` it for good.
          */
         get: operations["list_expiring"];
         put?: never;
@@ -686,9 +686,9 @@ export interface paths {
         put?: never;
         /**
          * Explain Answer
-         * @description Return the receipts whose memories best hold the sentences of an agent's answer.
+         * @description Return the receipts whose memories best support the sentences of an agent's answer.
          *
-         *     Compared by words, without a model, with the newest 300 receipts that this handle may see.
+         *     The newest 300 receipts that this handle may see are compared by words, without a model.
          */
         post: operations["explain_answer"];
         delete?: never;
@@ -730,7 +730,7 @@ export interface paths {
          * Forget
          * @description Retract many memories in one transaction, with an outcome for each, in order.
          *
-         *     One that is not visible, or is retracted already, is rejected by itself.
+         *     A memory that is not visible or already retracted is rejected; the others are retracted.
          */
         post: operations["forget"];
         delete?: never;
@@ -771,7 +771,7 @@ export interface paths {
         };
         /**
          * List Files
-         * @description Return processed files, dropped or sent, latest first; see ``ingestion.get``.
+         * @description Return a page of processed files, latest first; see ``ingestion.get``.
          */
         get: operations["list_files"];
         put?: never;
@@ -813,10 +813,10 @@ export interface paths {
         };
         /**
          * Get File
-         * @description Return the record of a dropped or sent content, as far as this handle may see it.
+         * @description Return the record of an ingested file, as far as this handle may see it.
          *
-         *     It is visible to a handle that sees every memory made from it, and to its sender; a content
-         *     without memories to its sender and to a handle that sees everything.
+         *     A file is visible to its sender and to a handle that sees every memory made from it. A file
+         *     without memories is visible to its sender and to a handle that sees everything.
          */
         get: operations["get_file"];
         put?: never;
@@ -858,9 +858,9 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description Run a job now, whatever its schedule; a failure is recorded in the run.
+         * @description Run a job now, regardless of its schedule; a failure is recorded in the run.
          *
-         *     The report of a dry run contains turns: it requires a key from which nothing is hidden.
+         *     The report of a dry run contains turns, so it requires a key that may see everything.
          */
         post: operations["run_job"];
         delete?: never;
@@ -878,9 +878,9 @@ export interface paths {
         };
         /**
          * List Memories
-         * @description Return memories, newest first, by page; writes meanwhile shift no page.
+         * @description Return a page of memories, newest first; concurrent writes do not shift pages.
          *
-         *     An empty filter leaves nothing out; erased memories have only the status ``erased``.
+         *     An empty filter matches everything. Erased memories match only the status ``erased``.
          */
         get: operations["list_memories"];
         put?: never;
@@ -889,8 +889,8 @@ export interface paths {
          * @description Store one memory, and return what it repeats, updates or contradicts.
          *
          *     A fact is compared with the facts about the same subject. A repetition by the same author is
-         *     a ``duplicate`` and returns the existing id; ``updates`` and ``contradicts`` name the
-         *     others, ``reasons`` why.
+         *     a ``duplicate`` and returns the existing id. ``updates`` and ``contradicts`` list other
+         *     related facts, and ``reasons`` says why.
          */
         post: operations["remember"];
         delete?: never;
@@ -1040,9 +1040,9 @@ export interface paths {
         };
         /**
          * Source Lines
-         * @description Return what a memory was read from: its lines of the stored file, or turns.
+         * @description Return the source lines of a memory: lines of its stored file, or turns.
          *
-         *     Lines are returned only while the file's digest is the one that was read; see ``state``.
+         *     Lines are returned only if the file is unchanged, by its digest; see ``state``.
          */
         get: operations["source_lines"];
         put?: never;
@@ -1167,9 +1167,9 @@ export interface paths {
         };
         /**
          * List Receipts
-         * @description Return receipts of which this handle may see every memory, newest first.
+         * @description Return the receipts whose memories this handle may all see, newest first.
          *
-         *     A receipt that names no memory is visible to a handle that sees its task, project and agent.
+         *     A receipt without memories is visible to a handle that sees its task, project and agent.
          *     The newest 10,000 receipts are searched.
          */
         get: operations["list_receipts"];
@@ -1190,11 +1190,10 @@ export interface paths {
         };
         /**
          * Get Receipt
-         * @description Return a receipt: what a caller was given, and why, by a recall, a bulletin, a context or
-         *     a turn.
+         * @description Return a receipt: which memories a recall, bulletin, context or turn returned, and why.
          *
-         *     ``asked`` is the request; of a turn it has ``bulletin``, with the memories in it, and
-         *     ``context``, the receipt of that.
+         *     ``asked`` is the request. For a turn, ``asked`` also has ``bulletin`` with the ids of its
+         *     memories, and ``context`` with the id of the receipt of its context.
          */
         get: operations["get_receipt"];
         put?: never;
@@ -1216,7 +1215,7 @@ export interface paths {
         put?: never;
         /**
          * Replay
-         * @description Repeat the request of a receipt as of its moment, and compare the results.
+         * @description Repeat the request of a receipt as of its time, and compare the results.
          */
         post: operations["replay"];
         delete?: never;
@@ -1234,9 +1233,9 @@ export interface paths {
         };
         /**
          * Get Reflection
-         * @description Return the latest weekly reflection that this handle may see; None: there is none.
+         * @description Return the latest weekly reflection that this handle may see; None if there is none.
          *
-         *     It is cached until any process writes.
+         *     The result is cached until any process writes.
          */
         get: operations["get_reflection"];
         put?: never;
@@ -1258,8 +1257,7 @@ export interface paths {
         put?: never;
         /**
          * Relevant
-         * @description Return what belongs before the answer to a message: relevant facts and the last
-         *     reflection.
+         * @description Return the facts that are relevant to a message, and the latest reflection.
          */
         post: operations["relevant"];
         delete?: never;
@@ -1277,9 +1275,9 @@ export interface paths {
         };
         /**
          * Sessions
-         * @description Return conversations of which the caller may see a turn, latest activity first.
+         * @description Return the conversations with a visible turn, latest activity first.
          *
-         *     With a cursor no page repeats what an earlier one returned, whatever is said meanwhile.
+         *     With a cursor, no page repeats items of an earlier page, even if a conversation continues.
          */
         get: operations["list_sessions"];
         put?: never;
@@ -1319,7 +1317,7 @@ export interface paths {
         };
         /**
          * List Sources
-         * @description Return sources of visible memories, by kind and name.
+         * @description Return the sources of visible memories, sorted by kind and name.
          */
         get: operations["list_sources"];
         put?: never;
@@ -1341,7 +1339,7 @@ export interface paths {
         put?: never;
         /**
          * Distrust Source
-         * @description Remove the trust assigned to a source: the settings apply again.
+         * @description Remove the trust assigned to a source, so that the settings apply again.
          */
         post: operations["distrust_source"];
         delete?: never;
@@ -1361,7 +1359,7 @@ export interface paths {
         put?: never;
         /**
          * Source Info
-         * @description Return the memories of one source and its trust.
+         * @description Return the totals of one source's memories, and its trust.
          */
         post: operations["source_info"];
         delete?: never;
@@ -1381,11 +1379,11 @@ export interface paths {
         put?: never;
         /**
          * Restore Source
-         * @description Restore what ``sources.retract`` retracted by the same name, in one transaction.
+         * @description Restore what ``sources.retract`` retracted for the same source, in one transaction.
          *
-         *     What was restored, retracted for another reason or erased since stays as it is. What became
-         *     active meanwhile is replaced again; a contradiction that was reopened stays open, and is
-         *     reported.
+         *     Memories that were restored, retracted for another reason or erased since stay as they are.
+         *     Memories that had become active again are replaced again. Reopened contradictions stay open
+         *     and are reported.
          */
         post: operations["restore_source"];
         delete?: never;
@@ -1405,12 +1403,13 @@ export interface paths {
         put?: never;
         /**
          * Retract Source
-         * @description Retract all memories from a source, and what was derived from them alone.
+         * @description Retract all memories from a source, and those derived only from them.
          *
-         *     Memories with other sources or other evidence stay and are reported. What had been replaced
-         *     only by retracted memories is active again; contradictions that they won are open again. It
-         *     is one transaction, which ``sources.restore`` reverses. Later memories from the source are
-         *     stored again, unless ``sources.trust`` with ``max_memories=0`` prevents it.
+         *     Memories with other sources or other evidence stay and are reported. Memories that had been
+         *     replaced only by retracted ones become active again, and contradictions won by retracted
+         *     memories are open again. All this is one transaction, which ``sources.restore`` reverses.
+         *     New memories from the source are still accepted, unless ``sources.trust`` with
+         *     ``max_memories=0`` prevents it.
          */
         post: operations["retract_source"];
         delete?: never;
@@ -1428,20 +1427,21 @@ export interface paths {
         };
         /**
          * List Trusted
-         * @description Return the trust that operators assigned to sources, by kind and name.
+         * @description Return the trust that operators assigned to sources, sorted by kind and name.
          *
-         *     A confined handle gets what it assigned itself, and what concerns sources of memories that
-         *     it sees.
+         *     A confined handle sees only its own assignments, and those of sources of memories that it
+         *     sees.
          */
         get: operations["list_trusted"];
         put?: never;
         /**
          * Trust Source
-         * @description Assign a trust tier to a source, in place of an earlier one.
+         * @description Assign a trust tier to a source, replacing an earlier assignment.
          *
-         *     It applies from now on: what was replaced stays replaced. A source of a lower tier replaces
-         *     nothing of a higher one: an Updates edge from it becomes an open contradiction. A confined
-         *     handle can assign it to sources of memories that it sees, and replace what it assigned.
+         *     It applies from now on: memories that were already replaced stay replaced. A source of a
+         *     lower tier cannot replace memories of a higher one: its Updates edges become open
+         *     contradictions. A confined handle can assign trust only to sources of memories that it sees,
+         *     and change its own assignments.
          */
         post: operations["trust_source"];
         delete?: never;
@@ -1482,7 +1482,7 @@ export interface paths {
         };
         /**
          * Get Stats
-         * @description Return how many memories this handle sees, of each kind, type and status.
+         * @description Return the number of memories that this handle sees, by kind, type and status.
          */
         get: operations["get_stats"];
         put?: never;
@@ -1502,7 +1502,7 @@ export interface paths {
         };
         /**
          * Status
-         * @description Return counts and sizes of all that is stored, whoever may see it.
+         * @description Return counts and sizes of everything that is stored, including hidden memories.
          */
         get: operations["get_status"];
         put?: never;
@@ -1582,13 +1582,13 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description What was handed out before an answer, and which of its sentences that holds.
+         * @description The memories delivered before an answer, and the sentences that they support.
          *
          *     Attributes:
-         *         receipts: the best first.
-         *         memories: every memory that is named, by id.
-         *         receipts_read: how many receipts were compared.
-         *         cut: there are older receipts, or more sentences.
+         *         receipts: the receipts whose memories support a sentence, the best first.
+         *         memories: all memories named above, by id.
+         *         receipts_read: the number of compared receipts.
+         *         cut: older receipts or further sentences were not compared.
          */
         AnswerExplanation: {
             cut: boolean;
@@ -1601,16 +1601,16 @@ export interface components {
         };
         AnswerGiven: {
             answer: string;
-            /** @description Given to this one. */
+            /** @description Only receipts for this conversation. */
             conversation_id?: string | null;
             /** @default 5 */
             limit?: number;
-            /** @description Given by this time. */
+            /** @description Only receipts up to this time. */
             until?: string | number | null;
-            /** @description Given to this run. */
+            /** @description Only receipts for this workflow run. */
             workflow_run_id?: string | null;
         };
-        /** @description One thing that is not as it should be. */
+        /** @description A problem found by the verification. */
         AuditFinding: {
             code: string;
             details: {
@@ -1619,7 +1619,7 @@ export interface components {
             message: string;
             subject: string | null;
         };
-        /** @description The result of ``Orchestrator.verify``. ``summary``: in a line. */
+        /** @description The result of ``Orchestrator.verify``. ``summary``: the result in one line. */
         AuditReport: {
             checked: {
                 [key: string]: number;
@@ -1641,9 +1641,9 @@ export interface components {
         /**
          * @description The format of memories in a prompt.
          *
-         *     ``fenced``: one JSON object a line between marks that no text can know. ``list``: one line each
-         *     under ``[Relevant Memory]``. ``sections``: Markdown, ``## Relevant memory`` and ``## Weekly
-         *     insight``.
+         *     ``fenced``: one JSON object per line, between random marks. ``list``: one line per memory under
+         *     ``[Relevant Memory]``. ``sections``: Markdown with the headings ``## Relevant memory`` and
+         *     ``## Weekly insight``.
          * @enum {string}
          */
         BlockFormat: "fenced" | "list" | "sections";
@@ -1666,10 +1666,10 @@ export interface components {
          * @description A bulletin with its warning and its receipt.
          *
          *     Attributes:
-         *         warning: None: it is current. ``bulletin.stale``: the last good one, maybe older than the
-         *             last change. ``bulletin.empty``: there was none.
-         *         cause: the code of the error behind the warning.
-         *         receipt_id: of its receipt; None: it could not be written.
+         *         warning: None if it is current; ``bulletin.stale`` for the last good one, which may be older
+         *             than the last change; ``bulletin.empty`` if there is none.
+         *         cause: the code of the error that caused the warning.
+         *         receipt_id: the id of its receipt; None if it could not be written.
          */
         BuiltBulletin: {
             bulletin: components["schemas"]["Bulletin"];
@@ -1678,14 +1678,14 @@ export interface components {
             warning?: string | null;
         };
         /**
-         * @description The six sections and their Markdown.
+         * @description A bulletin: its six sections and their Markdown.
          *
          *     Attributes:
          *         sections: chosen lines by section name, all six present; texts are not escaped here.
          *         text: the Markdown, at most ``max_chars`` characters.
          *         change_seq: the last journal entry that it reflects; 0 if it is empty.
          *         view_key: the key of its view and size limits; see ``view_key``.
-         *         size: characters of ``text``.
+         *         size: the number of characters of ``text``.
          *         left_out: by section, the number of offered lines that did not fit. A section is offered
          *             one line for every 300 characters of the limit, so this does not count stored memories.
          */
@@ -1705,10 +1705,10 @@ export interface components {
          * @description A delivered bulletin.
          *
          *     Attributes:
-         *         created_at: the first delivery, milliseconds.
+         *         created_at: the time of the first delivery, in milliseconds.
          *         change_seq: the last journal entry that it reflects.
-         *         sha256: of its text as UTF-8.
-         *         receipts: the number of deliveries, as far as receipts are kept.
+         *         sha256: the digest of its text as UTF-8.
+         *         receipts: the number of its stored receipts.
          */
         BulletinEntry: {
             bulletin_id: string;
@@ -1718,29 +1718,29 @@ export interface components {
             receipts: number;
             sha256: string;
         };
-        /** @description Bulletins, newest first. ``cut``: there are older ones, or some were not scanned. */
+        /** @description Bulletins, newest first. ``cut`` is True if there may be more. */
         BulletinHistory: {
             bulletins: components["schemas"]["BulletinEntry"][];
             cut: boolean;
         };
-        /** @description One entry: the text of a memory, or a line about two, with their ids. */
+        /** @description A line of a bulletin: the text of a memory, or a line about two, with their ids. */
         BulletinLine: {
             memory_ids: string[];
             text: string;
         };
         /**
-         * @description The answer: memories in order, the edges among them and around them, their sources.
+         * @description The result of a recall: memories in order, their edges, and their sources.
          *
          *     The same database, request, clock and id source give the same bundle.
          *
          *     Attributes:
          *         at: the time of the recall.
-         *         edges: both ends visible to the reader, at least one of them among ``items``.
-         *         sources: of all items, each once, by id.
+         *         edges: edges of ``items``; the memory at the other end may be any that the reader may see.
+         *         sources: the sources of all items, each once, by id.
          *         degraded: missing parts of the answer; empty: none.
-         *         cut: whether ``top_n``, ``token_budget`` or the bound on edges left something out.
-         *         cut_reasons: of ``top_n``, ``token_budget``, ``max_edges``, sorted.
-         *         token_cost: of the texts of all items together, estimated.
+         *         cut: whether ``top_n``, ``token_budget`` or the limit of edges left something out.
+         *         cut_reasons: any of ``top_n``, ``token_budget`` and ``max_edges``, sorted.
+         *         token_cost: the estimated number of tokens of all texts together.
          */
         Bundle: {
             /** Format: date-time */
@@ -1762,7 +1762,7 @@ export interface components {
          *
          *     Attributes:
          *         sides: the older memory and the newer one.
-         *         moot: it is open, and one side was replaced or retracted meanwhile.
+         *         moot: it is open, but one side has been replaced or retracted.
          *         suggestion: None if it is resolved or dismissed.
          *         journal: the entries about this contradiction, oldest first.
          *         at: the time of the case.
@@ -1788,12 +1788,13 @@ export interface components {
          *     Attributes:
          *         supports: further sources, oldest first.
          *         independent_sources: see ``Trace``.
-         *         said_at: the time of the event, or else of storing.
+         *         said_at: the time of the event if known, else the time of storing.
          *         effective_confidence: 0..1, after decay.
-         *         trust: the tier of its source; ``trust_is_todays``: the tier of now in a case of the past,
-         *             whose tier is unknown.
+         *         trust: the trust tier of its source.
+         *         trust_is_todays: ``trust`` is the current tier, because the tier at the time of the case is
+         *             unknown.
          *         confirmed: a person confirmed it.
-         *         premise: its refuted evidence; None: none.
+         *         premise: its refuted evidence, if any.
          */
         CaseSide: {
             confirmed: boolean;
@@ -1810,12 +1811,12 @@ export interface components {
             /** @default false */
             trust_is_todays?: boolean;
         };
-        /** @description A file that contains erased phrases in another case, with the number of places. */
+        /** @description A file with erased phrases in another case, and the number of occurrences. */
         CaseVariant: {
             count: number;
             file: string;
         };
-        /** @description A stored confidence, 0..1, at the two times. ``at``: when it changed last between them. */
+        /** @description The stored confidence of a memory at two times, 0..1. ``at``: its last change in between. */
         ConfidenceChange: {
             after: number;
             /** Format: date-time */
@@ -1828,9 +1829,9 @@ export interface components {
          * @description The result of ``orc.context()``: text for a prompt, and the memories in it.
          *
          *     Attributes:
-         *         text: empty if nothing is known.
-         *         memory_ids: every memory in the text, the reflection's among them.
-         *         token_cost: of the text, estimated.
+         *         text: the text; empty if nothing is known.
+         *         memory_ids: every memory in the text, including the reflection.
+         *         token_cost: the estimated tokens of the text.
          */
         ContextBlock: {
             /** @default [] */
@@ -1841,7 +1842,7 @@ export interface components {
             text: string;
             token_cost: number;
         };
-        /** @description The task (or its id, or none), and the request for its context. */
+        /** @description A task or its id, if any, and the request for its context. */
         ContextBody: {
             request?: components["schemas"]["ContextRequest"] | null;
             task?: components["schemas"]["Task"] | string | null;
@@ -1851,8 +1852,8 @@ export interface components {
          *
          *     Attributes:
          *         context_item_id: unique within its tier.
-         *         kind: a word of its owner, for instance ``reasoning``, ``decision`` or ``preference``.
-         *         source: its place, for instance ``project/web``.
+         *         kind: any word, for instance ``reasoning``, ``decision`` or ``preference``.
+         *         source: its origin, for instance ``project/web``.
          *         timestamp: ISO 8601, stored as written.
          *         importance: 0..1; None: unknown.
          *         token_cost: tokens of its text; None: not counted.
@@ -1877,14 +1878,14 @@ export interface components {
          *     The same database, request, clock and id source give the same package.
          *
          *     Attributes:
-         *         text: the rendered block; empty where there are no items.
+         *         text: the rendered block; empty if there are no items.
          *         token_cost: of ``text``; never above ``budget_tokens``.
          *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
          *         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
-         *         compression_ratio: tokens of the chosen texts over those of all that were considered; 1.0
-         *             where nothing was.
-         *         receipt_id: names exactly the memories of ``items``.
-         *         summary: always None: nothing is put into other words.
+         *         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
+         *             1.0 if there were none.
+         *         receipt_id: the receipt, which lists exactly the memories of ``items``.
+         *         summary: always None: texts are not summarised.
          */
         ContextPackage: {
             /** Format: date-time */
@@ -1909,17 +1910,17 @@ export interface components {
             token_cost: number;
         };
         /**
-         * @description A request for a context. None: the profile's value, else the settings'.
+         * @description A request for a context. None: as in the profile, or else in the settings.
          *
          *     Attributes:
          *         query: the message or the step's prompt; empty: the most important memories.
-         *         budget_tokens: tokens that the rendered block may cost, marks and all.
-         *         model: whose tokenizer counts, as litellm names it; without one, or for one whose tokenizer
-         *             is not at hand, the estimate of ``memgraph.rules.budget``.
-         *         head_tail: so many of the task's first and of its last items come before others.
-         *         max_items: memories at most.
+         *         budget_tokens: the maximum tokens of the rendered block, including marks.
+         *         model: the litellm name of the model whose tokenizer counts; without one, or if its
+         *             tokenizer is not available, tokens are estimated as in ``memgraph.rules.budget``.
+         *         head_tail: this many of the task's first and of its last items precede others.
+         *         max_items: the maximum number of memories.
          *         kinds, types, tags: as in ``RecallRequest``.
-         *         exclude_session_id: a conversation that the reader has before its eyes.
+         *         exclude_session_id: the current conversation, which the reader already has.
          *         conversation_id, workflow_run_id, step_id: the receiver, stored in the receipt.
          */
         ContextRequest: {
@@ -1948,12 +1949,12 @@ export interface components {
          *
          *     Attributes:
          *         first, second: the older memory and the newer one.
-         *         sources: where the two come from, in that order.
-         *         open_days: since the contradiction was found until now, or until it was resolved.
-         *         ages_days: of the two memories now.
+         *         sources: the sources of the two memories, in that order.
+         *         open_days: days since the contradiction was found, or from then until it was resolved.
+         *         ages_days: the ages of the two memories in days.
          *         resolved: it was decided or dismissed.
-         *         dismissed: it was marked as no contradiction; it is not raised again.
-         *         moot: it is open, and one side was replaced or retracted meanwhile.
+         *         dismissed: it was dismissed as not being a contradiction; it is not raised again.
+         *         moot: it is open, but one side has been replaced or retracted.
          */
         Contradiction: {
             ages_days: [
@@ -1975,7 +1976,7 @@ export interface components {
                 components["schemas"]["StoredSource"]
             ];
         };
-        /** @description A page; pass ``next_after`` as ``after`` for the next one, None at the end. */
+        /** @description A page of contradictions; pass ``next_after`` as ``after`` for the next. None: the end. */
         ContradictionPage: {
             items: components["schemas"]["Contradiction"][];
             next_after: string | null;
@@ -2032,7 +2033,7 @@ export interface components {
             code: string;
             text: string;
         };
-        /** @description The number of visible receipts with a memory, and the last one. */
+        /** @description The number of visible receipts that contain a memory, and the last of them. */
         DeliveryCount: {
             count: number;
             last_at: string | null;
@@ -2053,8 +2054,8 @@ export interface components {
          *         contradicted: new contradictions.
          *         resolved, dismissed, reopened: decided and reopened contradictions.
          *         confidence: memories with a changed confidence.
-         *         counts: the full number of each list by its name, and of ``said``.
-         *         cut: a list is longer than shown.
+         *         counts: the full length of each list by its name, and the number of turns as ``said``.
+         *         cut: a list is shorter than its full length.
          */
         Diff: {
             confidence: components["schemas"]["ConfidenceChange"][];
@@ -2079,8 +2080,8 @@ export interface components {
          * @description The difference of one memory in a replay.
          *
          *     Attributes:
-         *         rank, rank_now: from 1; None: it is not among the items.
-         *         because: entries of the journal since the receipt that are about it, the first ones.
+         *         rank, rank_now: from 1; None if it is not among the items.
+         *         because: the first later journal entries about the memory.
          */
         Difference: {
             /** @default [] */
@@ -2089,7 +2090,7 @@ export interface components {
             rank: number | null;
             rank_now: number | null;
         };
-        /** @description A contradiction by the id of its edge, with both of its sides. */
+        /** @description A contradiction, as the ids of its edge and its two sides. */
         DisputedPair: {
             edge_id: string;
             from_id: string;
@@ -2098,8 +2099,8 @@ export interface components {
         /**
          * @description A stored edge.
          *
-         *     ``partial``: an Updates edge that leaves the older memory active. ``resolution``: of a
-         *     contradiction that was resolved, who won and who lost, the reason and the actor.
+         *     ``partial``: an Updates edge that leaves the older memory active. ``resolution``: for a resolved
+         *     contradiction, the winner, the loser, the reason and the actor.
          */
         Edge: {
             /** Format: date-time */
@@ -2116,7 +2117,7 @@ export interface components {
             to_id: string;
             weight: number;
         };
-        /** @description The id of an edge that was made, or that was there already. */
+        /** @description The id of an edge that was created or existed before. */
         EdgeId: {
             edge_id: string;
         };
@@ -2136,7 +2137,7 @@ export interface components {
             /** @default 1 */
             weight?: number;
         };
-        /** @description An edge that was written; an end that would be a new memory is shown by its content. */
+        /** @description A written edge. On a dry run, an end that would be a new memory is given by its content. */
         EdgeNote: {
             edge_type: components["schemas"]["EdgeType"];
             from_id: string;
@@ -2144,9 +2145,10 @@ export interface components {
             to_id: string;
         };
         /**
-         * @description The type of an edge. ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy
-         *     ``to``: ``to`` is the cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and
-         *     RelatedTo have no direction.
+         * @description The type of an edge between two memories.
+         *
+         *     ``from`` Updates ``to``: ``from`` is the newer memory. ``from`` CausedBy ``to``: ``to`` is the
+         *     cause. ``from`` PartOf ``to``: ``to`` is the whole. Contradicts and RelatedTo have no direction.
          * @enum {string}
          */
         EdgeType: "RelatedTo" | "Updates" | "Contradicts" | "CausedBy" | "PartOf";
@@ -2156,8 +2158,8 @@ export interface components {
         /**
          * @description An entity as its reader sees it.
          *
-         *     ``mention_count``: memories that name it, of those that the reader may see and that were not
-         *     taken back.
+         *     ``mention_count``: the number of memories that mention it, without retracted ones and those that
+         *     the reader may not see.
          */
         EntityInfo: {
             canonical_name: string;
@@ -2173,14 +2175,14 @@ export interface components {
          * @description The profile of an entity, from memories that the reader may see.
          *
          *     Attributes:
-         *         aliases: what else it is called, sorted: other spellings, names that were merged into it,
-         *             nicknames of the settings.
-         *         protected: time retires no fact about it.
+         *         aliases: its other names, sorted: other spellings, merged names, and nicknames from the
+         *             settings.
+         *         protected: facts about it do not decay.
          *         first_seen, last_seen: the earliest and the latest of its memories, by ``event_time`` or,
          *             without one, ``created_at``.
-         *         memories: active ones, the most important first, then the newest.
-         *         related: entities named in the same memories, the most frequent first.
-         *         candidates: what else the asked name may mean; empty when it is clear.
+         *         memories: its active memories, most important first, then newest.
+         *         related: the entities named in the same memories, most frequent first.
+         *         candidates: other entities that the requested name may refer to.
          */
         EntityProfile: {
             aliases: string[];
@@ -2199,7 +2201,7 @@ export interface components {
             related: components["schemas"]["RelatedEntity"][];
             type: components["schemas"]["EntityType"];
         };
-        /** @description A model's proposal that ``entity`` is another name of ``into``; it waits for a decision. */
+        /** @description A model's proposal to merge ``entity`` into ``into``; a person has to decide. */
         EntityProposal: {
             confidence: number;
             entity: components["schemas"]["EntityInfo"];
@@ -2209,7 +2211,7 @@ export interface components {
             proposed_at: string;
             provider: string;
         };
-        /** @description Open proposals that two entities are one, the oldest first. */
+        /** @description Open proposals to merge two entities, oldest first. */
         EntityProposals: {
             items: components["schemas"]["EntityProposal"][];
         };
@@ -2314,14 +2316,15 @@ export interface components {
             valid_until?: string | number | null;
         };
         /**
-         * @description The preview of a dry run; none of its texts are in the report of an erasure.
+         * @description The preview of a dry run. The report of an actual erasure has none of its texts.
          *
          *     Attributes:
-         *         note: that nothing was erased, and how to erase it.
-         *         begins: of memories that go and that stay the beginning of the text, of so many of each.
-         *         derived_ids: those that go for being derived alone.
-         *         similar: names of other entities that share a word with the one that is named.
-         *         waiting: files that say it and are not touched: they are still to be ingested.
+         *         note: states that nothing was erased, and how to erase.
+         *         begins: the beginnings of the texts by memory id, for a limited number of memories that
+         *             would be erased and that would stay.
+         *         derived_ids: memories that would be erased only because they are derived from others.
+         *         similar: names of other entities that share a word with the named one.
+         *         waiting: files with the text that are not changed, because they are still to be ingested.
          */
         ErasurePreview: {
             begins?: {
@@ -2329,7 +2332,7 @@ export interface components {
             };
             /** @default [] */
             derived_ids?: string[];
-            /** @default nothing was erased; the same with dry_run=false erases it for ever */
+            /** @default nothing was erased; the same request with dry_run=false erases permanently */
             note?: string;
             /** @default [] */
             similar?: string[];
@@ -2342,24 +2345,24 @@ export interface components {
          *     Attributes:
          *         erasure_id: its id in the journal.
          *         kind, target: the named target; for an entity its id.
-         *         memory_ids: the erased ones, those derived from them alone included.
-         *         derived: how many of them are there for being derived from others alone.
-         *         entities: how many entities were named nowhere else, and are gone.
-         *         kept: memories that have something to do with it and stay.
-         *         tombstones: of each erased memory its entry in the journal.
-         *         journal_redacted: how many earlier entries were redacted; ``redactions``: which, for an
-         *             audit. Reports of earlier versions do not list them.
-         *         rows: how many values of each table were redacted or removed.
-         *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
-         *             that would be. On a server an earlier state is a schema, and stands among them.
-         *         preview: of a dry run alone.
-         *         outside: what lies elsewhere and is not touched: source files, and schemas that moves have
+         *         memory_ids: the erased memories, including those derived only from them.
+         *         derived: the number of memories erased only because they are derived from others.
+         *         entities: the number of removed entities, which no other memory mentions.
+         *         kept: memories that are related to the target but were not erased.
+         *         tombstones: the journal entries of the erased memories.
+         *         journal_redacted: the number of redacted earlier entries; ``redactions`` lists them for an
+         *             audit, except in reports of earlier versions.
+         *         rows: the number of redacted or removed values by table.
+         *         files_redacted, files_removed: paths relative to the orchestrator's folder; in a dry run,
+         *             the files that would be changed. On a server they include the schemas of earlier states.
+         *         preview: only in a dry run.
+         *         outside: places elsewhere that are not changed: source files, and schemas that moves have
          *             left on servers, as ``schema on address``.
-         *         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-         *             whether the database was written anew for it.
-         *         server: what the server of the database keeps that memgraph cannot remove; None: it is a
-         *             file, and the scan has seen all of it.
-         *         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
+         *         wal_truncated: whether the write-ahead log was truncated.
+         *         vacuumed: whether the database was rewritten to remove deleted content.
+         *         server: what the database server keeps that memgraph cannot remove; None: the database is a
+         *             file, and the scan covers all of it.
+         *         unfinished: why the erasure is not complete; run it again to continue. Empty: it is done.
          */
         ErasureReport: {
             actor: string;
@@ -2428,7 +2431,7 @@ export interface components {
          * @description A request to erase, with its reason.
          *
          *     Attributes:
-         *         reason: journalled; it repeats nothing of the text.
+         *         reason: recorded in the journal; it must not repeat the text.
          *         dry_run: only report what would be erased.
          */
         ErasureRequest: {
@@ -2441,7 +2444,7 @@ export interface components {
          * @description The target of an erasure.
          *
          *     Attributes:
-         *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
+         *         value: an id; for an entity its id or a name; for content the SHA-256 of a file's bytes.
          */
         ErasureTarget: {
             kind: components["schemas"]["ErasureTargetKind"];
@@ -2456,17 +2459,17 @@ export interface components {
          * @description The evidence of a memory or a run, as far as the reader may see it.
          *
          *     Attributes:
-         *         memory_id, workflow_run_id: what was asked about; one of them.
-         *         hand_outs: what the run was given, or what the run or the conversation that a memory comes
-         *             from had been given before the memory was stored; the newest first.
-         *         given: ids of the memories in ``hand_outs``, the last given first.
-         *         links: what the memory, or what was given, was derived from, is caused by or is part of,
-         *             and the grounds of that in turn; the nearest first.
-         *         supports: further sources of all these.
-         *         refuted: ids among them that were replaced or taken back.
-         *         lines: what they were read from, of as many as were asked for: the nearest first.
-         *         memories, sources: of every id above, each once.
-         *         cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_lines``, sorted.
+         *         memory_id, workflow_run_id: the memory or the run; the other is None.
+         *         hand_outs: the receipts of the run; for a memory, the receipts of its run and conversation
+         *             from before it was stored. Newest first.
+         *         given: ids of the memories in ``hand_outs``, the latest first.
+         *         links: the memories that the memory, or those in ``given``, are derived from, caused by or
+         *             part of, directly or not; the nearest first.
+         *         supports: further sources of all these memories.
+         *         refuted: ids of the memories among them that were replaced or retracted.
+         *         lines: the source lines of the requested number of memories, the nearest first.
+         *         memories, sources: the memories of all ids above and their sources, each once.
+         *         cut_reasons: any of ``depth``, ``max_nodes``, ``max_receipts`` and ``max_lines``, sorted.
          */
         EvidenceReport: {
             cut: boolean;
@@ -2483,15 +2486,15 @@ export interface components {
             workflow_run_id: string | null;
         };
         /**
-         * @description A memory that will be retired unless someone uses it.
+         * @description A memory that will expire unless it is used.
          *
          *     Attributes:
-         *         confidence_now, confidence_then: effective, 0..1, at the moment of the report and at its
-         *             end.
-         *         expires_at: from when on it is under the threshold; it lies in the past when the nightly job
+         *         confidence_now, confidence_then: the effective confidence, 0..1, at the time of the report
+         *             and at the end of its period.
+         *         expires_at: when its confidence falls below the threshold; in the past if the nightly job
          *             has not run since.
-         *         course: the effective confidence at equal steps from now to the end of the report, both
-         *             included.
+         *         course: the effective confidence at equal steps from now to the end of the period,
+         *             inclusive.
          */
         ExpiringMemory: {
             confidence_now: number;
@@ -2502,12 +2505,12 @@ export interface components {
             memory: components["schemas"]["Memory"];
         };
         /**
-         * @description The memories that expire until a moment unless they are used, the soonest first.
+         * @description The memories that expire within a period unless they are used, soonest first.
          *
          *     Attributes:
-         *         at, until: the time of the report and its end.
-         *         threshold: under which a memory is retired.
-         *         total: how many there are; ``items`` holds the first of them.
+         *         at, until: the time of the report and the end of its period.
+         *         threshold: a memory expires when its confidence falls below this.
+         *         total: the number of such memories; ``items`` holds the first of them.
          */
         ExpiringReport: {
             /** Format: date-time */
@@ -2519,10 +2522,10 @@ export interface components {
             until: string;
         };
         /**
-         * @description One fact of a session.
+         * @description A fact found in a session.
          *
-         *     ``memory_id``: of the memory with this fact; None: it would be a new one, or strengthen a new
-         *     one. ``evidence``: ids of its turns.
+         *     ``memory_id``: the id of its memory; None on a dry run if the memory would be new.
+         *     ``evidence``: the ids of its turns.
          */
         FactNote: {
             content: string;
@@ -2535,7 +2538,7 @@ export interface components {
         /**
          * @description The outcome of forgetting one memory.
          *
-         *     ``code`` and ``message`` are those of the error for which it was not, else None.
+         *     ``code`` and ``message`` are those of the error if it was rejected, else None.
          */
         ForgetOutcome: {
             code?: string | null;
@@ -2544,7 +2547,7 @@ export interface components {
             /** @enum {string} */
             outcome: "retracted" | "rejected";
         };
-        /** @description In the order of the ids that were named. */
+        /** @description The outcomes in the order of the requested ids. */
         ForgetOutcomes: {
             outcomes: components["schemas"]["ForgetOutcome"][];
         };
@@ -2563,8 +2566,8 @@ export interface components {
          * @description The health of an orchestrator's memory, see ``MemoryService.health``.
          *
          *     Attributes:
-         *         degraded: codes of work that does not get done; of one that is ready.
-         *         code, message, details: of the error, where it is disabled.
+         *         degraded: if it is ready, the codes of work that does not get done.
+         *         code, message, details: the error, if it is disabled.
          */
         Health: {
             code?: string | null;
@@ -2579,7 +2582,7 @@ export interface components {
             status: "ready" | "disabled";
         };
         /**
-         * @description A memory that counts, and the other one where it takes two.
+         * @description An example of a measure: a memory, or a pair of them.
          *
          *     Attributes:
          *         text: the beginning of the first text, on one line.
@@ -2592,8 +2595,8 @@ export interface components {
          * @description One rate.
          *
          *     Attributes:
-         *         count, of: the number of matching memories, of the number examined.
-         *         sampled: only a part was examined, chosen by key and so the same every time.
+         *         count, of: the number of matching memories, and the number examined.
+         *         sampled: only a sample was examined; it is chosen by key, so it is the same every time.
          *         limit: the highest rate that passes; None: no limit.
          *         failed: the rate is above the limit.
          */
@@ -2617,8 +2620,8 @@ export interface components {
          * @description The history of one memory: its statuses and its values, oldest first.
          *
          *     Attributes:
-         *         at: the time of reading, until which open periods last.
-         *         decay_exponent: of the decay of confidence; see ``rules.decay``.
+         *         at: the time of reading, at which open periods end.
+         *         decay_exponent: the exponent with which confidence decays; see ``rules.decay``.
          */
         History: {
             /** Format: date-time */
@@ -2632,13 +2635,13 @@ export interface components {
          * @description Everything that a memory reached, as far as the reader may see it.
          *
          *     Attributes:
-         *         derived: what was derived from it, is caused by it or is part of it, and what stands on
-         *             that in turn; the nearest first.
-         *         hand_outs: receipts of the memory and of what was derived from it, the newest first.
-         *         purposes: how many of ``hand_outs`` there are of each purpose, sorted by name.
-         *         runs, conversations: those that hand-outs were for, the one that was given it last first.
-         *         memories: of every id above, each once.
-         *         cut_reasons: of ``depth``, ``max_nodes``, ``max_receipts``, ``max_left``, sorted.
+         *         derived: the memories that are derived from it, caused by it or part of it, directly or
+         *             not, the nearest first.
+         *         hand_outs: the receipts that contain it or a memory in ``derived``, newest first.
+         *         purposes: the number of ``hand_outs`` by purpose, sorted by name.
+         *         runs, conversations: the recipients of ``hand_outs``, latest first.
+         *         memories: the memories of all ids above, each once.
+         *         cut_reasons: any of ``depth``, ``max_nodes``, ``max_receipts`` and ``max_left``, sorted.
          */
         Impact: {
             conversations: components["schemas"]["ReachedRun"][];
@@ -2657,11 +2660,11 @@ export interface components {
          * @description The influence of a memory, as far as the reader may see it.
          *
          *     Attributes:
-         *         recalls: the number of receipts with it, of the newest that are examined.
-         *         receipts: their ids, newest first; empty without the permission to audit.
-         *         runs, conversations: its receivers, sorted; empty without the permission to audit.
+         *         recalls: the number of receipts that contain it, among the newest that are examined.
+         *         receipts: the ids of these receipts, newest first; empty without the permission to audit.
+         *         runs, conversations: its recipients, sorted; empty without the permission to audit.
          *         derived: the number of memories that depend on it, directly or not.
-         *         cut: there are more than are counted or listed.
+         *         cut: there are more than were counted or listed.
          */
         Influence: {
             conversations: string[];
@@ -2671,7 +2674,7 @@ export interface components {
             receipts: string[];
             runs: string[];
         };
-        /** @description Files, the latest first; ``next_cursor`` None: there are no more. */
+        /** @description A page of files, latest first; ``next_cursor`` is None on the last page. */
         IngestPage: {
             items: components["schemas"]["IngestedFile"][];
             next_cursor: string | null;
@@ -2680,9 +2683,9 @@ export interface components {
          * @description The outcome of an uploaded or dropped file.
          *
          *     Attributes:
-         *         status: ``waiting``: it lies in the drop zone, or is being read. ``held``: it was begun ten
-         *             times and got no further, and waits for an operator.
-         *         manifest: what a reader may know of it; None while it waits.
+         *         status: ``waiting``: it is in the drop zone, or is being read. ``held``: ten attempts to
+         *             ingest it made no progress, and an operator has to decide.
+         *         manifest: the part of its manifest that the reader may see; None while it waits.
          */
         IngestedFile: {
             at: string | null;
@@ -2698,9 +2701,9 @@ export interface components {
          *
          *     Attributes:
          *         ground: the memory that was replaced or retracted.
-         *         path: from the dependent memory step by step to ``ground``.
+         *         path: the steps from the dependent memory to ``ground``.
          *         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-         *         ended_at, actor, reason: of its end, also if it was retracted and restored since.
+         *         ended_at, actor, reason: of its first end, even if it was restored since.
          *         replaced_by: ids of visible memories that replaced it, sorted.
          */
         InvalidPremise: {
@@ -2714,7 +2717,7 @@ export interface components {
             reason: string | null;
             replaced_by: string[];
         };
-        /** @description The schedule of the jobs, and their runs, the latest first. */
+        /** @description The schedule of the jobs, and their runs, latest first. */
         JobBoard: {
             plans: components["schemas"]["JobPlan"][];
             runs: components["schemas"]["JobRun"][];
@@ -2725,9 +2728,9 @@ export interface components {
          */
         JobName: "enrichment" | "consolidation" | "decay" | "reflection" | "verification";
         /**
-         * @description The plan of a job: when it is due, and whether it missed a moment.
+         * @description The schedule of a job: when it is due next, and since when it is overdue.
          *
-         *     ``overdue_since``: that moment. Both are None for a job without a schedule.
+         *     Both times are None for a job without a schedule.
          */
         JobPlan: {
             job: components["schemas"]["JobName"];
@@ -2736,16 +2739,16 @@ export interface components {
             schedule: string;
             timezone: string;
         };
-        /** @description The result of a run or of a dry run; the other is None. */
+        /** @description The result of a job: ``runs``, or ``sessions`` of a dry run; the other is None. */
         JobResult: {
             runs?: components["schemas"]["JobRun"][] | null;
             sessions?: components["schemas"]["SessionReport"][] | null;
         };
         /**
-         * @description One run of a job, as it is recorded.
+         * @description A recorded run of a job.
          *
-         *     ``due_at``: the moment of the schedule that it stands for, else None. ``holder``: which process
-         *     ran it. ``reason``: why it was skipped or failed, or which session it was about.
+         *     ``due_at``: its scheduled time, or None. ``holder``: the process that ran it. ``reason``: why it
+         *     was skipped or failed, or which session it was for.
          */
         JobRun: {
             counts: {
@@ -2766,12 +2769,14 @@ export interface components {
             trigger: "schedule" | "event" | "manual";
         };
         /**
-         * @description SKIPPED: there was nothing to do, or something is missing that ``reason`` names.
-         *     ABANDONED: its process ended without a word.
+         * @description The state of a job's run.
+         *
+         *     SKIPPED: there was nothing to do, or a requirement is missing, which ``reason`` names.
+         *     ABANDONED: its process ended without recording a result.
          * @enum {string}
          */
         JobState: "running" | "done" | "skipped" | "failed" | "abandoned";
-        /** @description An entry of the journal that may have made a difference. */
+        /** @description A journal entry that may have caused a difference. */
         JournalEntry: {
             action: string;
             actor: string;
@@ -2780,7 +2785,7 @@ export interface components {
             seq: number;
             subject: string;
         };
-        /** @description A journal entry about a memory, without ids that the reader may not see. */
+        /** @description A journal entry about a memory, without the ids of memories that the reader may not see. */
         JournalNote: {
             action: string;
             actor: string;
@@ -2791,23 +2796,23 @@ export interface components {
             };
             seq: number;
         };
-        /** @description The run that began last. ``error_code``: of one that was skipped or failed. */
+        /** @description The run that started last. ``error_code``: why it was skipped or failed. */
         LastJob: {
             ended_at?: string | null;
             error_code?: string | null;
             job: components["schemas"]["JobName"];
             state: components["schemas"]["JobState"];
         };
-        /** @description The latest weekly reflection; None: none is visible. */
+        /** @description The latest weekly reflection; None if the caller may see none. */
         LatestReflection: {
             memory: components["schemas"]["Memory"] | null;
         };
         /**
-         * @description A memory reached from the traced one.
+         * @description A memory reached from the traced memory.
          *
          *     Attributes:
-         *         via_id: the memory it was reached from.
-         *         edge_type: of the edge between the two; None: it is a derivation.
+         *         via_id: the memory one step before it.
+         *         edge_type: the type of the edge between these two; None: it is a derivation.
          *         distance: steps from the traced memory, from 1.
          *         partial: the edge is an Updates edge that replaces only a part.
          */
@@ -2818,7 +2823,7 @@ export interface components {
             partial: boolean;
             via_id: string;
         };
-        /** @description The process answers. */
+        /** @description The answer of a running process. */
         Liveness: {
             /**
              * @default alive
@@ -2826,7 +2831,7 @@ export interface components {
              */
             status?: "alive";
         };
-        /** @description A stored memory as it is handed out. ``confidence`` is the stored base, before decay. */
+        /** @description A stored memory. ``confidence`` is the stored base value, before decay. */
         Memory: {
             access_count: number | null;
             agent_id: string | null;
@@ -2923,7 +2928,7 @@ export interface components {
          *
          *     Attributes:
          *         text: the beginning of its text; empty if it was erased.
-         *         reason: without ids that the reader may not see.
+         *         reason: without the ids of memories that the reader may not see.
          */
         MemoryEvent: {
             actor: string;
@@ -2943,10 +2948,9 @@ export interface components {
          * @description A memory to be stored.
          *
          *     ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
-         *     to it as ``#key``. ``item_id`` is the name that whoever stores it has for it: with one, only a
-         *     memory of the same text and ``item_id`` in the same place is the same. ``importance`` is
-         *     0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see
-         *     ``policy.decay.rate_of``).
+         *     to it as ``#key``. ``item_id`` is the caller's own name for it: a memory with an ``item_id`` is
+         *     a duplicate only of one with the same text and ``item_id`` in the same scope. ``importance`` is
+         *     0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``).
          */
         MemoryInput: {
             agent_id?: string | null;
@@ -2993,7 +2997,7 @@ export interface components {
          * @enum {string}
          */
         MemoryKind: "episode" | "fact" | "reflection";
-        /** @description Memories, the newest first; ``next_cursor`` None: there are no more. */
+        /** @description A page of memories, newest first; ``next_cursor`` is None on the last page. */
         MemoryPage: {
             items: components["schemas"]["Memory"][];
             next_cursor: string | null;
@@ -3001,12 +3005,12 @@ export interface components {
         /**
          * @description The status of a memory.
          *
-         *     ERASED is shown, listed and counted, and never stored: an erased memory is stored as retracted,
-         *     without its text.
+         *     ERASED is only shown, listed and counted. It is never stored: an erased memory is stored as
+         *     retracted, without its text.
          * @enum {string}
          */
         MemoryStatus: "active" | "superseded" | "retracted" | "erased";
-        /** @description A memory by its id and its summary. */
+        /** @description The id and the summary of a memory. */
         MemorySummary: {
             memory_id: string;
             summary: string;
@@ -3049,8 +3053,8 @@ export interface components {
          * @description A memory that was not erased.
          *
          *     Attributes:
-         *         why: ``other_grounds``: it has evidence that stays; ``other_sources``: it has another
-         *             source; ``says_it``: it contains an erased text.
+         *         why: ``other_grounds``: it has evidence that is not erased; ``other_sources``: it has
+         *             another source; ``says_it``: it contains an erased text.
          */
         NotErasedMemory: {
             memory_id: string;
@@ -3058,11 +3062,11 @@ export interface components {
             why: "other_grounds" | "other_sources" | "says_it";
         };
         /**
-         * @description A memory that was considered and is not in the context.
+         * @description A memory that was considered but is not in the context.
          *
-         *     ``reason``: ``over_budget``, ``too_large`` (alone above the whole budget), ``max_items``,
-         *     ``duplicate`` (of the same text another one is considered: the fact rather than the turn) or
-         *     ``query`` (it says what was asked, and no more).
+         *     ``reason``: ``over_budget``, ``too_large`` (larger than the whole budget), ``max_items``,
+         *     ``duplicate`` (another memory with the same text was preferred, a fact over a turn) or
+         *     ``query`` (it only repeats the query).
          */
         OmittedMemory: {
             memory_id: string;
@@ -3071,7 +3075,7 @@ export interface components {
             tier: "task" | "project" | "global";
             token_cost: number;
         };
-        /** @description Sorted by name. */
+        /** @description The orchestrators that the caller may use, sorted by name. */
         OrchestratorList: {
             items: components["schemas"]["OrchestratorName"][];
         };
@@ -3084,12 +3088,12 @@ export interface components {
          *
          *     Attributes:
          *         status: ``disabled``: its database cannot be used, or its memory is switched off.
-         *             ``unknown``: it was not looked at yet.
-         *         codes: why it is disabled, or which work is not done.
-         *         advice: the remedy, in words.
-         *         pending: memories that wait to be embedded.
-         *         oldest_pending_s: the waiting time of the oldest, seconds.
-         *         looked_at: the time of this state; its files have not changed since, or it is queued.
+         *             ``unknown``: it was not checked yet.
+         *         codes: why it is disabled, or its current problems.
+         *         advice: the remedy, as a sentence.
+         *         pending: the number of memories that wait to be embedded.
+         *         oldest_pending_s: how long the oldest of these has waited, in seconds.
+         *         looked_at: the time of the check; a change of its files queues another one.
          */
         OrchestratorState: {
             advice?: string | null;
@@ -3107,7 +3111,7 @@ export interface components {
         /**
          * @description The counts of the whole store, and the health of the memory.
          *
-         *     ``stats``: as ``orc.maintenance.stats`` counts it; None where the database cannot be read.
+         *     ``stats``: the counts of ``orc.maintenance.stats``; None if the database cannot be read.
          */
         OrchestratorStatus: {
             health: components["schemas"]["Health"];
@@ -3118,23 +3122,22 @@ export interface components {
         /**
          * @description The outcome of one item of a write, in the order of the items.
          *
-         *     A ``duplicate`` has the id of the one that was there. ``code`` and ``message`` are those of the
-         *     error for which the item was rejected. An edge that is stored, or was there, has the code
-         *     ``source.less_trusted`` or ``source.other_author`` if it stands as a contradiction in the place
-         *     of an Updates edge.
+         *     A ``duplicate`` has the id of the existing memory. ``code`` and ``message`` are those of the
+         *     error for which the item was rejected. An edge has the code ``source.less_trusted`` or
+         *     ``source.other_author`` if it was stored as a contradiction instead of an Updates edge.
          *
          *     Attributes:
-         *         duplicate_of: the memory that says the same; a ``duplicate`` was not stored beside it.
-         *         updates: memories that it replaces, or amends.
-         *         updated_by: later memories that replace it: it was said before them, and comes after.
-         *         contradicts: memories with which it is in an open contradiction.
-         *         reasons: by id of each of these the evidence, in words.
-         *         comparison: ``done``, or ``pending`` where the comparison, or the rest of it, follows from
-         *             the outbox: ``settle()`` waits for it, and what it finds is written as edges. None for
-         *             a key from which something is hidden.
+         *         duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.
+         *         updates: memories that it replaces or amends.
+         *         updated_by: memories that replace it: they were said later, but stored earlier.
+         *         contradicts: memories with which it has an open contradiction.
+         *         reasons: the evidence for each of these relations, in words, by memory id.
+         *         comparison: ``done``, or ``pending`` while all or a part of the comparison still runs in
+         *             the background. ``settle()`` waits for it; the results are written as edges. None for
+         *             a key that may not see every memory.
          *
-         *     The last five are None where nothing is compared, and the four before while all of it is
-         *     pending.
+         *     The last five are None when nothing is compared. While all of the comparison is pending, the
+         *     four before ``comparison`` are None.
          */
         Outcome: {
             code?: string | null;
@@ -3157,7 +3160,7 @@ export interface components {
             outcomes: components["schemas"]["Outcome"][];
         };
         /**
-         * @description An item of a context and why it is there.
+         * @description An item of a context and the reasons for its selection.
          *
          *     Attributes:
          *         text: the rendered text.
@@ -3165,8 +3168,8 @@ export interface components {
          *             reasons.
          *         token_cost: of its rendered line.
          *         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
-         *         citation: its source in one line; for a file the whole path, of which the rendered line
-         *             has the name alone.
+         *         citation: its source in one line; for a file the full path, while the rendered line has
+         *             only the file name.
          *         at: the time of the event, or else of storing.
          *         confidence: after decay, 0..1.
          */
@@ -3190,9 +3193,9 @@ export interface components {
          * @description A change of a contradiction.
          *
          *     Attributes:
-         *         first_id, second_id: the older and the newer end of the edge.
-         *         winner_id: the winner; None: it was not decided, or a side is hidden.
-         *         actor: None if the journal has none.
+         *         first_id, second_id: the older and the newer memory of the edge.
+         *         winner_id: None: it was not decided, or a side is hidden.
+         *         actor: None if the journal does not record it.
          */
         PairEvent: {
             actor: string | null;
@@ -3206,7 +3209,7 @@ export interface components {
             second_text: string;
             winner_id?: string | null;
         };
-        /** @description ``memory_id`` depends on ``ground_id``. ``edge_type`` None: it was derived from it. */
+        /** @description ``memory_id`` depends on ``ground_id``; without an ``edge_type``, it is derived from it. */
         PremiseStep: {
             edge_id: string | null;
             edge_type: components["schemas"]["EdgeType"] | null;
@@ -3235,7 +3238,7 @@ export interface components {
              */
             type?: string;
         };
-        /** @description The id of the promoted memory; None: it takes a consent that was refused. */
+        /** @description The id of the promoted memory; None: the required consent was refused. */
         PromotedId: {
             memory_id: string | null;
         };
@@ -3245,7 +3248,7 @@ export interface components {
          *     Attributes:
          *         to: ``project`` (of a task's memory) or ``global`` (of a project's).
          *         scope_id: the project; None for global.
-         *         confirmed: the answer of the person who was asked; None: nobody was.
+         *         confirmed: the answer of the person who was asked; None if nobody was asked.
          */
         Promotion: {
             confirmed?: boolean | null;
@@ -3266,10 +3269,10 @@ export interface components {
          *
          *     Attributes:
          *         name: the id of the run or the conversation.
-         *         receipts: how many of the listed hand-outs were for it.
-         *         left: ids of memories that come from it and were stored after it was first given one, the
-         *             oldest first: what it may have said because of it. At most ten, of the twenty that
-         *             were given it last.
+         *         receipts: the number of listed receipts for it.
+         *         left: ids of memories that come from it and were stored after it first received one of the
+         *             memories, oldest first; they may be a consequence. At most ten, and only for the twenty
+         *             latest recipients.
          */
         ReachedRun: {
             /** Format: date-time */
@@ -3280,7 +3283,7 @@ export interface components {
             name: string;
             receipts: number;
         };
-        /** @description The reason of a change; the journal keeps it. */
+        /** @description The reason for a change, which is stored in the journal. */
         ReasonBody: {
             reason: string;
         };
@@ -3288,14 +3291,14 @@ export interface components {
          * @description A recalled memory with its score and rank in each leg.
          *
          *     Attributes:
-         *         score: the fused score times every modifier; comparable within one bundle only.
-         *         legs: the rank, from 1, in every leg that found it.
-         *         modifiers: every factor by name, 1.0 where it changed nothing.
+         *         score: the fused score times all modifiers; comparable only within one bundle.
+         *         legs: the rank, from 1, in every leg that returned it.
+         *         modifiers: every factor by name; 1.0: no change.
          *         effective_confidence: 0..1, the stored confidence after decay.
          *         citation: its source in one line.
          *         contradicted_by: ids of memories that contradict it, unresolved.
-         *         mark: the mark for prompts: "contradicted by" or "replaced by" an id, and the date.
-         *         brought_by: the memory whose open contradiction or replacement brought it in.
+         *         mark: the note for prompts: "contradicted by" or "replaced by" an id, and the date.
+         *         brought_by: the memory whose open contradiction or replacement added it.
          */
         RecallItem: {
             brought_by?: string | null;
@@ -3318,31 +3321,31 @@ export interface components {
         /**
          * @description A recall: a query and filters.
          *
-         *     A request without a query is for filters alone: it gives what they let through, the most
-         *     important first. Filters of one field are alternatives, except ``tags``, which must all be
-         *     there; fields are joined by "and".
+         *     A request without a query returns the memories that pass the filters, the most important first.
+         *     The values of one filter are alternatives, except for ``tags``, which must all match. A memory
+         *     must pass every filter.
          *
          *     Attributes:
          *         query: words or a sentence, in any language.
-         *         top_n: 1..1,000 memories; None: the setting.
-         *         kinds, tags: of the memories to return; without both, reflections tagged ``weekly`` are
-         *             left out in favour of their sources.
+         *         top_n: the maximum number of memories, 1 to 1,000; None: as configured in the settings.
+         *         kinds, tags: kinds and tags of the memories to return. Without both, reflections tagged
+         *             ``weekly`` are left out in favour of their sources.
          *         scopes, project_ids, session_scope_ids, agent_id, clearance: narrow the view of the
          *             reader, never widen it; None keeps everything granted.
-         *         session_id, exclude_session_id: the session of a turn.
+         *         session_id, exclude_session_id: include only, or exclude, the turns of a session.
          *         source_path: a file, or with a trailing ``/`` everything below a folder.
          *         event_after, event_before: memories whose event (or else creation) lies in
          *             [after, before); milliseconds or ISO 8601.
-         *         as_of: the memory as it was at that time.
-         *         valid_at: memories valid at that time, as known now or at ``as_of``: the event (or else
-         *             creation) is before it, the end after it. Memories replaced since are included, those
-         *             that lost a contradiction or were retracted are not.
-         *         min_relevance: 0..1; less relevant memories are left out, see
-         *             ``memgraph.retrieval.context.relevance``; None: no minimum.
-         *         include_superseded: show replaced memories beside what replaced them.
-         *         token_budget: tokens that the texts of the bundle may cost together; None: no limit.
-         *         for_conversation_id, for_workflow_run_id, for_step_id: the receiver of the answer, stored
-         *             in its receipt, without influence on the answer.
+         *         as_of: read the state as of this time.
+         *         valid_at: memories valid at this time, as known now or at ``as_of``: the event (or else
+         *             creation) is before it, the end of validity after it. Memories replaced since are
+         *             included; those that lost a contradiction or were retracted are not.
+         *         min_relevance: the minimum relevance, 0..1; see ``memgraph.retrieval.context.relevance``.
+         *             None: no minimum.
+         *         include_superseded: also return replaced memories, next to those that replaced them.
+         *         token_budget: the maximum tokens of all texts together; None: no limit.
+         *         for_conversation_id, for_workflow_run_id, for_step_id: the recipient of the answer, stored
+         *             in its receipt; it does not influence the answer.
          */
         RecallRequest: {
             agent_id?: string | null;
@@ -3378,7 +3381,7 @@ export interface components {
             valid_at?: string | number | null;
         };
         /**
-         * @description A receipt of a delivery to one reader. None: it does not apply or is not known.
+         * @description A receipt of a delivery to one reader. A field is None if it does not apply or is unknown.
          *
          *     Attributes:
          *         receipt_id: begins with ``rcl_``.
@@ -3387,8 +3390,8 @@ export interface components {
          *         asked: the request as JSON values, its receiver, and the codes of missing parts as
          *             ``degraded``.
          *         items: in the order of delivery.
-         *         counts: whether it counts as an access; a request about the past does not. A bulletin does
-         *             not count, and is a use all the same.
+         *         counts: whether it counts as an access. Requests about the past do not; nor do bulletins,
+         *             which count as a use for decay.
          *         purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
          *             another.
          *         actor: the caller.
@@ -3399,9 +3402,9 @@ export interface components {
          *             reader of the receipt was not granted.
          *         settings_sha256: of the settings that an answer depends on.
          *         left_out: the number of matches that were not delivered, by reason: ``scope`` and
-         *             ``clearance`` (hidden from the caller; of the newest with the words of the query),
-         *             ``status`` (superseded), ``budget`` (tokens) and ``top_n``. A reader gets the numbers
-         *             of memories that it may see; None: not counted, or the caller saw more than the reader.
+         *             ``clearance`` (hidden from the caller, among the newest matches), ``status``
+         *             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
+         *             memories; None if not counted, or if the caller saw more than the reader.
          *         sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
          *         same_as: the receipt with the items, if the same bytes were delivered before.
          *         bulletin_id: the delivered bulletin.
@@ -3436,13 +3439,14 @@ export interface components {
             workflow_run_id?: string | null;
         };
         /**
-         * @description A delivered memory. ``legs`` and ``modifiers`` are those of ``RecallItem``, ``reasons`` those
-         *     of ``PackedItem`` and ``shortened``; in a recall ``beside:<memory id>`` alone, for a memory
-         *     brought in beside another (``RecallItem.brought_by``).
+         * @description A delivered memory.
          *
          *     Attributes:
-         *         access_count, last_accessed_at: the accesses before, with the last one in milliseconds, as
-         *             far as they were visible to the answer; None and None: not stored.
+         *         legs, modifiers: as in ``RecallItem``.
+         *         reasons: as in ``PackedItem``, and ``shortened``. In a recall only ``beside:<memory id>``,
+         *             for a memory that was added because of another (``RecallItem.brought_by``).
+         *         access_count, last_accessed_at: the earlier accesses as visible to the answer, and the last
+         *             one in milliseconds; None if they were not stored.
          */
         ReceiptItem: {
             access_count?: number | null;
@@ -3458,19 +3462,20 @@ export interface components {
             reasons?: string[];
             score: number;
         };
-        /** @description Receipts, newest first. ``cut``: there are more, or older ones were not scanned. */
+        /** @description Receipts, newest first. ``cut`` is True if there may be more. */
         ReceiptList: {
             cut: boolean;
             receipts: components["schemas"]["Receipt"][];
         };
         /**
-         * @description A receipt that names one of the memories in question.
+         * @description A receipt that contains one of the requested memories.
          *
          *     Attributes:
-         *         purpose: ``recall``, or what the receipt says that it was for.
-         *         memory_ids: those of the memories in question that it handed out, the best first.
-         *         bulletin_id: of a bulletin; ``same_as``: the receipt that it repeats, byte for byte.
-         *         as_of: what was asked for as it was then; None: as it was at ``at``.
+         *         purpose: the purpose in the receipt, e.g. ``recall``.
+         *         memory_ids: the requested memories that it contains, the best first.
+         *         bulletin_id: the id of the bulletin, if it is for one.
+         *         same_as: the receipt whose delivery it repeats, byte for byte.
+         *         as_of: the past time that the request was about; None: ``at``.
          */
         ReceiptMention: {
             actor: string | null;
@@ -3490,10 +3495,10 @@ export interface components {
          * @description A receipt whose memories may be behind an answer.
          *
          *     Attributes:
-         *         share: 0..1, of the whole answer, as of ``SentenceSupport``.
-         *         sentences: places of the sentences that its memories hold at least half of, from 0.
-         *         memory_ids: its memories that hold them.
-         *         query: the question, where the operator keeps it; else empty.
+         *         share: the share of the whole answer, 0..1; see ``SentenceSupport``.
+         *         sentences: the indices, from 0, of the sentences that its memories support.
+         *         memory_ids: its memories that support them.
+         *         query: the query; empty if the settings do not keep it.
          */
         ReceiptSupport: {
             actor: string | null;
@@ -3508,16 +3513,16 @@ export interface components {
             share: number;
             workflow_run_id: string | null;
         };
-        /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
+        /** @description A redacted journal entry: its hash, and the SHA-256 of its redacted details. */
         RedactedEntry: {
             details: string;
             hash: string;
             seq: number;
         };
         /**
-         * @description A memory that is active again: only ``by`` had replaced it, or won against it.
+         * @description A memory that becomes active again, because only ``by`` had replaced it or won against it.
          *
-         *     That goes now, or is retracted already and was itself replaced by nothing but what goes.
+         *     These are retracted now, or were retracted before and replaced only by such memories.
          */
         ReinstatedMemory: {
             by: string[];
@@ -3525,10 +3530,10 @@ export interface components {
             summary: string;
         };
         /**
-         * @description Something that was proposed and not taken.
+         * @description A proposed item that was rejected.
          *
-         *     ``code``: the error's. ``where``: what it was, by ids and positions (a session, a page, the
-         *     number of an item), never the text that somebody wrote. ``count``: how many items it tells of.
+         *     ``code``: the error code. ``where``: ids and positions (a session, a page, the number of an
+         *     item), never its text. ``count``: the number of items that this entry stands for.
          */
         RejectedItem: {
             code: string;
@@ -3536,7 +3541,7 @@ export interface components {
             count?: number;
             where: string;
         };
-        /** @description An entity that is named beside another. ``together``: in how many memories. */
+        /** @description An entity named together with another one. ``together``: the number of these memories. */
         RelatedEntity: {
             canonical_name: string;
             entity_id: string;
@@ -3548,9 +3553,8 @@ export interface components {
          * @description The memories relevant to a message.
          *
          *     Attributes:
-         *         bundle: the facts that fit it, best first, none of them from the conversation itself.
-         *         reflection: the latest of the week's reflections that the reader may see; None: there is
-         *             none.
+         *         bundle: the relevant facts, best first, without those from the conversation itself.
+         *         reflection: the latest weekly reflection that the reader may see, or None.
          */
         RelevantMemories: {
             bundle: components["schemas"]["Bundle"];
@@ -3559,8 +3563,8 @@ export interface components {
         /**
          * @description The outcome of a write, and the memories that it repeats, updates or contradicts.
          *
-         *     ``reasons``: by id of each memory named here the evidence, in words. The lists are None where
-         *     nothing was compared, or the key may not read.
+         *     ``reasons``: the explanation for each of these memories, by id. The lists are None if nothing
+         *     was compared, or if the key may not read.
          */
         RememberResult: {
             comparison?: ("done" | "pending") | null;
@@ -3579,13 +3583,13 @@ export interface components {
             updates?: string[] | null;
         };
         /**
-         * @description The replay of a request, as of its first time.
+         * @description The replay of a request as of its original time.
          *
          *     Attributes:
-         *         same: whether it gives the same memories in the same order.
-         *         same_digest: whether it gives the same bytes; None: unknown.
-         *         differences: memories that came, went or moved, in the order of the receipt and then of
-         *             the replay.
+         *         same: True if it returns the same memories in the same order.
+         *         same_digest: True if it returns the same bytes; None if unknown.
+         *         differences: memories that were added, removed or moved, in the order of the receipt and
+         *             then of the replay.
          *         because: codes of other differences, see ``WHY``.
          *         cut: not all entries of the journal were examined.
          */
@@ -3601,7 +3605,7 @@ export interface components {
             same: boolean;
             same_digest: boolean | null;
         };
-        /** @description A request to replay a receipt. ``query``: where the receipt keeps its digest alone. */
+        /** @description A request to replay a receipt. ``query`` is required if only its digest was stored. */
         ReplayRequest: {
             query?: string | null;
         };
@@ -3651,14 +3655,14 @@ export interface components {
             status: "active" | "superseded" | "retracted";
             summary: string;
         };
-        /** @description A memory that stays, with further sources (``supported``) or other evidence (``grounds``). */
+        /** @description A memory that is kept: it has further sources (``supported``) or evidence (``grounds``). */
         RetainedMemory: {
             /** @enum {string} */
             because: "supported" | "grounds";
             memory_id: string;
             summary: string;
         };
-        /** @description A retracted memory: ``given`` by the source, or ``derived`` from such memories alone. */
+        /** @description A retracted memory: ``given`` by the source, or ``derived`` only from such memories. */
         RetractedMemory: {
             /** @enum {string} */
             because: "given" | "derived";
@@ -3669,9 +3673,9 @@ export interface components {
          * @description The options of a run.
          *
          *     Attributes:
-         *         session_id: of a consolidation: of this session alone.
-         *         now: as if this were the time.
-         *         dry_run: of a consolidation: report what it would do, and write nothing.
+         *         session_id: for a consolidation, the only session to consolidate.
+         *         now: the time to assume.
+         *         dry_run: for a consolidation, report what it would do and write nothing.
          */
         RunOptions: {
             /** @default false */
@@ -3680,7 +3684,7 @@ export interface components {
             session_id?: string | null;
         };
         /**
-         * @description The jobs that can be run; ``consolidate`` is consolidation, decay and reflection.
+         * @description The jobs that can be run; ``consolidate`` runs consolidation, decay and reflection.
          * @enum {string}
          */
         RunnableJob: "enrichment" | "consolidation" | "decay" | "reflection" | "verification" | "consolidate";
@@ -3690,18 +3694,18 @@ export interface components {
          */
         Scope: "session" | "project" | "global";
         /**
-         * @description The sensitivity of a memory, from open to closed; a reader sees up to its clearance.
+         * @description The sensitivity of a memory, lowest first; a reader sees memories up to its clearance.
          * @enum {string}
          */
         Sensitivity: "Public" | "Internal" | "Confidential" | "Restricted";
         /**
-         * @description A sentence of an answer, and what was handed out that says the same.
+         * @description A sentence of an answer, and the delivered memories that support it.
          *
          *     Attributes:
-         *         share: 0..1, of the sentence's words, weighed by how rare they are, that are in the best of
-         *             the memories.
-         *         memory_ids: memories that hold at least half of it, the best first; none: nothing that was
-         *             handed out says this.
+         *         share: the share of the sentence's words, weighted by rarity, that the best memory
+         *             contains, 0..1.
+         *         memory_ids: the memories with a share of at least one half, the best first; empty: no
+         *             delivered memory supports the sentence.
          */
         SentenceSupport: {
             memory_ids: string[];
@@ -3709,13 +3713,13 @@ export interface components {
             text: string;
         };
         /**
-         * @description Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
+         * @description Places outside its tables where a database server may keep erased texts. None are checked.
          *
          *     Attributes:
-         *         wal_until: the position of the write-ahead log when the tables were clean: what lies before
-         *             it may hold them, on the server, in archives and in backups, until it is removed there.
+         *         wal_until: the position of the write-ahead log when the tables were clean. The log before it
+         *             may contain erased texts, on the server, in archives and in backups, until removed.
          *         archived: whether the server archives its log.
-         *         replicas: how many replicas and other readers of the log are connected or have a slot.
+         *         replicas: the number of replicas and other readers of the log, connected or with a slot.
          */
         ServerTraces: {
             archived: boolean;
@@ -3726,8 +3730,8 @@ export interface components {
          * @description The readiness of the service.
          *
          *     Attributes:
-         *         status: ``unusable``: the root is gone or cannot be written, and nothing works.
-         *         disk_free_bytes: where the databases lie.
+         *         status: ``unusable``: the root is missing or cannot be written to, so nothing works.
+         *         disk_free_bytes: the free space on the disk of the databases.
          *         orchestrators: sorted by name; only for callers who may see all of them.
          */
         ServiceReadiness: {
@@ -3736,7 +3740,7 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "unusable";
         };
-        /** @description The result of ending a session; ``ended``: it was open until now. */
+        /** @description The result of ending a session. ``ended`` is False if it had ended before. */
         SessionEnded: {
             ended: boolean;
         };
@@ -3745,12 +3749,12 @@ export interface components {
          *
          *     Attributes:
          *         first_seen_at, last_seen_at: of the turns that the reader may see.
-         *         turns: how many of its active turns the reader may see.
-         *         pending: how many of those came after the last one that was consolidated.
-         *         completed_at: when it was told to be over; None: it is open, its last turn is one that the
-         *             reader may not see, or the reader is not told what others did (``Viewer.sees_use``).
-         *         consolidated_at: when its last turn had become knowledge, or, for such a reader, when the
-         *             last turn that it sees was stored; None: it waits for that.
+         *         turns: the number of active turns that the reader may see.
+         *         pending: the number of these that are not consolidated yet.
+         *         completed_at: when it was marked as completed; None if it is open, or if the reader may not
+         *             see its last turn or other readers' activity (``Viewer.sees_use``).
+         *         consolidated_at: when its last turn was consolidated, or, for such a reader, when the last
+         *             visible turn was stored; None while it is pending.
          */
         SessionInfo: {
             completed_at: string | null;
@@ -3763,7 +3767,7 @@ export interface components {
             session_id: string;
             turns: number;
         };
-        /** @description Conversations, the last one talked in first; ``next_cursor`` None: there are no more. */
+        /** @description A page of sessions, by their last turn, latest first; ``next_cursor`` is None on the last. */
         SessionPage: {
             items: components["schemas"]["SessionInfo"][];
             next_cursor: string | null;
@@ -3772,14 +3776,14 @@ export interface components {
          * @description The outcome of consolidating a session.
          *
          *     Attributes:
-         *         state: ``consolidated``: all of its turns were read. ``unchanged``: they had been before.
-         *             ``pending``: some remain for a later run, see ``reason``.
-         *         extractor: the proposer of the facts.
-         *         echoes: sentences that were left out because the memory had delivered them.
-         *         resolved: edges of contradictions that were decided.
-         *         compared: pairs of statements that were compared.
-         *         calls, tokens: of a language model.
-         *         error_code: of the error for which it is pending.
+         *         state: ``consolidated``: all turns were read. ``unchanged``: there were no new turns.
+         *             ``pending``: some turns remain for a later run, see ``reason``.
+         *         extractor: the name of the extractor that proposed the facts.
+         *         echoes: the number of sentences that only repeated delivered memories and were left out.
+         *         resolved: the edges of the contradictions that were resolved.
+         *         compared: the number of pairs of statements that were compared.
+         *         calls, tokens: the use of the language model.
+         *         error_code: the error because of which it is pending.
          */
         SessionReport: {
             /** @default 0 */
@@ -3811,7 +3815,7 @@ export interface components {
             /** @default 0 */
             turns?: number;
         };
-        /** @description An Ed25519 signature over the report without this field; both in hexadecimal digits. */
+        /** @description An Ed25519 signature over the report without this field; key and value are hexadecimal. */
         Signature: {
             /**
              * @default Ed25519
@@ -3840,13 +3844,13 @@ export interface components {
             reason: string;
         };
         /**
-         * @description A source, as far as the reader sees its memories.
+         * @description A source with figures for its visible memories.
          *
          *     Attributes:
          *         memories: the number of its memories, including ``active`` and ``retracted`` ones.
-         *         first_at, last_at: when the first and the last was stored, milliseconds since 1970.
-         *         tier: its tier now; ``told``: an operator assigned it.
-         *         inherited: it was assigned to another source of the same memories: a folder or a file.
+         *         first_at, last_at: when the first and the last memory was stored, milliseconds since 1970.
+         *         tier: its current tier; ``told`` is True if an operator assigned it.
+         *         inherited: the tier was assigned to another source of the same memories, such as a folder.
          *         limit: the maximum number of its memories; None: no limit.
          */
         SourceInfo: {
@@ -3869,24 +3873,25 @@ export interface components {
          * @description A line of a file as it was when it became a memory.
          *
          *     Attributes:
-         *         number: counts from 1; None of a value in JSON, which is written over lines of its own.
+         *         number: from 1; None for a value in JSON, which has no line of its own.
          */
         SourceLine: {
             number: number | null;
             text: string;
         };
         /**
-         * @description The source lines of a memory: lines of the file that is kept, or turns.
+         * @description The source lines of a memory: lines of the stored file, or turns.
          *
          *     Attributes:
-         *         state: ``kept``: the file is the one that was read, by its digest. ``changed``: it is not,
-         *             and no line is shown. ``gone``: it is not there. ``erased``: it was erased on request.
-         *             ``unverified``: nothing proves that the memory was read from this file. ``none``: the
-         *             memory does not come from a file.
-         *         path, first_line, last_line: where; the lines are None of a place that is no range.
-         *         lines: the memory's own ones alone; of a place in JSON, that value's text.
-         *         turns: turns that it was derived from and that the reader may see, in their order.
-         *         cut_reasons: of ``max_lines``, ``max_turns``, sorted.
+         *         state: ``kept``: the file has the digest of the file that was read. ``changed``: it has
+         *             another digest, and no line is shown. ``gone``: it does not exist. ``erased``: it was
+         *             erased on request. ``unverified``: there is no proof that the memory was read from this
+         *             file. ``none``: the memory does not come from a file.
+         *         path: the path of the file.
+         *         first_line, last_line: the range of lines; None if the location is not a range.
+         *         lines: only the lines of the memory itself; for a location in JSON, the text of its value.
+         *         turns: the turns that it was derived from and that the reader may see, in order.
+         *         cut_reasons: any of ``max_lines`` and ``max_turns``, sorted.
          */
         SourceLines: {
             cut: boolean;
@@ -3902,7 +3907,7 @@ export interface components {
             turns: components["schemas"]["SourceTurn"][];
         };
         /**
-         * @description The kind of a source's name: a path, a conversation, a run, or a content's digest.
+         * @description The kind of a source's name: a path, a conversation, a run, or a digest of the content.
          * @enum {string}
          */
         SourceName: "path" | "conversation" | "run" | "content";
@@ -3910,7 +3915,7 @@ export interface components {
             kind: components["schemas"]["SourceName"];
             name: string;
         };
-        /** @description Sources by kind and name; ``next_after``: where the next page begins, None after the last. */
+        /** @description A page of sources by kind and name. ``next_after`` is None on the last page. */
         SourcePage: {
             items: components["schemas"]["SourceInfo"][];
             next_after?: string | null;
@@ -3924,10 +3929,10 @@ export interface components {
          *     Attributes:
          *         dry_run: nothing was changed.
          *         restored: the number of restored memories.
-         *         replaced: the number of memories that had been reinstated, and are replaced again.
-         *         counted: the number of kept memories for which the source counts again.
-         *         left_open: the number of open contradictions that were decided for restored memories.
-         *         cut: a list is not whole.
+         *         replaced: the number of reinstated memories that are superseded again.
+         *         counted: the number of kept memories that the source supports again.
+         *         left_open: the number of open contradictions that restored memories had won.
+         *         cut: True if a list is incomplete.
          */
         SourceRestoration: {
             counted: number;
@@ -3952,14 +3957,14 @@ export interface components {
         /**
          * @description The result of retracting a source, or its preview.
          *
-         *     Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
-         *     actor may not see; the numbers count all.
+         *     Each list has at most ``MAX_TOLD`` entries, oldest first, without hidden memories; the numbers
+         *     count all.
          *
          *     Attributes:
-         *         dry_run: nothing was changed.
-         *         given, derived, kept, weakened, reinstated: the number of each.
-         *         reopened: the number of contradictions that were decided for retracted memories.
-         *         cut: a list is not whole.
+         *         dry_run: True if nothing was changed.
+         *         given, derived, kept, weakened, reinstated: the numbers of memories.
+         *         reopened: the number of contradictions that retracted memories had won.
+         *         cut: True if a list is incomplete.
          */
         SourceRetraction: {
             /** @default false */
@@ -4002,7 +4007,7 @@ export interface components {
             reason: string;
             tier: components["schemas"]["TrustTier"];
         };
-        /** @description A turn of a conversation that a memory rests on. */
+        /** @description A turn of a conversation that a memory was derived from. */
         SourceTurn: {
             /** Format: date-time */
             at: string;
@@ -4019,18 +4024,19 @@ export interface components {
             names: string[];
             reason: string;
         };
-        /** @description An active memory with refuted evidence, the one that ended last. */
+        /** @description An active memory, and the one of its refuted premises that ended last. */
         StaleMemory: {
             memory: components["schemas"]["Memory"];
             premise: components["schemas"]["InvalidPremise"];
         };
         /**
-         * @description Stale memories by the end of their evidence, newest first; restored evidence by its first
-         *     end.
+         * @description Stale memories, sorted by the time their evidence ended, latest first.
+         *
+         *     Evidence that was restored and ended again counts from its first end.
          *
          *     Attributes:
-         *         next_after: pass it as ``after`` for the next page; None at the end. A page may be shorter
-         *             than its limit and not the last: a limited number of endings is examined.
+         *         next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
+         *             last may be shorter than its limit, because the number of examined endings is limited.
          *         cut_reasons: ``max_rows``: a memory has more dependents than are read.
          */
         StalePage: {
@@ -4039,7 +4045,7 @@ export interface components {
             items: components["schemas"]["StaleMemory"][];
             next_after: string | null;
         };
-        /** @description A period of a memory's status; ``until`` None: it lasts. */
+        /** @description A period during which a memory had a status; ``until`` is None for the current one. */
         StatusPeriod: {
             actor: string;
             reason: string | null;
@@ -4050,10 +4056,10 @@ export interface components {
             until: string | null;
         };
         /**
-         * @description All rates of the memories that one reader sees.
+         * @description The health rates of the memories that a reader may see.
          *
          *     Attributes:
-         *         memories: active ones that are no raw turns; most rates are shares of them.
+         *         memories: the number of active memories except turns; most rates are shares of it.
          *         ok: no rate is above its limit.
          */
         StoreHealth: {
@@ -4064,7 +4070,7 @@ export interface components {
             ok: boolean;
             orchestrator: string;
         };
-        /** @description A delivered bulletin. ``memory_ids``: the cited memories, in its order. */
+        /** @description A delivered bulletin with its text and the cited memories, in order. */
         StoredBulletin: {
             body: string;
             bulletin_id: string;
@@ -4092,16 +4098,16 @@ export interface components {
          * @description The neighbourhood of some memories.
          *
          *     Attributes:
-         *         seeds: the ids that were asked for and are visible.
+         *         seeds: the requested ids that are visible.
          *         missing: requested ids that do not exist or are not visible to the reader.
          *         nodes: by distance, nearest first.
          *         edges: every edge of the requested types between two of ``nodes``.
-         *         derivations: of one of ``nodes`` from another one; they are not followed, and left out if
-         *             types of edges were requested.
-         *         sources: of all nodes, each once.
-         *         distances: hops from the nearest seed, by memory id.
-         *         cut: whether a bound left something out.
-         *         cut_reasons: of ``max_nodes``, ``max_degree``, ``max_edges``, sorted.
+         *         derivations: derivations between two of ``nodes``; they are not followed, and left out if
+         *             edge types were requested.
+         *         sources: the sources of all nodes, each once.
+         *         distances: the number of hops from the nearest seed, by memory id.
+         *         cut: whether a limit left something out.
+         *         cut_reasons: any of ``max_nodes``, ``max_degree`` and ``max_edges``, sorted.
          */
         Subgraph: {
             cut: boolean;
@@ -4118,12 +4124,12 @@ export interface components {
             sources: components["schemas"]["StoredSource"][];
         };
         /**
-         * @description A suggestion for a contradiction, which a person decides.
+         * @description A suggested decision of a contradiction; a person decides.
          *
          *     Attributes:
-         *         winner_id: None: the evidence is undecided, or neither side can win.
-         *         confidence: 0.5..1, that the side with more evidence is true.
-         *         reasons: the weightiest first, including those against the winner.
+         *         winner_id: the suggested winner; None: the evidence is inconclusive, or neither can win.
+         *         confidence: the probability that the side with more evidence is true, 0.5..1.
+         *         reasons: the reasons for either side, the weightiest first.
          */
         Suggestion: {
             confidence: number;
@@ -4131,13 +4137,13 @@ export interface components {
             winner_id: string | null;
         };
         /**
-         * @description A reason why one side is more likely to be true.
+         * @description A reason why one side of a contradiction is more likely to be true.
          *
          *     Attributes:
          *         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
          *             ``higher_confidence`` or ``newer``.
          *         favours: the id of the favoured memory.
-         *         weight: the natural logarithm of the odds, above 0.
+         *         weight: the natural logarithm of the odds ratio, above 0.
          */
         SuggestionReason: {
             code: string;
@@ -4152,7 +4158,7 @@ export interface components {
             project_id?: string | null;
             task_id: string;
         };
-        /** @description An item of a tier, and the memory that it is. */
+        /** @description An item of a tier, with the id of its memory. */
         TierItem: {
             context_item_id: string;
             importance?: number | null;
@@ -4167,7 +4173,10 @@ export interface components {
             timestamp: string;
             token_cost?: number | null;
         };
-        /** @description The items of a task, a project or the global tier, newest first; ``count`` is all of it. */
+        /**
+         * @description Items of a task, a project or the global tier, newest first; ``count`` is the number of
+         *     all.
+         */
         TierPage: {
             count: number;
             items: components["schemas"]["TierItem"][];
@@ -4176,10 +4185,10 @@ export interface components {
             tier: "task" | "project" | "global";
         };
         /**
-         * @description The shares of a token budget, in proportion to one another; they need not add up to 1.
+         * @description The relative shares of a token budget; they need not add up to 1.
          *
          *     Raises:
-         *         pydantic.ValidationError: none is above 0, or one is outside 0..1.
+         *         pydantic.ValidationError: all are 0, or one is outside 0..1.
          */
         TierShares: {
             /** @default 0.2 */
@@ -4189,7 +4198,11 @@ export interface components {
             /** @default 0.4 */
             task?: number;
         };
-        /** @description The use of a tier: ``share_tokens`` is its share before unused shares were redistributed. */
+        /**
+         * @description The tokens and items of a tier.
+         *
+         *     ``share_tokens`` is its share before unused shares were redistributed.
+         */
         TierUse: {
             chosen: number;
             offered: number;
@@ -4206,21 +4219,24 @@ export interface components {
          * @description The origin of a memory, and everything that happened to it.
          *
          *     Attributes:
-         *         supports: further sources, oldest first; ``independent_sources`` counts the sources that
-         *             share no conversation, file, run or speaker and are no copies, including its own.
-         *         status_history: oldest first.
-         *         edges_out, edges_in: strongest first.
-         *         grounds: its evidence: the memories that it was derived from, is caused by or is part of,
-         *             and their evidence in turn.
-         *         dependents: the reverse: the memories that depend on it, directly or not.
+         *         supports: further sources, oldest first.
+         *         independent_sources: the number of sources, including its own, that share no conversation,
+         *             file, run or speaker and are not copies.
+         *         status_history: its statuses, oldest first.
+         *         edges_out, edges_in: its edges, strongest first.
+         *         grounds: its evidence: the memories that it is derived from, caused by or part of, and
+         *             their evidence in turn.
+         *         dependents: the memories that depend on it, directly or not.
          *         replaced: the memories that it replaced, directly or not.
          *         replaced_by: the memories that replaced it, directly or not.
          *         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
          *             decay or the end of a task.
          *         stale_dependents: ids of active ``dependents`` that depend on stale evidence or on this
          *             memory if it is stale, without those that replaced it.
-         *         memories, sources: of every id above except the journal's, each once.
-         *         cut_reasons: of ``depth``, ``max_links``, ``max_edges``, ``max_journal``, sorted.
+         *         memories, sources: the memories, each once, of all ids above except those in the journal,
+         *             and their sources.
+         *         cut_reasons: any of ``depth``, ``max_links``, ``max_edges``, ``max_journal`` and
+         *             ``max_receipts``, sorted.
          */
         Trace: {
             cut: boolean;
@@ -4245,7 +4261,7 @@ export interface components {
             supports: components["schemas"]["MemorySupport"][];
         };
         /**
-         * @description The trust in a source. Statements of a lower tier replace none of a higher tier.
+         * @description The trust in a source. A statement never replaces one of a higher tier.
          * @enum {string}
          */
         TrustTier: "low" | "standard" | "high";
@@ -4253,9 +4269,9 @@ export interface components {
          * @description The trust that an operator assigned to a source.
          *
          *     Attributes:
-         *         name: a path (a file, or a folder with all below it), a conversation, a run, or the SHA-256
-         *             of a content, as ``kind`` says.
-         *         max_memories: its limit; 0: no further ones; None: the limit of its tier in the settings.
+         *         name: depending on ``kind``, a path (a file, or a folder with everything below it), a
+         *             conversation, a run, or the SHA-256 of a content.
+         *         max_memories: its limit; 0: no more memories; None: the limit of its tier in the settings.
          *         set_at: milliseconds since 1970.
          */
         TrustedSource: {
@@ -4273,19 +4289,19 @@ export interface components {
             items: components["schemas"]["TrustedSource"][];
         };
         /**
-         * @description An uploaded file in the drop zone, or whose content is known already.
+         * @description An uploaded file, stored in the drop zone unless its content is known.
          *
          *     Attributes:
-         *         sha256: of its bytes; under it the status is found.
-         *         name: under which it lies in the drop zone, relative to it.
-         *         known: the same content was taken before, or waits; None: it is new.
+         *         sha256: the digest of its bytes, by which its status can be read.
+         *         name: its path relative to the drop zone.
+         *         known: the same content waits in the drop zone or was ingested before; None: it is new.
          */
         UploadResult: {
             known?: ("waiting" | "processed") | null;
             name: string;
             sha256: string;
         };
-        /** @description The values of a memory from ``since`` until ``until``; None: they still hold. */
+        /** @description The values of a memory from ``since`` to ``until``; None: they are current. */
         ValuePeriod: {
             confidence: number;
             decay_rate: number;
@@ -4297,7 +4313,7 @@ export interface components {
             valid_until: string | null;
         };
         /**
-         * @description A memory that stays and loses the support of the source.
+         * @description A memory that is kept but loses the support of the source.
          *
          *     Attributes:
          *         confidence_before, confidence_after: 0..1.
@@ -4595,7 +4611,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
@@ -4646,7 +4662,7 @@ export interface operations {
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 limit?: number;
-                /** @description The last id of the page before. */
+                /** @description The last id of the previous page. */
                 before?: string | null;
             };
             header?: never;
@@ -4821,21 +4837,21 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Those that were resolved. */
+                /** @description Return resolved ones. */
                 resolved?: boolean;
-                /** @description Of a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description `next_after` of the page before. */
+                /** @description `next_after` of the previous page. */
                 cursor?: string | null;
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
-                /** @description One side contains each of these words; 200 characters. */
+                /** @description Only if one side has all these words; 200 characters. */
                 text?: string | null;
-                /** @description One side is this memory. */
+                /** @description Only of this memory. */
                 memory_id?: string | null;
-                /** @description Of the resolved: those that were dismissed, or not. */
+                /** @description With resolved: only dismissed ones, or only others. */
                 dismissed?: boolean | null;
-                /** @description The other way round. */
+                /** @description Oldest first. */
                 oldest_first?: boolean;
             };
             header?: never;
@@ -4878,9 +4894,9 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
-                /** @description Name what each side reached. */
+                /** @description List what each side reached. */
                 names?: boolean;
             };
             header?: never;
@@ -5160,7 +5176,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description How a name begins. */
+                /** @description Beginning of a name. */
                 prefix?: string;
                 limit?: number;
             };
@@ -5670,7 +5686,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description From now. */
+                /** @description Days from now. */
                 days?: number;
                 limit?: number;
             };
@@ -5900,7 +5916,7 @@ export interface operations {
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 limit?: number;
-                /** @description `next_cursor` of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -5996,7 +6012,7 @@ export interface operations {
             path: {
                 /** @description Its name. */
                 orchestrator: string;
-                /** @description Of its content, 64 hexadecimal digits. */
+                /** @description SHA-256 of the content, 64 hexadecimal digits. */
                 sha256: string;
             };
             cookie?: never;
@@ -6125,27 +6141,27 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Of these types. */
+                /** @description Only memories of these types. */
                 type?: components["schemas"]["MemoryType"][];
-                /** @description Of these kinds. */
+                /** @description Only memories of these kinds. */
                 kind?: components["schemas"]["MemoryKind"][];
-                /** @description Of these statuses. */
+                /** @description Only memories with these statuses. */
                 status?: components["schemas"]["MemoryStatus"][];
-                /** @description With all these tags. */
+                /** @description Only memories with all these tags. */
                 tag?: string[];
-                /** @description Said in this session. */
+                /** @description Only memories of this session. */
                 session_id?: string | null;
-                /** @description `next_cursor` of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Of a page. */
+                /** @description Maximum number of memories. */
                 limit?: number;
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
                 /** @description Stored at this time or later. */
                 since?: string | number | null;
                 /** @description Stored at this time or before. */
                 until?: string | number | null;
-                /** @description From this file, by its whole path. */
+                /** @description Only memories from this file, by its full path. */
                 source_path?: string | null;
             };
             header?: never;
@@ -6284,7 +6300,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
@@ -6471,7 +6487,7 @@ export interface operations {
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Memories, and receipts, at most. */
                 max_nodes?: number;
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
@@ -6700,7 +6716,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
@@ -6789,16 +6805,16 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description For this task. */
+                /** @description Only receipts for this task. */
                 task_id?: string | null;
-                /** @description For this run. */
+                /** @description Only receipts for this workflow run. */
                 workflow_run_id?: string | null;
-                /** @description For this conversation. */
+                /** @description Only receipts for this conversation. */
                 conversation_id?: string | null;
-                /** @description For this: `recall`, `bulletin`, … */
+                /** @description Only with this purpose: `recall`, `bulletin`, … */
                 purpose?: string | null;
                 limit?: number;
-                /** @description The last id of the page before. */
+                /** @description The last id of the previous page. */
                 before?: string | null;
             };
             header?: never;
@@ -7015,12 +7031,12 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Only those that wait, or wait not. */
+                /** @description Only pending, or only others. */
                 pending?: boolean | null;
                 limit?: number;
                 /** @description `next_cursor` of the page before. */
                 cursor?: string | null;
-                /** @description Where there is no cursor: those after a session, by its id. */
+                /** @description Without a cursor: only sessions after the one with this id. */
                 before?: string | null;
             };
             header?: never;
@@ -7111,13 +7127,13 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Without one: paths, conversations and runs. */
+                /** @description Only this kind; by default paths, conversations and runs. */
                 kind?: components["schemas"]["SourceName"] | null;
-                /** @description Of a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description `next_after` of the page before. */
+                /** @description `next_after` of the previous page. */
                 cursor?: string | null;
-                /** @description Only sources with statements by this sender, or stored by it. */
+                /** @description Only sources with memories said or stored by this sender. */
                 sender?: string | null;
             };
             header?: never;
@@ -7436,11 +7452,11 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Of a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description `next_after` of the page before. */
+                /** @description `next_after` of the previous page. */
                 cursor?: string | null;
-                /** @description As it was at that time. */
+                /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
@@ -7610,7 +7626,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description The task or project; none is global. */
+                /** @description The task or project; omit for global. */
                 scope_id?: string | null;
                 limit?: number;
             };

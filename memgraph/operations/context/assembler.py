@@ -1,4 +1,4 @@
-"""Contexts for the work of agents: what a task needs to know, within a budget of tokens."""
+"""Build contexts for the tasks of agents, within a token budget."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 class ContextAssembler(ContextBuilder):
     """Builds contexts from the three tiers of one orchestrator. Thread-safe.
 
-    It belongs to the host and may open every task and project of its orchestrator. A context that
-    it builds for a task sees that task, its project and the global tier; nothing else.
+    It belongs to the host and may open every task and project of its orchestrator. A context for a
+    task contains only that task, its project and the global tier.
 
     Args:
         service, name: the service and its orchestrator.
         clearance: the highest sensitivity in a context.
-        profile: defaults for requests. Private memories of its ``agent_id`` are shown, or, when
-            it has none, those of the actor.
+        profile: defaults for requests. Private memories of its ``agent_id`` are visible; without
+            one, those of the actor.
         confirmation_callback: asks a person before high-risk changes; see ``global_store``.
         actor: the name in journal entries.
 
     Raises:
         InvalidInput: the service, the profile or the clearance is invalid.
-        OrchestratorMissing: there is no such orchestrator.
+        OrchestratorMissing: the orchestrator does not exist.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
 
@@ -53,13 +53,13 @@ class ContextAssembler(ContextBuilder):
         actor: str = "orchestrator",
     ) -> None:
         if not callable(getattr(service, "orchestrator", None)):
-            raise InvalidInput("an assembler needs a MemoryService", field="service")
+            raise InvalidInput("service must be a MemoryService", field="service")
         chosen = value_of(AgentProfile, {"name": actor} if profile is None else profile)
         granted = Viewer(clearance=clearance)
-        # Who names no agent reads as the actor: what agents keep for themselves is not shown.
+        # Without an agent it reads as the actor, so that private memories of agents stay hidden.
         agent_id = chosen.agent_id or actor
         viewer = narrow(granted, clearance=chosen.clearance, agent_id=agent_id)
-        # Made like every handle, so that the name and the actor are checked.
+        # Checks the name and the actor like every handle.
         service.orchestrator(name, viewer=viewer, actor=actor)
         super().__init__(service, name, viewer=viewer, actor=actor, profile=chosen)
         self._callback = confirmation_callback
@@ -67,14 +67,13 @@ class ContextAssembler(ContextBuilder):
             self._counters.at_hand(self.profile.model)
 
     def load_tokenizer(self, model: str | None = None, timeout_s: float | None = None) -> str:
-        """Load a model's tokenizer, which takes seconds once; return the name of the counter in
-        use.
+        """Load a model's tokenizer, and return the name of the counter in use.
 
-        Until it is loaded tokens are estimated, and the package notes that.
+        The first time takes seconds. Until then tokens are estimated, which the package notes.
 
         Args:
             model: litellm's name of the model; None: the profile's.
-            timeout_s: seconds; None: as long as it takes.
+            timeout_s: the time to wait, in seconds; None: no limit.
         """
         chosen = model or self.profile.model
         if chosen is not None:
@@ -104,10 +103,10 @@ class ContextAssembler(ContextBuilder):
     ) -> str | None:
         """Promote a task's memory to its project, or a project's to the global tier.
 
-        See ``Orchestrator.contexts.promote``, which it raises and returns as.
+        Returns, Raises: see ``Orchestrator.contexts.promote``.
 
         Args:
-            task_id, project_id: where the memory is, and where it goes.
+            task_id, project_id: the task and the project of the memory or the promotion.
         """
         handle = self._handle(
             session_ids=frozenset() if task_id is None else frozenset({task_id}),
@@ -124,8 +123,8 @@ class ContextAssembler(ContextBuilder):
     def cleanup_task(self, task_id: str) -> int:
         """Retract all items of a finished task; return their number.
 
-        The reason is ``task_closed``, whatever their sensitivity, and it is journalled. A second
-        call changes nothing.
+        Items of every sensitivity are retracted with the reason ``task_closed``, which is recorded
+        in the journal. A second call changes nothing.
         """
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, session_ids=frozenset({task_id}))
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
@@ -141,4 +140,4 @@ class ContextAssembler(ContextBuilder):
         return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
 
     def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
-        """Grant everything: the host may open any task and project."""
+        """Do nothing: the host may open any task and project."""

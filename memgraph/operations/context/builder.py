@@ -1,4 +1,4 @@
-"""Contexts for the holder of a view: what a task needs to know, within what was granted."""
+"""Build contexts for tasks, from the memories that a viewer was granted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 MAX_TASK_ITEMS = 200
-"""Of a task with more items the first hundred and the last hundred are considered."""
+"""The maximum number of considered items of a task: the first hundred and the last hundred."""
 
 MOST_BESIDE_RECALL = 10
 MAX_CONTRADICTIONS = 2_000
@@ -58,12 +58,12 @@ MAX_CONTRADICTIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class GatherRequest:
-    """The task, project and limits of the candidates.
+    """The task, project and limits for collecting candidates.
 
     Attributes:
-        task_id, project_id: None: there is none.
+        task_id, project_id: the task and its project, if any.
         most: the maximum number of useful memories; recall uses the same.
-        exponent: of the decay.
+        exponent: the exponent with which confidence decays.
     """
 
     task_id: str | None
@@ -79,13 +79,13 @@ def gathered(
     request: GatherRequest,
     recalled: Sequence[RecallItem],
 ) -> list[ContextCandidate]:
-    """Return the candidates, each memory once.
+    """Return the candidates of a context, each memory once.
 
-    They are what was recalled, what the task holds, the most important ones of its project and of
-    the global tier, and the other sides of their open contradictions.
+    They are the recalled memories, the items of the task, the most important memories of its
+    project and of the global tier, and the other sides of all their open contradictions.
     """
     memories = {item.memory.memory_id: item.memory for item in recalled}
-    # Where recall has found enough, only a few may be more important than relevant.
+    # If recall returned enough memories, add only a few for their importance.
     limit = request.most if len(recalled) < request.most else min(MOST_BESIDE_RECALL, request.most)
     for memory_ in _held(snapshot, narrowing, request, limit):
         memories.setdefault(memory_.memory_id, memory_)
@@ -157,7 +157,7 @@ def _sources(
 
 PURPOSE = "build_context"
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
-# Hardly a line of a block costs fewer tokens: many more candidates than fit are not looked at.
+# Few lines of a block cost fewer tokens, so the budget limits the number of useful candidates.
 _LEAST_LINE_TOKENS = {BlockFormat.FENCED: 65, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
@@ -165,7 +165,7 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 def plan_of(
     request: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
 ) -> ContextPlan:
-    """Return the plan from the request, else the profile, else the settings."""
+    """Return the plan; each value comes from the request, else the profile, else the settings."""
     shares = TierShares.model_construct(
         task=settings.task_share,
         project=settings.project_share,
@@ -184,7 +184,7 @@ def plan_of(
 
 
 def plan_from(fields: Mapping[str, Any], query: str) -> ContextPlan:
-    """Return the plan of a context from its receipt."""
+    """Return the plan of an earlier context, from the fields in its receipt."""
     plan = fields["plan"]
     return ContextPlan(
         budget_tokens=fields["budget_tokens"],
@@ -209,12 +209,12 @@ def built(
     *,
     then: ReplayMoment | None = None,
 ) -> tuple[ContextPackage, Receipt, ReceiptContext]:
-    """Return the context, its receipt and the texts behind it.
+    """Build a context; return it with its receipt and the data behind the receipt.
 
     Args:
-        viewer: sees nothing but what the context may hold.
+        viewer: sees only memories that the context may contain.
         notes: notes on how the tokens were counted.
-        then: rebuild it as it was at that moment; None: now.
+        then: rebuild the context as of this time; None: now.
     """
     limit = _candidates_of(plan)
     gather_request = GatherRequest(
@@ -232,7 +232,7 @@ def built(
             in_snapshot.snapshot, in_snapshot.narrowing, gather_request, in_snapshot.items
         )
     context = assembled(candidates, plan, counter)
-    # Built without validation: the values are our own.
+    # Not validated: all values were computed here.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
         task_id=gather_request.task_id,
@@ -273,7 +273,7 @@ def _candidates_of(plan: ContextPlan) -> int:
 def _recall_request(
     request: ContextRequest, limit: int, floor: float | None, as_of: int | None
 ) -> RecallRequest:
-    # All of it was validated in the request for the context.
+    # Not validated: the values come from the validated context request.
     return RecallRequest.model_construct(
         query=request.query,
         top_n=limit,
@@ -293,8 +293,9 @@ def _receipt(
     context: AssembledContext,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
-    """Return a receipt that names exactly the items of the package, and why; 0 is the score of
-    items that were not recalled.
+    """Return a receipt with exactly the items of the package, and their reasons.
+
+    Items that were not recalled have the score 0.
     """
     for_whom = {
         "purpose": PURPOSE,
@@ -305,7 +306,7 @@ def _receipt(
         "budget_tokens": package.budget_tokens,
         "counter": package.counter,
         "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
-        # By number alone: ids would tell a reader of the receipt what its items do not.
+        # Numbers only: ids would reveal memories that are not among the receipt's items.
         "left_out": dict(sorted(context.left_out_reasons.items())) or None,
     }
     request = context_request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
@@ -321,7 +322,7 @@ def _receipt(
 
 
 def _laid_out(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
-    """Return the parts of a plan that only the receipt's plan field keeps."""
+    """Return the parts of a plan that are not in other fields of the receipt."""
     return {
         "shares": plan.shares.model_dump(),
         "head_tail": plan.head_tail,
@@ -333,7 +334,7 @@ def _laid_out(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
 
 
 def _left_out(account: RecallTrace, context: AssembledContext) -> dict[str, int]:
-    """Return how many items recall and the assembly left out, by reason."""
+    """Return the numbers of items that recall and assembly left out, by reason."""
     recalled, reasons = account.left_out or {}, context.left_out_reasons
     budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)
     top_n = recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)
@@ -357,7 +358,7 @@ class ContextBuilder(Handle):
 
     Args:
         service, name: the service and its orchestrator.
-        viewer: what was granted. When it names no agent, agents' private memories are left out.
+        viewer: the granted view. Without an agent, private memories of agents are left out.
         actor: the name in journal entries.
         profile: defaults for requests.
         counters: token counters; by default its own.
@@ -388,23 +389,24 @@ class ContextBuilder(Handle):
     ) -> ContextPackage:
         """Build the context that a task needs, within a token budget.
 
-        The task's own items come first, the first and last of them before the others; then items of
-        its project and of the global tier that match the query, or the most important. A text is
-        whole when its tier's share and the unused rest allow it; else parts of it are left out, and
-        its item's ``shortened`` is True.
+        The task's own items come first, its first and last items before the others. They are
+        followed by items of its project and of the global tier that match the query, or else the
+        most important ones. A text that does not fit into its tier's share and the unused rest is
+        shortened, and its item's ``shortened`` is True.
 
         Args:
-            task: the task, or its fields, or its id; None: only the global tier.
+            task: the task, its fields, or its id; None: only the global tier.
             request: the request, or its fields.
             fields: fields of ``ContextRequest``, which override those of ``request``.
 
         Returns:
-            The package; its ``text`` costs at most ``budget_tokens``, and is empty when not even
-            the markers of a block fit.
+            The package. Its ``text`` costs at most ``budget_tokens``, and is empty if not even the
+            markers of a block fit.
 
         Raises:
-            InvalidInput: the task, the request or a field is wrong.
-            AccessDenied: the task or its project was not granted; it is logged and journalled.
+            InvalidInput: the task, the request or a field is invalid.
+            AccessDenied: the task or its project was not granted. The denial is logged, and
+                recorded in the journal.
             StorageError: the database cannot be read.
         """
         checked_request = _asked(request, fields)
@@ -425,7 +427,7 @@ class ContextBuilder(Handle):
         return package
 
     def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
-        """Raise AccessDenied when the task or its project is not the viewer's."""
+        """Raise AccessDenied if the viewer was not granted the task or its project."""
         if task is None:
             return
         for tier, scope_id in ((Scope.SESSION, task.task_id), (Scope.PROJECT, task.project)):
@@ -434,9 +436,7 @@ class ContextBuilder(Handle):
                 raise self._denied(opened, error, field=tier.tier, asked=scope_id)
 
     def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:
-        """Return a viewer of exactly the task, its project and the global tier, where they have a
-        share.
-        """
+        """Return a viewer of the task, its project and the global tier, unless their share is 0."""
         project = None if task is None else task.project
         open_ = {
             Scope.SESSION: task is not None and shares.task > 0.0,
@@ -453,23 +453,24 @@ class ContextBuilder(Handle):
 
 
 def value_of(kind: type[ValueT], value: object) -> ValueT:
-    """Return the value itself, or one built from its fields.
+    """Return a value, or build it from a mapping of its fields.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: it is neither a ``kind`` nor a mapping, or a field is invalid.
     """
     if isinstance(value, kind):
         return value
     if isinstance(value, Mapping):
         return validated(kind, dict(value))
     raise InvalidInput(
-        f"a {kind.__name__} or its fields, not {type(value).__name__}", field=kind.__name__
+        f"expected a {kind.__name__} or its fields, not {type(value).__name__}", field=kind.__name__
     )
 
 
 def _in_other_words(package: ContextPackage) -> str:
-    """Return the parts of a context's text that are no lines of memories, to recognise them
-    later.
+    """Return the parts of a context's text that differ from the memories' own texts.
+
+    They are stored with the receipt, so that repetitions of them can be recognised.
     """
     if package.format is not BlockFormat.FENCED:
         return package.text

@@ -1,4 +1,4 @@
-"""The memory of one agent: its own items only, its requests served in order."""
+"""The private memory of one agent, whose requests are served in order."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 
-# Requests that are served one after another, in the order in which they came.
+# Serve requests one after another, in the order of arrival.
 
 
 class KeyedQueues:
-    """One queue for each key. Keys do not wait for one another. Safe from several threads."""
+    """A FIFO queue for each key; keys do not wait for each other. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # The first of a queue is being served; a key without requests has none. Each waits for
-        # its own lock. An Event would do as well, but for an interruption within its methods.
+        # The first request of a queue is being served. Each request waits for its own lock; an
+        # Event could be left in a bad state by an interrupt inside its methods.
         self._queues: dict[Hashable, deque[threading.Lock]] = {}
 
     @contextmanager
     def turn(self, key: Hashable) -> Iterator[None]:
-        """Wait until every earlier request for ``key`` has ended, whether it failed or not.
+        """Wait until every earlier request for ``key`` has ended, successfully or not.
 
-        A request that makes another for the same key within its turn would wait for itself.
+        Not reentrant: a nested request for the same key would wait forever.
         """
         mine = threading.Lock()
         mine.acquire()
@@ -88,17 +88,17 @@ class KeyedQueues:
             try:
                 self._leave(key, mine)
             except BaseException:
-                # Ctrl-C may arrive here. A request left in the queue would block all later ones.
+                # On Ctrl-C here, try again: a request left in the queue would block all later ones.
                 self._leave(key, mine)
                 raise
 
     def waiting(self, key: Hashable) -> int:
-        """Return how many requests for ``key`` are being served or wait."""
+        """Return the number of requests for ``key`` that are being served or waiting."""
         with self._lock:
             return len(self._queues.get(key, ()))
 
     def __len__(self) -> int:
-        """Return the number of keys with requests; others take no memory."""
+        """Return the number of keys with requests."""
         with self._lock:
             return len(self._queues)
 
@@ -111,7 +111,7 @@ class KeyedQueues:
     def _leave(self, key: Hashable, mine: threading.Lock) -> None:
         with self._lock:
             queue = self._queues.get(key, deque())
-            # The interrupted request may be further back, or not queued yet.
+            # An interrupted request may be further back in the queue, or not in it yet.
             if mine in queue:
                 queue.remove(mine)
             if queue:
@@ -121,7 +121,7 @@ class KeyedQueues:
 
 
 def _wake(first: threading.Lock) -> None:
-    """Release a waiting lock; a second call does nothing."""
+    """Release a lock, if it is locked."""
     if first.locked():
         first.release()
 
@@ -131,7 +131,7 @@ _by_owner_lock = threading.Lock()
 
 
 def mailboxes_of(owner: object) -> KeyedQueues:
-    """Return the queues of an object, which live as long as it does."""
+    """Return the queues of an object, which exist as long as the object."""
     with _by_owner_lock:
         return _by_owner.setdefault(owner, KeyedQueues())
 
@@ -139,7 +139,7 @@ def mailboxes_of(owner: object) -> KeyedQueues:
 FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
-# As ``memgraph.model.conversation`` hears them.
+# The roles as interpreted by ``memgraph.model.conversation``.
 _ROLES = {
     CapturedBy.USER: "user",
     CapturedBy.SYSTEM: "system",
@@ -150,20 +150,19 @@ _ROLES = {
 class MemoryEntity(Handle):
     """The private memory of one agent of an orchestrator.
 
-    It sees and changes only the memories that bear its ``agent_id``: neither another agent's nor
-    those without an agent. Requests for one agent are served in the order in which they arrive,
-    whichever object of the same service they come through; agents do not wait for one another.
-    Thread-safe.
+    It sees and changes only memories with its ``agent_id``, neither those of other agents nor those
+    without an agent. Requests for one agent are served in the order of arrival, across all objects
+    of the same service; agents do not wait for each other. Thread-safe.
 
     Args:
         agent_id: the agent; also the actor in the journal.
         project_id: the project in which the agent works; without one, a request may name any.
-        clearance: the highest sensitivity of its memories that it may see and forget. It may
-            store more sensitive ones.
+        clearance: the highest sensitivity that it may see and forget. It may store memories of a
+            higher one.
 
     Raises:
-        OrchestratorMissing: there is no such orchestrator.
-        InvalidInput: not an id.
+        OrchestratorMissing: the orchestrator does not exist.
+        InvalidInput: an id is invalid.
     """
 
     def __init__(
@@ -184,14 +183,14 @@ class MemoryEntity(Handle):
         self.project_id = project_id
 
     def store(self, items: Iterable[StoreItemInput | Mapping[str, Any]]) -> StoreResult:
-        """Store 0 to 1,000 items: all of them or none.
+        """Store 0 to 1,000 items, all or none.
 
-        An item that exists already with all fields equal is not stored again: its id is returned.
-        The agent's own statements (``AgentSource``) have a slightly lower confidence.
+        An item that exists with all fields equal is not stored again; its id is returned. The
+        agent's own statements (``AgentSource``) have a slightly lower confidence.
 
         Raises:
-            InvalidInput: naming each field that is wrong; nothing was stored.
-            AccessDenied: an item is of another project than the entity's.
+            InvalidInput: names each invalid field; nothing was stored.
+            AccessDenied: an item belongs to another project than the entity.
         """
         return self._store(validated(StoreRequest, {"items": tuple(items)}))
 
@@ -209,10 +208,10 @@ class MemoryEntity(Handle):
 
         Args:
             query: words or a sentence; an empty one returns the most important items.
-            tier, scope: None: every one.
+            tier, scope: only items of this tier or scope; None: all.
             limit: 1..1,000.
-            session_id: the session whose ``SessionScope`` items are visible; None: of none.
-            project_id: the same for a project; None: the entity's.
+            session_id: the session whose ``SessionScope`` items are visible; None: no session.
+            project_id: the project whose items are visible; None: the entity's.
 
         Raises:
             InvalidInput: an argument is wrong.
@@ -233,8 +232,8 @@ class MemoryEntity(Handle):
     ) -> ForgetResult:
         """Retract the items that meet every criterion; ``restore`` can undo it.
 
-        It reaches all of the agent's memories of every session within its clearance; of projects
-        only the entity's, if it has one. Foreign ids are ignored.
+        It covers the agent's memories of all sessions within its clearance. If the entity has a
+        project, memories of other projects are excluded. Ids of other agents are ignored.
 
         Args:
             cutoff_date: items stored before it; ISO 8601 or milliseconds.
@@ -259,7 +258,7 @@ class MemoryEntity(Handle):
         session_id: str | None = None,
         project_id: str | None = None,
     ) -> tuple[MemoryItemRecord, ...]:
-        """Return the items, newest first. Arguments and errors are those of ``retrieve``."""
+        """Return the items, newest first. Args, Raises: see ``retrieve``."""
         values = {"tier": tier, "scope": scope, "limit": limit}
         places = {"session_id": session_id, "project_id": project_id}
         return self._list_items(validated(ListRequest, values | places))
@@ -267,15 +266,15 @@ class MemoryEntity(Handle):
     def call(
         self, method: str, payload: Mapping[str, Any] | None = None, *, camel_case: bool = True
     ) -> Any:
-        """Run a request given as JSON values, and return its answer as JSON values.
+        """Run a request given as JSON values, and return its result as JSON values.
 
         Args:
             method: ``store``, ``retrieve``, ``forget`` or ``listItems`` (``list_items``).
             payload: an object; its keys are camelCase or snake_case.
-            camel_case: of the answer; else snake_case.
+            camel_case: return camelCase keys, else snake_case.
 
         Raises:
-            InvalidInput: an unknown method, or a wrong payload.
+            InvalidInput: the method is unknown, or the payload is invalid.
             MemgraphError: as the method.
         """
         calls: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -287,9 +286,9 @@ class MemoryEntity(Handle):
         calls["list_items"] = calls["listItems"]
         if method not in calls:
             methods = sorted(calls)
-            raise InvalidInput(f"a method is one of: {', '.join(methods)}", field="method")
+            raise InvalidInput(f"method must be one of: {', '.join(methods)}", field="method")
         if payload is not None and not isinstance(payload, Mapping):
-            raise InvalidInput("a payload must be a JSON object", field="payload")
+            raise InvalidInput("payload must be a JSON object", field="payload")
         result = calls[method](dict(payload or {}))
         if isinstance(result, BaseModel):
             return result.model_dump(mode="json", by_alias=camel_case)
@@ -304,7 +303,7 @@ class MemoryEntity(Handle):
         return StoreResult(stored_ids=tuple(ids))
 
     def _write_items(self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
-        """Return the ids of the items, in order; items that exist already are not written."""
+        """Store the items that do not exist yet; return the ids of all, in order."""
         prepared: dict[str, PreparedMemory] = {}
         for each in inputs:
             prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
@@ -377,7 +376,7 @@ class MemoryEntity(Handle):
         if item.scope is Scope.PROJECT:
             scope_id = self._project(opened, item.project_id)
             if scope_id is None:
-                raise InvalidInput("a ProjectScope needs a projectId", field="projectId")
+                raise InvalidInput("projectId is required for a ProjectScope", field="projectId")
         episode = item.tier is MemoryKind.EPISODE
         agents_own = item.source is CapturedBy.EXTRACTOR
         return MemoryInput(
@@ -398,9 +397,7 @@ class MemoryEntity(Handle):
         )
 
     def _viewer_of(self, opened: OpenOrchestrator, request: ListRequest) -> Viewer:
-        """Return the viewer of one request: sessions and projects that it does not name are not
-        visible.
-        """
+        """Return the viewer of a request, which sees only the session and project it names."""
         project_id = self._project(opened, request.project_id)
         return replace(
             self.viewer,
@@ -410,7 +407,7 @@ class MemoryEntity(Handle):
         )
 
     def _project(self, opened: OpenOrchestrator, project_id: str | None) -> str | None:
-        """Return the project of a request. Raises AccessDenied: the entity works in another one."""
+        """Return the project of a request. Raises AccessDenied if it is not the entity's."""
         if project_id is None or self.project_id in (None, project_id):
             return project_id or self.project_id
         record_denial(opened, actor=self.actor, field="project", requested=project_id)
@@ -422,13 +419,13 @@ def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
 
 
 def _request_fields(request: RetrieveRequest) -> dict[str, Any]:
-    """Return the fields of a request that a receipt keeps beside its query."""
+    """Return the fields of a request that a receipt stores in addition to the query."""
     return request.model_dump(
         mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
     )
 
 
 def _item_id(item: StoreItemInput, scope_id: str | None) -> str:
-    """Return an id that is equal for equal items and different for others."""
+    """Return a content-based id, so that equal items have equal ids."""
     text = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
     return "item_" + hashlib.sha256(text.encode()).hexdigest()[:_ITEM_DIGITS]

@@ -1,4 +1,4 @@
-"""The block of memories before a message: relevant memories, and the week's reflection."""
+"""Build the block of memories for a message; promote and evict context items."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 PURPOSE = "get_context"
-# So many more are recalled: what repeats the question, or one another, gives its place to others.
+# The number of extra memories to recall, to replace those that repeat the query or each other.
 SURPLUS = 25
 
 
 class EarlierBlock(NamedTuple):
-    """The moment and the fence mark of a block that is built again."""
+    """The time and the fence mark of an earlier block that is rebuilt."""
 
     then: ReplayMoment
     mark: str
 
 
 def new_mark(ids: IdSource) -> str:
-    """Return 16 random hexadecimal digits for the fence of one block."""
+    """Return 16 unpredictable hexadecimal digits for the fence of a block."""
     return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
 
 
@@ -57,17 +57,17 @@ def context_for(
     viewer: Viewer,
     request: RecallRequest,
     *,
-    format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
+    format: BlockFormat,  # noqa: A002  the name in requests and settings
     include_insight: bool,
     before: EarlierBlock | None = None,
 ) -> tuple[ContextBlock, Receipt, ReceiptContext]:
-    """Return the block of what a request recalls, its receipt, and the texts behind it.
+    """Build the block of memories for a request; return it with its receipt and their data.
 
     Args:
-        before: the block as it was handed out then.
+        before: rebuild this earlier block.
 
     Raises:
-        AccessDenied: the request reaches further than the viewer.
+        AccessDenied: the request exceeds the viewer's permissions.
         StorageError: the database cannot be read.
     """
     settings = opened.settings.memory.context
@@ -102,7 +102,7 @@ def context_for(
 
 
 def _informative(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
-    """Return the first items of the bundle that are new: neither the question nor a repetition.
+    """Return the first items of the bundle that repeat neither the query nor each other.
 
     Of a turn and a fact with the same text, the fact is kept.
     """
@@ -155,9 +155,7 @@ def _receipt(
     format_fields: Mapping[str, Any],
     text: str,
 ) -> Receipt:
-    """Return the receipt of the bundle, with the reflection as last item: not recalled, it scores
-    0.
-    """
+    """Return the receipt of the bundle, with the reflection as its last item (score 0)."""
     last = () if reflection is None else (ReceiptItem(reflection.memory_id, 0.0),)
     recalled = Receipt.of(request, bundle.model_copy(update={"items": tuple(items)}))
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -174,7 +172,7 @@ def _receipt(
 
 
 HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
-"""Memory types that become global only with a person's consent."""
+"""Memory types whose promotion to global requires a person's consent."""
 
 _NARROWER: Final = {Scope.PROJECT: Scope.SESSION, Scope.GLOBAL: Scope.PROJECT}
 _KEPT: Final = (
@@ -196,19 +194,19 @@ _KEPT: Final = (
 
 
 class PromotionTarget(NamedTuple):
-    """The place a memory is promoted to; ``scope_id`` None: global."""
+    """The scope to which a memory is promoted; ``scope_id`` is None for global."""
 
     scope: Scope
     scope_id: str | None
 
 
 def target_of(to: Scope | str, scope_id: str | None) -> PromotionTarget:
-    """Return the target of a promotion. Raises InvalidInput: there is no such place."""
+    """Return the target of a promotion. Raises InvalidInput if it is not valid."""
     if to not in _NARROWER:
         raise InvalidInput("a memory can be promoted to 'project' or 'global'", field="to")
     scope = Scope(to)
     if (scope is Scope.GLOBAL) != (scope_id is None):
-        raise InvalidInput("a project needs an id; global has none", field="scope_id")
+        raise InvalidInput("a project requires an id; global has none", field="scope_id")
     return PromotionTarget(scope, scope_id)
 
 
@@ -222,20 +220,20 @@ def promote(
     reason: str,
     callback: ConfirmationCallback | None,
 ) -> str | None:
-    """Promote one memory; see ``Contexts.promote``. None: the person declined."""
+    """Promote a memory and return the new id, or None if the person declined."""
     with opened.database.read() as snapshot:
         memory = _promotable(snapshot, memory_id, target, view, opened.clock.now_ms())
         there = _promoted(snapshot, memory_id, target)
         [source] = graph.sources_of(snapshot, [memory])
     if there is not None:
         return there
-    # No transaction stays open while a person decides.
+    # No transaction is open while a person decides.
     if not _consented(memory, target, callback):
         return None
     source_fields = Source(**source.model_dump(exclude={"source_id"}))
     prepared = opened.writer.prepare(_promotion(memory, target, source_fields))
     with opened.transaction(actor) as transaction:
-        # It may have been promoted or retracted meanwhile.
+        # Check again: it may have been promoted or retracted in the meantime.
         _promotable(transaction, memory_id, target, view, transaction.at)
         there = _promoted(transaction, memory_id, target)
         if there is not None:
@@ -244,7 +242,7 @@ def promote(
         if written.errors:
             raise written.errors[0]
         if written.memories[0].outcome != "stored":
-            raise Conflict("another item has its text and its name")
+            raise Conflict("another item with the same text and name exists")
         transaction.record(written.entries)
         return _finished(
             opened,
@@ -292,11 +290,11 @@ def _promotable(
             memory_id=memory_id,
         )
     if is_item(memory.item_id, memory.tags):
-        raise InvalidInput("an item of a key-value store has no tier", memory_id=memory_id)
+        raise InvalidInput("an item of a key-value store cannot be promoted", memory_id=memory_id)
     if memory.scope is not _NARROWER[target.scope]:
         raise Conflict(
-            "a task's memory is promoted to a project, and a project's to global, a step at a"
-            f" time; this one is of scope {memory.scope.value}",
+            "a memory is promoted from a task to its project, and from a project to global;"
+            f" this one has the scope {memory.scope.value}",
             memory_id=memory_id,
         )
     if memory.status is not MemoryStatus.ACTIVE:
@@ -305,21 +303,21 @@ def _promotable(
             memory_id=memory_id,
         )
     if memory.valid_until is not None and memory.valid_until <= at:
-        raise Conflict("it is no longer valid", memory_id=memory_id)
+        raise Conflict("the memory is no longer valid", memory_id=memory_id)
     return memory
 
 
 def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> str | None:
-    """Return the id of the active memory that this one was promoted to before, if any.
+    """Return the id of the active memory to which this one was already promoted, or None.
 
     Raises:
-        Conflict: it was replaced since: promoting the old text again would contradict that.
+        Conflict: that memory has been superseded, so the old text must not be promoted again.
     """
     pairs = items.promotions_of(snapshot, memory_id, target.scope, target.scope_id)
     for status_wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         match = next((memory for memory, status in pairs if status is status_wanted), None)
         if match is not None and status_wanted is MemoryStatus.SUPERSEDED:
-            raise Conflict("its promoted copy has been replaced since", memory_id=match)
+            raise Conflict("it was promoted before, and that copy was superseded", memory_id=match)
         if match is not None:
             return match
     return None
@@ -337,14 +335,14 @@ def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> Memor
     """Return the memory to store in the wider scope."""
     fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
     if target.scope is Scope.GLOBAL:
-        # As what is added there: it stays until a person clears it.
+        # Like other global items, it does not decay.
         fields["decay_rate"] = 0.0
     attributes = {
         name: value for name, value in memory.attributes.items() if name not in RESERVED - {RECORD}
     }
     record = attributes.get(RECORD)
     if isinstance(record, dict):
-        # Where the item belongs changes with its place; what else is noted of it stays true.
+        # The source of the item changes with its scope; its other fields stay.
         attributes[RECORD] = {name: value for name, value in record.items() if name != "source"}
     return MemoryInput(
         **fields,
@@ -362,11 +360,11 @@ def evict(
 ) -> tuple[str, ...]:
     """Retract the excess items of a place with the reason ``evicted``; return their ids.
 
-    Only items in the place's view are counted and evicted: nobody evicts what they may not see. The
-    order is decided by ``memgraph.rules.lifecycle``.
+    Only items in the place's view are counted and evicted, so nobody evicts hidden items.
+    ``memgraph.rules.lifecycle`` decides the order.
 
     Args:
-        new: the item for which room is made, which stays.
+        new: the item that was just added, which is not evicted.
     """
     number = excess(items.count(transaction, place), max_items)
     if number == 0:
@@ -377,9 +375,9 @@ def evict(
 
 
 def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], reason: str) -> None:
-    """Retract active memories, in a few statements for all of them.
+    """Retract active memories with a few statements.
 
-    ``changes.retract`` handles one; a hundred take it a third of a second.
+    ``changes.retract`` handles one memory at a time, and takes 0.3 s for a hundred.
     """
     decay.retire(transaction, memory_ids, reason=reason)
     transaction.record(

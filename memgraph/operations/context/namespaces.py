@@ -1,4 +1,4 @@
-"""Namespaces of context items."""
+"""Store and search items by namespace and key."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from memgraph.store.visibility import View
 
 PURPOSE: Final = "store.search"
 IMPORTANCE: Final = 20
-"""Below that of a plain memory (50): what programs store does not displace what people said."""
+"""Below the importance of other memories (50), so that items do not displace people's statements.
+"""
 _SOURCE = Source(source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM)
 _AT_A_TIME = 256
 
@@ -47,14 +48,14 @@ class NamespaceHandle(Handle):
     """The items of a handle in one scope. Thread-safe; several processes may share them.
 
     Args:
-        handle: its viewer sees the items, and its actor is journalled; an agent's own handle
-            keeps items of that agent.
-        scope, scope_id: where they are kept.
-        sensitivity, importance: of the items' memories.
+        handle: provides the viewer of the items, and the actor for the journal. The items of an
+            agent's own handle belong to that agent.
+        scope, scope_id: the scope of the items.
+        sensitivity, importance: the values of the items' memories.
 
     Raises:
-        InvalidInput: an invalid field; a scope without its id, or global with one.
-        AccessDenied: the handle could not see what it stores.
+        InvalidInput: a field is invalid, a scope lacks its id, or global has one.
+        AccessDenied: the handle could not see the items that it stores.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class NamespaceHandle(Handle):
         }
         checked = validated(MemoryInput, {**self._fields, "content": "-"})
         facts = ScopeFacts(checked.scope, checked.scope_id, checked.sensitivity, checked.agent_id)
-        self._require_visible(facts, "the handle could not see what it stores")
+        self._require_visible(facts, "the handle could not see the items that it stores")
         self._scope, self._scope_id = checked.scope, checked.scope_id
         view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
         self._place = NamespacePlace(view, checked.scope.value, checked.scope_id, checked.agent_id)
@@ -89,10 +90,10 @@ class NamespaceHandle(Handle):
         """Return the items of these namespaces and keys, None for missing ones.
 
         Args:
-            refresh: restart the time to live of items that expire.
+            refresh: restart the time to live of expiring items.
 
         Raises:
-            InvalidInput: an invalid namespace or key.
+            InvalidInput: a namespace or key is invalid.
         """
         ids = [rules.item_id(namespace, key) for namespace, key in names]
         with self._service.opened(self.name) as opened:
@@ -114,18 +115,18 @@ class NamespaceHandle(Handle):
         offset: int = 0,
         refresh: bool = True,
     ) -> list[StoredItem]:
-        """Return items at or below a namespace: first those that answer a query, then the others.
+        """Return items at or below a namespace: first the matches of a query, then the others.
 
-        Recall finds and ranks the answers; without a query, and after the answers, items are sorted
-        by the time of their last put, newest first. A receipt records them.
+        Recall ranks the matches. The others, or all items without a query, are sorted by the time
+        of their last put, newest first. A receipt records the result.
 
         Args:
-            filters: a filter over the values, see ``value_filters``.
+            filters: a filter on the values; see ``value_filters``.
             limit, offset: 0 or more.
-            refresh: as in ``items``.
+            refresh: see ``items``.
 
         Raises:
-            InvalidInput: an invalid prefix, filter or number.
+            InvalidInput: the prefix, the filter or a number is invalid.
         """
         if limit < 0 or offset < 0:
             raise InvalidInput("limit and offset must be 0 or more", field="limit")
@@ -160,7 +161,7 @@ class NamespaceHandle(Handle):
             return page
 
     def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
-        """Return every namespace at or below a prefix that has items, sorted. Reads no values."""
+        """Return the namespaces at or below a prefix that have items, sorted, without values."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
             return sorted(items_rows.namespaces(snapshot, self._place, prefix, at=now))
@@ -169,7 +170,7 @@ class NamespaceHandle(Handle):
         """Store and delete items in one transaction; the last put of a key wins.
 
         Raises:
-            InvalidInput: an invalid namespace, key, value or time; nothing was written.
+            InvalidInput: a namespace, key, value or time is invalid; nothing was written.
         """
         last = {rules.item_id(put.namespace, put.key): put for put in puts}
         inputs = {
@@ -191,7 +192,7 @@ class NamespaceHandle(Handle):
     def _answers(
         self, opened: OpenOrchestrator, prefix: Namespace, query: str, top_n: int
     ) -> Bundle | None:
-        """Return what recall finds below a prefix; None: there is no query."""
+        """Recall the matches of a query below a prefix; return None without a query."""
         if not query.strip() or not top_n:
             return None
         scope, scope_id = self._scope, self._scope_id
@@ -207,7 +208,7 @@ class NamespaceHandle(Handle):
         return answer(opened, self.viewer, validated(RecallRequest, fields))
 
     def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
-        """Return the valid memories with these ids; of two with one id the later."""
+        """Return the valid memories by their item ids; if two have the same id, the later one."""
         rows = items_rows.active_in_namespace(snapshot, self._place, item_ids)
         return {row.item_id or "": row for row in rows if holds(row, at)}
 
@@ -219,7 +220,7 @@ class NamespaceHandle(Handle):
         *,
         at: int,
     ) -> list[StoredItem]:
-        """Return the recalled items that are in this place now and pass the filter."""
+        """Return the recalled items that are still current in this scope and pass the filter."""
         ids = [item.memory.item_id for item in recalled.values() if item.memory.item_id]
         rows = self._standing(snapshot, ids, at).values()
         here = {row.memory_id for row in rows}
@@ -240,7 +241,7 @@ class NamespaceHandle(Handle):
         at: int,
         maximum: int,
     ) -> list[StoredItem]:
-        """Return items to fill an answer up to ``maximum``, last put first."""
+        """Return further items to fill a result up to ``maximum``, last put first."""
         missing = max(maximum - len(ranked), 0)
         if not missing:
             return []
@@ -279,12 +280,13 @@ MAX_TTL: Final = 100 * 366 * 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item as it is returned.
+    """A stored item.
 
     Attributes:
-        created_at, updated_at: milliseconds; when the key was first put, and when last.
-        ttl: milliseconds until it expires after it was last put or read; None: never.
-        score: how well it answers a query, comparable within one answer; None: no query, or no
+        created_at, updated_at: the times of the first and the last put of the key, in
+            milliseconds.
+        ttl: milliseconds from the last put or read until it expires; None: never.
+        score: how well it matches the query, comparable within one result; None: no query, or no
             match.
     """
 
@@ -304,11 +306,11 @@ class StoredItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemPut:
-    """An item to be stored; ``value`` None: to be deleted, if it exists.
+    """An item to store, or, if ``value`` is None, to delete.
 
     Attributes:
-        texts: the texts a search looks at; None: all of the value, empty: none.
-        ttl: milliseconds until it expires after it was last put or read; None: never.
+        texts: the texts to search; None: the whole value; empty: none.
+        ttl: milliseconds from the last put or read until it expires; None: never.
     """
 
     namespace: Namespace
@@ -319,10 +321,10 @@ class ItemPut:
 
 
 def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
-    """Return the memory of an item, without what depends on the version it replaces.
+    """Return the memory input for an item, without the fields that depend on earlier versions.
 
     Args:
-        fields: of every memory of the store.
+        fields: the fields that all memories of the handle have.
 
     Raises:
         InvalidInput: see ``NamespaceHandle.put_all``.
@@ -330,7 +332,7 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
     value = put.value or {}
     text, attributes = rules.value_text(value), dict[str, Any]()
     searched = put.texts is None
-    # The value is stored beside it: the searched text can omit what no text may hold.
+    # The value is stored separately, so the searched text may omit invalid characters.
     texts = dict.fromkeys(text.replace("\0", " ").strip() for text in put.texts or ())
     joined = "\n".join(text for text in texts if text)
     if joined:
@@ -349,17 +351,17 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
 
 
 def holds(row: Memory, at: int) -> bool:
-    """Return True while it is valid."""
+    """Return True if the memory has not expired."""
     return row.valid_until is None or row.valid_until > at
 
 
 def first_put(row: Memory) -> int:
-    """Return when the key of an item was first put."""
+    """Return the time of the first put of an item's key, in milliseconds."""
     return int(row.attributes.get("first_put_at", row.created_at))
 
 
 def item_of(row: Memory, score: float | None = None) -> StoredItem:
-    """Return the item of a memory. Raises DatabaseCorrupt: it has an item's id and no value."""
+    """Return the item of a memory. Raises DatabaseCorrupt if it has no valid value."""
     namespace, key = rules.parse_item_id(row.item_id or "")
     try:
         value = rules.value_of(row.attributes.get("value", row.content))
@@ -387,10 +389,10 @@ def write_all(
     place: NamespacePlace,
     drafts: Mapping[str, PreparedMemory | None],
 ) -> None:
-    """Store the drafts by their ``item_id``, and delete those without a draft.
+    """Store the drafts by ``item_id``, and delete the items whose draft is None.
 
     Raises:
-        Conflict: a memory that is no item has the id of one and the same text.
+        Conflict: a memory that is not an item has the same id and text as one.
     """
     at = transaction.at
     current: dict[str, list[Memory]] = {item_id: [] for item_id in drafts}
@@ -413,7 +415,7 @@ def write_all(
     if written.errors:
         raise written.errors[0]
     if any(memory.outcome != "stored" for memory in written.memories):
-        raise Conflict("another memory with the same text has the item's name")
+        raise Conflict("another memory has the same text and the item's id")
     transaction.record(written.entries)
 
 
@@ -426,7 +428,7 @@ def _delete(
 
 
 def _same(row: Memory, memory: MemoryInput) -> bool:
-    """Return True when a put changes nothing but times."""
+    """Return True if a put changes only times."""
     return (
         row.content.removesuffix(rules.DIFFERENT) == memory.content
         and row.attributes.get("value") == memory.attributes.get("value")
@@ -436,7 +438,7 @@ def _same(row: Memory, memory: MemoryInput) -> bool:
 
 
 def _put_again(transaction: JournalledTransaction, row: Memory, memory: MemoryInput) -> None:
-    """Refresh the time and expiry of an unchanged value, without a new version."""
+    """Update the time and expiry of an unchanged value, without storing a new version."""
     at, ttl = transaction.at, memory.attributes.get("ttl")
     until = None if ttl is None else at + ttl
     attributes = {**row.attributes, "ttl": ttl} if ttl is not None else dict(row.attributes)
@@ -451,7 +453,7 @@ def _put_again(transaction: JournalledTransaction, row: Memory, memory: MemoryIn
 def _following(
     opened: OpenOrchestrator, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
 ) -> PreparedMemory:
-    """Return the draft as the version that follows the earlier ones."""
+    """Return the draft as the next version of the given memories."""
     memory = draft.given
     ttl = memory.attributes.get("ttl")
     update: dict[str, Any] = {"key": key, "valid_until": None if ttl is None else at + ttl}

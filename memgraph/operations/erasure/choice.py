@@ -1,4 +1,4 @@
-"""Choose what an erasure takes."""
+"""Plan an erasure: its memories, search strings and files."""
 
 from __future__ import annotations
 
@@ -38,13 +38,12 @@ _CHUNK: Final = 4_000
 def make_plan(
     opened: OpenOrchestrator, snapshot: Snapshot, target: ErasureTarget, *, reason: str, actor: str
 ) -> ErasurePlan:
-    """Return the plan for erasing a target; only reads.
+    """Return the plan for erasing a target, without changing anything.
 
     Raises:
-        NotFound: no such target.
-        Conflict: it is already erased, or a name may mean several entities.
-        InvalidInput: the reason repeats what is to be erased, or it is more than can be erased at
-            once.
+        NotFound: the target does not exist.
+        Conflict: it is already erased, or the name of an entity is ambiguous.
+        InvalidInput: the reason contains text to be erased, or there are too many memories.
     """
     pks, entity = _meant(snapshot, target)
     plan = ErasurePlan(
@@ -59,7 +58,7 @@ def make_plan(
     note_snapshots(opened, plan)
     _close(snapshot, plan, pks)
     if len(plan.pks) > MAX_MEMORIES:
-        raise InvalidInput(f"an erasure covers {MAX_MEMORIES:,} memories at most")
+        raise InvalidInput(f"an erasure is limited to {MAX_MEMORIES:,} memories")
     alone = queries.named_only_by(snapshot, plan.pks)
     own = EntityForms("", (), ()) if entity is None else entity
     plan.entity_pks = sorted({*alone.pks, *own.pks})
@@ -76,7 +75,7 @@ def make_plan(
     plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
     noted = _noted(plan)
     plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
-    # A name or a note is itself alone where it stands as a whole: others begin like it.
+    # Names and notes must match as whole words: other words may begin like them.
     merged = {*called, *noted} - set(spoken)
     plan.least = {n: len(value) for n, value in enumerate(plan.strings) if value in merged}
     look_again(snapshot, plan)
@@ -87,7 +86,7 @@ def make_plan(
 
 
 def _noted(plan: ErasurePlan) -> list[str]:
-    """Return the strings of notes, without words that are also in the erasure's reason."""
+    """Return the strings of notes, without those that also occur in the erasure's reason."""
     strings = strings_of(plan.notes)
     repeated = SearchTerms(strings, {n: len(value) for n, value in enumerate(strings)}).found_in(
         plan.reason.encode()
@@ -96,7 +95,7 @@ def _noted(plan: ErasurePlan) -> list[str]:
 
 
 def note_snapshots(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
-    """Record the existing snapshots of bulletins: all of them are removed and reported."""
+    """Add all existing snapshots of bulletins to the plan, which removes and reports them."""
     result = (
         snapshot_file.relative_to(opened.paths.directory)
         for snapshot_file in opened.board.snapshot_files()
@@ -119,10 +118,10 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     if target.kind is ErasureTargetKind.ENTITY:
         results = queries.entity(snapshot, target.value)
         if not results:
-            raise NotFound("no entity of this id or name", name=target.value[:80])
+            raise NotFound("no entity with this id or name", name=target.value[:80])
         if len(results) > 1:
             raise Conflict(
-                "the name may mean several entities; give an id",
+                "the name is ambiguous; use an id",
                 candidates=[item.entity_id for item in results],
             )
         return queries.naming(snapshot, results[0]), results[0]
@@ -142,9 +141,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
 
 
 def _close(snapshot: Snapshot, plan: ErasurePlan, pks: Sequence[int]) -> None:
-    """Set the plan's memories: the named ones and those derived from them alone; note those that
-    stay.
-    """
+    """Set the plan's memories, including those derived only from them, and those that are kept."""
     kept_fields: dict[str, str] = {}
     chosen = set(pks)
     if plan.kind in _BY_SOURCE:
@@ -166,7 +163,7 @@ def _close(snapshot: Snapshot, plan: ErasurePlan, pks: Sequence[int]) -> None:
 
 
 def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[int]]:
-    """Split what was derived from the chosen ones: what stays and why, and what goes."""
+    """Split the memories derived from the chosen ones into those kept, with reasons, and others."""
     results = [
         item for item in queries.derived_from(snapshot, sorted(chosen)) if item[0] not in chosen
     ]
@@ -188,10 +185,10 @@ def _said_beside(row: MemoryToErase) -> list[str]:
 
 
 def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
-    """Drop from a plan the strings that other memories also contain; this is reported.
+    """Drop the strings that remaining memories also contain from a plan; this is reported.
 
-    For a string whose beginning a remaining memory contains, more of it is searched for. Memories
-    stored since a first attempt may contain the erased text like those stored before.
+    If a remaining memory contains the beginning of a string, a longer part must match. Repeated
+    after a first attempt, because memories stored since may contain erased text too.
     """
     strings, minimum = plan.strings, dict(plan.least)
     saying = _lengthen(snapshot, plan, plan.folded, minimum)
@@ -213,14 +210,12 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
 def _lengthen(
     snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, minimum: dict[int, int]
 ) -> set[str]:
-    """Set how many characters tell each string from what stays; return memories that contain
-    one.
-    """
+    """Set the length from which each string is unambiguous; return memories that contain one."""
     saying = set()
     source = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
     while chunk := list(islice(source, _CHUNK)):
         texts = [FoldedBytes(text.encode()).data for _, text in chunk]
-        # No string holds the NUL between two of them.
+        # Joined by NUL, which no string contains.
         data, ends = b"\0".join(texts), list(accumulate(len(item) + 1 for item in texts))
         for hit in needles.hits(data):
             length = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
@@ -232,7 +227,7 @@ def _lengthen(
 
 
 def _windows(vectors: Iterable[bytes]) -> list[bytes]:
-    """Return a distinctive part of each vector; none of one that is mostly zeros."""
+    """Return a distinctive part of each vector, except of vectors that are mostly zeros."""
     results: dict[bytes, None] = {}
     for vector in vectors:
         for start in range(0, max(len(vector) - _WINDOW + 1, 0), _WINDOW):
@@ -251,10 +246,10 @@ MANIFEST_ENDING: Final = ".manifest.json"
 def find_lines(
     paths: OrchestratorPaths, snapshot: Snapshot, plan: ErasurePlan, rows: Sequence[MemoryToErase]
 ) -> list[str]:
-    """Return the texts of erased memories as their files spell them, and add the edits to the plan.
+    """Return the texts of erased memories as written in their files, and plan the edits.
 
-    A file is removed as a whole when it was named and nothing that stays comes from it; of others
-    the lines go that no remaining memory cites.
+    A named file is removed if no remaining memory comes from it. In other files the lines that no
+    remaining memory cites are overwritten.
     """
     texts: list[str] = []
     plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})
@@ -299,9 +294,7 @@ def _said(
 
 
 def below(paths: OrchestratorPaths, path: str) -> str | None:
-    """Return a source's path in the drop zone, relative to the orchestrator's folder; None:
-    elsewhere.
-    """
+    """Return a source's path relative to the orchestrator's folder; None outside the drop zone."""
     zone = os.path.realpath(paths.ingest)
     real = os.path.realpath(path)
     if os.path.commonpath([zone, real]) != zone:
@@ -310,7 +303,7 @@ def below(paths: OrchestratorPaths, path: str) -> str | None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a file; None: it is missing, no regular file, a link, or too large."""
+    """Return the bytes of a regular file; None if it is missing, a link, or too large."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -345,7 +338,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
-    """Yield the texts that JSON pointers refer to, in a JSON file."""
+    """Yield the texts at some JSON pointers in a JSON file."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""The steps of an erasure: plan, rows, files, the database's own files, scan, report.
+"""Perform an erasure: plan, rows, files, the files of the database, scan, report.
 
-Each step may be repeated: an erasure that was killed or blocked is finished by the next one.
+Each step can be repeated: an erasure that was killed or blocked is completed by the next one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-import memgraph.model.tables  # noqa: F401 - for the time that it takes
+import memgraph.model.tables  # noqa: F401 - loaded early, because it takes time
 from memgraph.errors import Conflict
 from memgraph.model.erasure import (
     ErasurePreview,
@@ -42,14 +42,14 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
-"""Memories retracted in one transaction."""
+"""The number of memories retracted in one transaction."""
 BLANKED: Final = 20
-"""Memories whose texts, index words and vectors are removed in one transaction."""
+"""The number of memories whose texts, index words and vectors are removed in one transaction."""
 SWEPT: Final = 100
-"""Other texts scrubbed in one transaction."""
+"""The number of other rows scrubbed in one transaction."""
 LOOKS: Final = 5
 GIVE_WAY_S: Final = 0.02
-"""Pause between two transactions, in seconds, in which others may write."""
+"""The pause between transactions, in seconds, in which others may write."""
 
 _T = TypeVar("_T")
 
@@ -61,12 +61,12 @@ class PlanOutdated(Exception):
 def erase_rows(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Remove the texts from the database.
 
-    What an earlier attempt removed is skipped; what another process wrote back since is removed
+    Texts that an earlier attempt removed are skipped, unless another process has written them
     again.
 
     Raises:
-        Overtaken: nothing was done.
-        StorageError: some of it may be done; the next attempt continues.
+        PlanOutdated: nothing was changed.
+        StorageError: a part may have been removed; the next attempt continues.
     """
     _hide(opened, plan)
     _blank(opened, plan)
@@ -80,7 +80,7 @@ def erase_rows(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
 
 
 def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
-    """Retract the memories, with a tombstone for each and one for the erasure."""
+    """Retract the memories, with a journal entry for each and one for the erasure."""
     with opened.database.read() as snapshot:
         begun = bool(erasure.erasure_steps(snapshot, plan.erasure_id))
         buried = {memory_id for memory_id, *_ in erasure.tombstones(snapshot, plan.erasure_id)}
@@ -89,10 +89,10 @@ def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
             raise PlanOutdated
     both = zip(plan.pks, plan.memory_ids, strict=True)
     remaining = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
-    # An entity that no memory names is reported, too.
+    # Without memories, one empty batch records the erasure of the entity.
     for batch in _batches(remaining, HIDDEN) if remaining or begun else ([],):
         with opened.transaction(plan.actor) as transaction:
-            # What was stored since then would stay, with nothing left to tell what it was made of.
+            # Memories derived since the plan would stay, with no trace of their origin.
             written = not begun and journal.head(transaction) != looked_at
             if written and overtaken(transaction, plan):
                 raise PlanOutdated
@@ -115,7 +115,7 @@ def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     for batch in _batches(state, BLANKED):
         with opened.transaction(plan.actor) as transaction:
             with transaction.engine.thorough(transaction):
-                # One may have been restored in between.
+                # A memory may have been restored in the meantime.
                 erasure.retract(transaction, batch)
                 rows = erasure.blank(transaction, batch)
             _record(transaction, [_step(plan, {"rows": rows})])
@@ -130,7 +130,7 @@ def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
 def _sweep(
     opened: OpenOrchestrator, plan: ErasurePlan, find: Callable[[Snapshot], Iterable[ErasedRow]]
 ) -> None:
-    """Make the changes that are found; again where a row was changed meanwhile."""
+    """Apply the changes that ``find`` returns; retry if rows changed in the meantime."""
     for _ in range(LOOKS):
         with opened.database.read() as snapshot:
             result = list(find(snapshot))
@@ -154,12 +154,12 @@ def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[Erase
 
 
 def _step(plan: ErasurePlan, details: dict[str, Any]) -> NewEntry:
-    """Return the journal entry of one step; ``erasure.erasure_steps`` collects all of them."""
+    """Return the journal entry of a step; ``erasure.erasure_steps`` collects these entries."""
     return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **details})
 
 
 def _record(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
-    """Journal a step, and drop caches of earlier data."""
+    """Record a step in the journal, and invalidate caches of earlier data."""
     head, _ = journal.head(transaction)
     transaction.record(entries)
     erasure.note_head(transaction, head + len(entries))
@@ -172,18 +172,17 @@ def _batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
         yield items[start : start + size]
 
 
-# What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
-
-
 SHOWN: Final = 200
-"""Memories that go, and as many of those that stay, whose texts are shown."""
+"""The number of erased memories, and of kept ones, whose texts a preview shows."""
 _BEGINNING: Final = 80
 _SIMILAR: Final = 20
 _SHORTEST_WORD: Final = 3
 
 
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
-    """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
+    """Return a preview of what a plan would erase; files that wait for ingestion are not
+    included.
+    """
     kept_rows = [item["memory_id"] for item in plan.kept[:SHOWN]]
     begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept_rows], _BEGINNING)
     derived = set(plan.derived_pks)
@@ -212,14 +211,14 @@ def _words(name: str) -> list[str]:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, its number, and the number of steps."""
+"""Called with the name of a step, its number and the number of steps."""
 
 LOCK_NAME: Final = "erasing.lock"
 STEPS: Final = ("reading", "rows", "files", "database", "scan", "done")
 ENTRY: Final = "erasure"
 TRIES: Final = 5
 CUT_WAIT_MS: Final = 100
-"""For so long writers wait for readers in one try to cut the WAL: a recall is over by then."""
+"""How long one attempt to truncate the WAL waits for readers and blocks writers: about a recall."""
 CUT_PAUSE_S: Final = 0.5
 
 
@@ -232,18 +231,19 @@ def erase(
     dry_run: bool,
     progress: Progress = lambda _step, _done, _total: None,
 ) -> ErasureReport:
-    """Erase the target, and what was derived from it alone.
+    """Erase the target, and the memories derived only from it.
 
-    An unfinished earlier erasure is finished first; if it was the same one, its report is returned.
+    Unfinished earlier erasures are completed first. If one had the same target, its report is
+    returned.
 
     Args:
         dry_run: only plan; nothing is written.
 
     Raises:
-        NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, when others store the
-            target faster than it is planned.
+        NotFound, Conflict, InvalidInput: see ``make_plan``. Conflict also if the memories of the
+            target kept changing while it was planned.
         StorageError: the database failed; run it again.
-        ExtraMissing: the report could not be signed; nothing is erased.
+        ExtraMissing: the library for signing the report is not installed; nothing was erased.
     """
     if not dry_run:
         load_ed25519()
@@ -281,7 +281,7 @@ def _previewed(opened: OpenOrchestrator, plan: ErasurePlan) -> ErasureReport:
 def _finish(
     opened: OpenOrchestrator, plan: ErasurePlan, file: PlanFile, progress: Progress
 ) -> ErasureReport:
-    """Carry a plan out; plan again when more was stored before the first step."""
+    """Carry a plan out; plan again if its memories changed before the first step."""
     for _ in range(TRIES):
         try:
             return _carry_out(opened, plan, file, progress)
@@ -305,7 +305,8 @@ def _carry_out(
 
     step(1)
     erase_rows(opened, plan)
-    # Written down before they go: what a killed try removed is told by the one that ends it.
+    # Saved before the files are removed: the attempt that completes also reports the removals of
+    # attempts that were killed.
     note_snapshots(opened, plan)
     file.write(plan)
     opened.forget_texts()
@@ -342,7 +343,7 @@ def _carry_out(
 
 
 def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> ErasureReport:
-    """Return the report of what the database knows; the caller adds the scan."""
+    """Return the report as far as the database records it; the caller adds the scan."""
     with opened.database.read() as snapshot:
         steps = erasure.erasure_steps(snapshot, plan.erasure_id)
         stones = erasure.tombstones(snapshot, plan.erasure_id)
@@ -380,7 +381,7 @@ def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> 
 
 
 def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[str, ...]:
-    """Return the reasons why it is incomplete, as codes for programs."""
+    """Return the codes of the reasons why the erasure is incomplete."""
     results = []
     if not folded:
         results.append("database.in_use")
@@ -392,14 +393,15 @@ def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[s
 
 
 def _fold(opened: OpenOrchestrator) -> bool:
-    """Remove what is kept of deleted rows; return whether readers of an older state ended in time.
+    """Remove the remains of deleted rows from the files of the database.
 
-    They are waited for with the lock given up between two short tries, so that others may write.
+    Return False if readers of an older state did not end in time. The lock is released between
+    short attempts, so that others may write.
     """
     wait_s = opened.settings.memory.storage.busy_timeout_ms / 1000
     deadline = time.monotonic() + wait_s
     while True:
-        # Most of it beside other writers: they would wait for the disk.
+        # Do most of the work without blocking writers, who would have to wait for the disk.
         opened.database.fold(after=0)
         if opened.database.cut(wait_ms=CUT_WAIT_MS):
             return True
@@ -414,7 +416,7 @@ def _write_anew(opened: OpenOrchestrator) -> bool:
 
 
 def _note_files(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
-    """Keep digests of files that differ from what was ingested."""
+    """Store the digests of files that differ from the ingested ones because of the erasure."""
     at = opened.clock.now_ms()
     changed = folder.contents_of(opened, plan)
     if not changed:
@@ -428,7 +430,7 @@ def _note_files(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
 
 
 def _end(opened: OpenOrchestrator, report: ErasureReport, file: PlanFile) -> None:
-    """Save the report, journal its digest, and remove the plan, in this order."""
+    """Save the report, record its digest in the journal, and remove the plan, in this order."""
     text = report.model_dump_json(indent=2) + "\n"
     path = opened.paths.erasures / f"{report.erasure_id}.json"
     path.parent.mkdir(mode=0o700, exist_ok=True)

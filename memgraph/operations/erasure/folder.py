@@ -175,7 +175,7 @@ def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
 
 
 def scan(paths: OrchestratorPaths, plan: ErasurePlan, database: Database) -> Residue:
-    """Search every byte of the folder, and of a server's tables, for the strings of the plan."""
+    """Search all files of the folder, and the tables of a database server, for erased strings."""
     places, hits, files, size = [], set[int](), 0, 0
     unread: list[str] = []
     cased: list[CaseVariant] = []

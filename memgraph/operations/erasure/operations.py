@@ -1,4 +1,4 @@
-"""Erasing texts for good."""
+"""Operations that erase texts permanently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memgraph.paths import naming_full_disk
 
 
 class Erasure(Handle[F], group="erasure"):
-    """The removal of texts: ``orc.erasure``."""
+    """Erases texts permanently: ``orc.erasure``."""
 
     @local
     def erase(
@@ -38,29 +38,30 @@ class Erasure(Handle[F], group="erasure"):
     ) -> ErasureReport:
         """Preview an erasure; with ``dry_run=False`` perform it, with a signed report.
 
-        Whatever the viewer of this handle sees, the texts of the named memories and of those
-        derived from them alone are removed: from rows, indexes, vectors, receipts, bulletins, the
+        Regardless of what this handle's viewer sees, the texts of the named memories and of those
+        derived only from them are removed: from rows, indexes, vectors, receipts, bulletins, the
         journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
         copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
-        Other memories with the same text are listed in the report and stay. Run it again when the
-        report lists unfinished work.
+        Other memories with the same text stay, and are listed in the report. If the report lists
+        unfinished work, run the erasure again.
 
         Args:
-            memory_id: one memory.
-            entity: all memories that name it, by id or name; and the entity.
-            session_id: all turns of a session and all that was extracted from them.
+            memory_id: a single memory.
+            entity: an entity, by id or name, and all memories that mention it.
+            session_id: all turns of a session, and everything extracted from them.
             path: all memories from a file, or from the files in a folder; see ``sources.retract``.
-            conversation_id, workflow_run_id, content_sha256: all memories from it; the digest is of
-                a file's bytes.
-            reason: journalled; it must not repeat what is erased.
-            dry_run: only report what would go and what would stay; nothing is written.
+            conversation_id, workflow_run_id, content_sha256: all memories from this source; the
+                digest is that of a file's bytes.
+            reason: recorded in the journal; it must not repeat the erased text.
+            dry_run: only report what would be erased and what would stay; nothing is written.
             progress: called with the name of a step, its number and the number of steps.
 
         Raises:
-            InvalidInput: not exactly one target, no reason, or one that repeats what is erased.
-            NotFound: no such target.
-            Conflict: it is already erased, or a name may mean several entities.
-            StorageError: the database failed; running it again continues.
+            InvalidInput: there is not exactly one target, or the reason is missing or repeats the
+                erased text.
+            NotFound: the target does not exist.
+            Conflict: the target is already erased, or its name may mean several entities.
+            StorageError: the database failed; run it again to continue.
         """
         target = erasure_target(
             memory_id=memory_id,
@@ -91,7 +92,7 @@ class Erasure(Handle[F], group="erasure"):
         dry_run: bool = True,
         progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
-        """Call ``erase`` for a target given as a value."""
+        """Erase a target given as a value; see ``erase``."""
         from memgraph.operations.erasure.erase import erase
         from memgraph.operations.provenance.sources import named_of
 

@@ -1,8 +1,8 @@
-"""The plan of an erasure: what it takes and searches for, kept on disk to survive a crash.
+"""The plan of an erasure: what it removes and searches for, stored on disk to survive a crash.
 
-The plan holds the texts themselves: once the rows lack them, nothing else knows what to search for.
-It is a file beside the database that only its owner can read, and is overwritten and removed at the
-end of the erasure.
+The plan contains the erased texts, because they are no longer known once the rows are blank. It is
+a file next to the database that only its owner can read. At the end of the erasure it is
+overwritten and removed.
 """
 
 from __future__ import annotations
@@ -28,20 +28,24 @@ _VERSION: Final = 1
 
 @dataclass
 class ErasurePlan:
-    """The plan of one erasure.
+    """The plan of an erasure.
 
     Attributes:
-        target: an id, a path, a digest; ``asked``: as it was named, maybe by a name.
-        pks, entity_pks: keys of the memories and entities that go; ``derived_pks``: those of the
-            memories that go because they were derived.
-        strings: the strings to search for; ``least``: for a string that begins like one that
-            stays, how many characters distinguish it; ``vectors``: parts of vectors, as hex.
-        spans: of a file, relative to the folder, the lines (first and last) that go.
-        removals: files that go as a whole; ``snapshots``: those of bulletins, which go in any
-            case.
-        contents: digests of files of which something goes.
-        entity_ids: of the entities that go.
-        notes: reasons that were written about these memories only.
+        target: an id, a path or a digest.
+        asked: the target as the caller named it, e.g. the name of an entity.
+        pks, entity_pks: the primary keys of the memories and entities to erase.
+        derived_pks: the keys of those memories that are erased because they are derived.
+        strings: the strings to search for.
+        least: the number of characters that distinguish a string from remaining texts with the same
+            beginning, by its index.
+        vectors: parts of vectors to search for, as hex.
+        spans: the ranges of lines (first and last) to remove, by the file's path relative to the
+            folder.
+        removals: the files to remove.
+        snapshots: the snapshots of bulletins, which are always removed.
+        contents: the digests of files from which something is removed.
+        entity_ids: the ids of the entities to erase.
+        notes: reasons in the journal that are only about these memories.
     """
 
     erasure_id: str
@@ -78,7 +82,7 @@ class ErasurePlan:
 
     @cached_property
     def folded(self) -> SearchTerms:
-        """The strings with every run of white space as one space; see ``policy.folding``."""
+        """The search terms with every run of white space as one space; see ``text.fold``."""
         least = {
             number: len(fold(self.strings[number][:many])) for number, many in self.least.items()
         }
@@ -86,7 +90,7 @@ class ErasurePlan:
 
     @cached_property
     def cased(self) -> tuple[SearchTerms, SearchTerms]:
-        """The long strings, folded: as they are, and casefolded."""
+        """The search terms of the long strings, folded: in their own case, and casefolded."""
         merged = self.folded
         numbers = [number for number, value in enumerate(merged.strings) if is_long(value)]
         strings = [merged.strings[number] for number in numbers]
@@ -114,7 +118,7 @@ class ErasurePlan:
         self.__dict__.pop("kept_memories", None)
 
     def says(self, data: bytes) -> bool:
-        """Return True when the data contains any of the strings."""
+        """Return True if the data contains any of the strings."""
         return next(self.needles.hits(data), None) is not None
 
     def scrub(self, text: str) -> str:
@@ -123,7 +127,7 @@ class ErasurePlan:
 
 
 class PlanFile:
-    """The plan of an erasure on disk."""
+    """The file of an erasure's plan."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -133,7 +137,7 @@ class PlanFile:
         return cls(paths.erasing / f"{erasure_id}.json")
 
     def write(self, plan: ErasurePlan) -> None:
-        """Write it durably and atomically, readable only by its owner."""
+        """Write the plan durably and atomically, readable only by its owner."""
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         draft = self.path.with_suffix(".new")
         draft.unlink(missing_ok=True)
@@ -145,7 +149,7 @@ class PlanFile:
         fsync(self.path.parent)
 
     def read(self) -> ErasurePlan:
-        """Return the plan. Raises StorageError: it is no plan of this version."""
+        """Return the plan. Raises StorageError if the file is not a plan of this version."""
         try:
             result: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
             version = result.pop("version")
@@ -155,12 +159,12 @@ class PlanFile:
             raise StorageError(f"{self.path} is not the plan of an erasure") from error
         if version != _VERSION:
             raise StorageError(
-                f"{self.path} was made by another version of memgraph; continue with that one"
+                f"{self.path} was written by another version of memgraph; continue with that one"
             )
         return plan
 
     def wipe(self) -> None:
-        """Overwrite and remove it; a missing file is ignored."""
+        """Overwrite and remove the file; a missing file is ignored."""
         for path in (self.path, self.path.with_suffix(".new")):
             wipe(path)
 
@@ -182,7 +186,7 @@ def wipe(path: Path) -> None:
 
 
 def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
-    """Yield the plans of unfinished erasures, oldest first; half-written ones are wiped."""
+    """Yield the plans of unfinished erasures, oldest first; wipe half-written ones."""
     if not paths.erasing.is_dir():
         return
     for path in sorted(paths.erasing.iterdir()):
@@ -198,7 +202,7 @@ def _plain(plan: ErasurePlan) -> dict[str, Any]:
 
 
 def note_left_on_server(paths: OrchestratorPaths, url: str, schema: str) -> None:
-    """Note that a move has left a schema on a server; ``url`` is without a password."""
+    """Record that a move has left a schema on a server; ``url`` must not have a password."""
     places = left_on_servers(paths)
     paths.left_on_servers.parent.mkdir(parents=True, exist_ok=True)
     with draft_beside(paths.left_on_servers) as draft:
@@ -207,7 +211,7 @@ def note_left_on_server(paths: OrchestratorPaths, url: str, schema: str) -> None
 
 
 def left_on_servers(paths: OrchestratorPaths) -> list[str]:
-    """Return the noted schemas, as ``schema on address``, the oldest first."""
+    """Return the recorded schemas, as ``schema on address``, oldest first."""
     try:
         places: list[str] = json.loads(paths.left_on_servers.read_text("utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Files that were dropped or sent, and the memories made from them."""
+"""Ingested files (from the drop zone or an upload) and the memories made from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Ingestion(Handle[F], group="ingestion"):
-    """Files that were dropped or sent: ``orc.ingestion``."""
+    """Ingested files: ``orc.ingestion``."""
 
     @operation(
         Permission.READ,
@@ -36,18 +36,20 @@ class Ingestion(Handle[F], group="ingestion"):
     )
     def get(
         self,
-        sha256: Annotated[Name, Field(description="Of its content, 64 hexadecimal digits.")],
+        sha256: Annotated[
+            Name, Field(description="SHA-256 of the content, 64 hexadecimal digits.")
+        ],
     ) -> IngestedFile:
-        """Return the record of a dropped or sent content, as far as this handle may see it.
+        """Return the record of an ingested file, as far as this handle may see it.
 
-        It is visible to a handle that sees every memory made from it, and to its sender; a content
-        without memories to its sender and to a handle that sees everything.
+        A file is visible to its sender and to a handle that sees every memory made from it. A file
+        without memories is visible to its sender and to a handle that sees everything.
 
         Args:
-            sha256: of the content, 64 hexadecimal digits.
+            sha256: the SHA-256 of the content, 64 hexadecimal digits.
 
         Raises:
-            NotFound: it was not dropped here, or is hidden from this handle.
+            NotFound: the file was not ingested here, or is hidden from this handle.
         """
         from memgraph.operations.ingestion.manifests import no_file, seen_file
         from memgraph.operations.ingestion.uploads import uploads
@@ -63,7 +65,7 @@ class Ingestion(Handle[F], group="ingestion"):
                 else None
             )
             if sender is None:
-                # It may have been waiting above, and have been processed since.
+                # It may have been processed since the first look-up.
                 manifest = seen_file(opened, sha256, reader)
                 if manifest is not None:
                     return manifest
@@ -86,17 +88,17 @@ class Ingestion(Handle[F], group="ingestion"):
         after: Annotated[
             str | None,
             WireFormat(Name, "cursor"),
-            Field(description="`next_cursor` of the page before."),
+            Field(description="`next_cursor` of the previous page."),
         ] = None,
     ) -> IngestPage:
-        """Return processed files, dropped or sent, latest first; see ``ingestion.get``.
+        """Return a page of processed files, latest first; see ``ingestion.get``.
 
         Args:
-            limit: 1..1,000.
-            after: ``next_cursor`` of the page before.
+            limit: 1..1,000 files.
+            after: ``next_cursor`` of the previous page.
 
         Raises:
-            InvalidInput: a limit out of range; ``after`` is no cursor.
+            InvalidInput: ``limit`` is out of range, or ``after`` is not a cursor.
         """
         from memgraph.operations.ingestion.manifests import seen_files
 
@@ -110,10 +112,10 @@ class Ingestion(Handle[F], group="ingestion"):
 
 
 class LocalIngestion(Ingestion[F]):
-    """What a pipeline on this machine needs besides."""
+    """Ingestion with the methods that a pipeline on this machine needs."""
 
     def known(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-        """Return the status and manifest of a content that was dropped before; None: a new one."""
+        """Return the status and manifest of a file ingested before; None if it is new."""
         from memgraph.operations.ingestion.ingest import known
 
         with self._service.opened(self.name) as opened:
@@ -121,10 +123,10 @@ class LocalIngestion(Ingestion[F]):
 
     @local
     def manifest(self, sha256: str) -> dict[str, Any]:
-        """Return the ``status`` and ``manifest`` of a dropped content; see ``get``.
+        """Return the ``status`` and ``manifest`` of an ingested file; see ``get``.
 
         Raises:
-            NotFound: it was not dropped here, or is hidden from this handle.
+            NotFound: the file was not ingested here, or is hidden from this handle.
         """
         manifest = self.get(sha256)
         return {"status": manifest.status, "manifest": manifest.manifest}
@@ -136,13 +138,13 @@ class LocalIngestion(Ingestion[F]):
         progress: Callable[[int, int], None] = lambda _done, _total: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> DocumentOutcome:
-        """Store a parsed file in short transactions; a content stored before writes nothing.
+        """Store a parsed file in short transactions; write nothing if it was stored before.
 
-        A confined viewer stores only what it would see, and joins only what it sees: the rest of
-        the file is rejected item by item.
+        A confined viewer can store only memories that it would see, and edges only between memories
+        that it sees. Other items of the file are rejected one by one.
 
         Args:
-            progress: called with the steps done and the number of steps, between transactions.
+            progress: called between transactions with the steps done and the number of steps.
             stop: checked between transactions; True leaves the rest for a later call with the same
                 document.
         """
@@ -162,14 +164,14 @@ class LocalIngestion(Ingestion[F]):
         return outcome
 
     def under_way(self, sha256: str) -> str | None:
-        """Return the plan of a partly stored content; None: nothing or all of it is stored."""
+        """Return the plan of a partly stored file; None if nothing or all of it is stored."""
         from memgraph.operations.ingestion.ingest import plan_under_way
 
         with self._service.opened(self.name) as opened:
             return plan_under_way(opened, sha256)
 
     def give_up(self, sha256: str) -> int:
-        """Retract the stored part of a content whose rest cannot be stored; return the number of
+        """Retract the stored part of a file whose rest cannot be stored; return the number of
         memories.
         """
         from memgraph.operations.ingestion.ingest import give_up
@@ -178,13 +180,13 @@ class LocalIngestion(Ingestion[F]):
             return give_up(opened, sha256, self.actor)
 
     def on_behalf(self, sender: Mapping[str, Any]) -> Orchestrator:
-        """Return a handle with the actor and the bounds of another sender.
+        """Return a handle with the actor and the permissions of the sender of a file.
 
         Args:
-            sender: the value of the other handle's ``sender``, from JSON.
+            sender: the result of ``uploads.sender_of``, from JSON.
 
         Raises:
-            InvalidInput: it is not such a value.
+            InvalidInput: ``sender`` is not such a value.
         """
         from memgraph.operations.ingestion.uploads import viewer_of_sender
 
@@ -192,16 +194,16 @@ class LocalIngestion(Ingestion[F]):
         return self._service.orchestrator(self.name, viewer=viewer, actor=actor)
 
     def reject(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None:
-        """Record that a content was rejected or is held, and why; it may be accepted later."""
+        """Record that a file was rejected or is on hold, and why; it may be accepted later."""
         from memgraph.operations.ingestion.ingest import record_rejection
 
         with self._service.opened(self.name) as opened:
             record_rejection(opened, sha256, path=path, manifest=manifest, actor=self.actor)
 
     def propose(self, text: str) -> Proposals | None:
-        """Return the extractor's proposals for a text, judged by rules.
+        """Return the extractor's proposals for a text, checked by rules.
 
-        None: no extractor is configured. ``error_code`` is set when the model failed.
+        Returns None if no extractor is configured. ``error_code`` is set if the model failed.
         """
         from memgraph.operations.ingestion.extraction import configured_extractor, propose
 
@@ -212,11 +214,11 @@ class LocalIngestion(Ingestion[F]):
         return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
 
     def without_own_output(self, text: str) -> tuple[str, int]:
-        """Return a text without what this memory wrote itself, and the number of lines and blocks
-        removed.
+        """Remove this memory's own output from a text; return the rest, and the number of lines and
+        blocks removed.
 
-        Line numbers stay. Only lines with the ids of existing memories are removed: a line without
-        them belongs to the file, whoever wrote it first.
+        Line numbers do not change. Only lines with ids of existing memories are removed; any other
+        line counts as the file's own, even if the memory wrote it first.
         """
         from memgraph.operations.life.echoes import without_own_output
 
@@ -225,7 +227,7 @@ class LocalIngestion(Ingestion[F]):
         return rest.text, len(rest.reasons)
 
     def log_event(self, event: str, **fields: Any) -> None:
-        """Write a line to the orchestrator's ``memory.log``."""
+        """Log an event to the orchestrator's ``memory.log``."""
         with self._service.opened(self.name) as opened:
             opened.log.info(event, **fields)
 

@@ -1,6 +1,6 @@
-"""Files from the network: received into the drop zone, processed in the background.
+"""Receive files from the network into the drop zone, and process it in the background.
 
-The file reader is found by an entry point: this package knows no file formats.
+The file reader is loaded through an entry point, since this package does not know file formats.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 ENTRY_POINTS: Final = "memgraph.ingest"
 ENTRY_POINT: Final = "uploads"
 ACTOR: Final = "ingest"
-"""The journal's actor for files that were dropped by hand."""
+"""The journal's actor for files that were copied into the drop zone by hand."""
 RETRY_S: Final = 5.0
-"""Seconds after which unprocessed files are tried again."""
+"""The seconds after which unprocessed files are retried."""
 PATIENCE_S: Final = 10.0
-"""Seconds that stopping waits for the current file."""
+"""The seconds that ``stop`` waits for the current file."""
 
 
 class UploadDraft(Protocol):
-    """A file being received; always ``discard`` it in the end."""
+    """A file being received. ``discard`` must always be called at the end."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -56,20 +56,18 @@ class UploadPort(Protocol):
 
 @cache
 def uploads() -> UploadPort:
-    """Return the installed file reader. Raises MemoryDisabled: there is none."""
+    """Return the installed file reader. Raises MemoryDisabled if there is none."""
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
         return cast(UploadPort, entry_point.load())
     raise MemoryDisabled(
-        f"no installed package reads files: none has the entry point {ENTRY_POINTS}"
+        f"no file reader is installed: no package has the entry point {ENTRY_POINTS}"
     )
 
 
 def sender_of(handle: Orchestrator) -> dict[str, Any]:
-    """Return the sender of files through a handle, as JSON: its actor, and the bounds of its
-    viewer.
-    """
+    """Return the actor and the viewer of a handle as JSON, to record who sent a file."""
     viewer: dict[str, Any] = {}
     for field in fields(Viewer):
         value = getattr(handle.viewer, field.name)
@@ -78,20 +76,20 @@ def sender_of(handle: Orchestrator) -> dict[str, Any]:
 
 
 def viewer_of_sender(sender: Mapping[str, Any]) -> tuple[Viewer, str]:
-    """Return the viewer and the actor of ``sender_of``. Raises InvalidInput: an invalid value."""
+    """Return the viewer and the actor recorded by ``sender_of``. Raises InvalidInput."""
     try:
         actor = validated(ActorReason, {"actor": sender["actor"]}).actor
         return Viewer(**sender["viewer"]), actor
     except (KeyError, TypeError) as error:
-        raise InvalidInput("this is not a sender of files", field="sender") from error
+        raise InvalidInput("sender is not a valid sender of files", field="sender") from error
 
 
 def draft(handle: Orchestrator, name: str) -> UploadDraft:
-    """Start receiving a file for an orchestrator, within the bounds of a handle.
+    """Start receiving a file for an orchestrator, with the permissions of a handle.
 
     Raises:
         MemoryDisabled: ``memory.ingest.enabled`` is false, or no file reader is installed.
-        InvalidInput: a file name that is not accepted.
+        InvalidInput: the file name is not accepted.
     """
     if not handle.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
@@ -99,7 +97,7 @@ def draft(handle: Orchestrator, name: str) -> UploadDraft:
 
 
 class DropZoneWorker:
-    """Processes the drop zones of a service, one after the other, in one thread."""
+    """A thread that processes the drop zones of a service one after the other."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -109,7 +107,7 @@ class DropZoneWorker:
         self._stopping = threading.Event()
 
     def wake(self, name: str) -> None:
-        """Process the drop zone of an orchestrator soon."""
+        """Schedule the processing of an orchestrator's drop zone."""
         with self._lock:
             if self._stopping.is_set():
                 return
@@ -121,13 +119,13 @@ class DropZoneWorker:
         self._asked.put(name)
 
     def wake_waiting(self) -> None:
-        """Process files sent to any orchestrator before this process began."""
+        """Schedule the drop zones that contain unprocessed sent files."""
         for name in self._service.orchestrators():
             if uploads().some_wait(self._service.paths(name).ingest):
                 self.wake(name)
 
     def stop(self) -> None:
-        """Stop after the current file; the rest waits for the next process."""
+        """Stop after the current file; the rest is left for the next process."""
         with self._lock:
             self._stopping.set()
             thread = self._thread
@@ -142,9 +140,7 @@ class DropZoneWorker:
             unfinished = {name for name in names if not self._work_off(name)}
 
     def _next(self, unfinished: set[str]) -> set[str]:
-        """Return the orchestrators whose drop zone is next: a requested one, else those to
-        retry.
-        """
+        """Return the orchestrators to process next: a requested one, and those to retry."""
         try:
             name = self._asked.get(timeout=RETRY_S if unfinished else None)
         except queue.Empty:
@@ -152,7 +148,7 @@ class DropZoneWorker:
         return unfinished if name is None else unfinished | {name}
 
     def _work_off(self, name: str) -> bool:
-        """Process an orchestrator's drop zone; return True when nothing is left."""
+        """Process an orchestrator's drop zone; return True if there is nothing to retry."""
         if self._stopping.is_set():
             return True
         try:
@@ -162,7 +158,7 @@ class DropZoneWorker:
         except (MemgraphError, OSError) as error:
             self._log_failure(name, error)
             return not self._service.paths(name).memory.exists()
-        # What one file brings out is told, and the files of others get their turn.
+        # Log an unexpected error and continue with the other files.
         except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
             self._log_failure(name, error)
             return True
@@ -172,5 +168,5 @@ class DropZoneWorker:
             with self._service.opened(name) as opened:
                 opened.log.failure("ingest.upload", error)
         except MemgraphError:
-            # It cannot be opened: whoever asks for it is told, and so is /readyz.
+            # It cannot be opened; its users get the error, and /readyz reports it.
             return

@@ -1,7 +1,7 @@
-"""The nightly decay job: inferred and unused facts are retired, never rewritten.
+"""The nightly decay job: it retires inferred facts that were not used.
 
-Confidence decays by computation alone, so a repeated, an interrupted and a late run have the same
-result: the facts under the threshold at the time of the run.
+The decayed confidence is computed, never stored. A repeated, interrupted or late run therefore has
+the same result: it retires the facts below the threshold at the time of the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memgraph.store.snapshot import NewEntry
 
 PART = "decay"
 USED = "used before it was retired"
-# Of one transaction: another writer waits for one at most.
+# The number of facts per transaction, so that other writers wait briefly.
 BATCH = 1_000
 
 
@@ -32,20 +32,20 @@ def decay(
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport:
-    """Retire every decaying fact whose effective confidence is under the threshold.
+    """Retire every decaying fact whose effective confidence is below the threshold.
 
     Args:
-        now_ms: the time that decides what has expired. Writes bear the clock's time.
-        stop: checked between two transactions; what was retired until then stays so.
+        now_ms: the time at which facts must have expired. Writes have the clock's time.
+        stop: checked before each transaction; facts retired so far stay retired.
 
     Returns:
-        Counts: ``looked_at``, ``retired``, and ``kept``: memories that had expired when they were
-        read and were used, confirmed or retracted before they could be retired.
+        Counts: ``looked_at``, ``retired``, and ``kept`` (expired memories that were used, confirmed
+        or retracted before they could be retired).
 
     Raises:
-        StorageError: what was retired until then stays so, and the next run continues.
+        StorageError: facts retired so far stay retired, and the next run continues.
     """
-    # What was handed out a moment ago was used, though its receipt is not written yet.
+    # Write pending receipts first: the memories in them were used.
     opened.receipts.flush()
     chosen = opened.settings.memory.decay
     rule = ExpiryRule(now_ms, chosen.threshold, chosen.exponent)
@@ -68,10 +68,13 @@ def decay(
 
 
 def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
-    """Restore what a run retired because it did not know of a use; return how many.
+    """Restore memories that were retired although another process had used them.
 
     Args:
-        used: memories, each with the time at which another process handed it out.
+        used: the times at which another process delivered the memories, by id.
+
+    Returns:
+        The number of restored memories.
 
     Raises:
         StorageError: nothing was restored.
@@ -85,7 +88,7 @@ def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
                 continue
             row, since = retired
             rule = ExpiryRule(since, chosen.threshold, chosen.exponent)
-            # It may have been used long before, and have expired again since.
+            # It may have expired again since that use.
             if has_expired(row._replace(last_accessed_at=at), rule):
                 continue
             transaction.record(changes.restore(transaction, memory_id, reason=USED, view=None))
@@ -94,8 +97,8 @@ def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
 
 
 def has_expired(row: DecayRow, rule: ExpiryRule) -> bool:
-    """Return True when the job retires this row, which is an active fact."""
-    # One of hardly any confidence that was restored stays: whoever restored it wanted it.
+    """Return True if the job should retire this active fact."""
+    # A restored fact is kept even with a low confidence, since somebody wanted it.
     return not row.restored and should_retire(
         kind=MemoryKind.FACT,
         status=MemoryStatus.ACTIVE,
@@ -108,7 +111,7 @@ def has_expired(row: DecayRow, rule: ExpiryRule) -> bool:
 
 
 def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, actor: str) -> int:
-    """Retire in one transaction what is still expired; return how many."""
+    """Retire the facts that are still expired, in one transaction; return their number."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
         expired = [

@@ -1,4 +1,4 @@
-"""Echo detection: recognising what the memory handed out when it comes back."""
+"""Echo detection: recognise delivered memories when they come back as input."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import echoes
 from memgraph.store.echoes import EchoBacklog, HandedOutMemory
 
-# Who keeps a text at hand for longer without being told it anew is not a conversation any more.
+# A conversation that repeats a text later than this is treated as a new source.
 LINES_KEPT_MS = 365 * MS_PER_DAY
 
-# Recalls and texts whose lines are recorded in one transaction: some milliseconds.
+# The number of recalls and texts per transaction, which takes some milliseconds.
 BATCH = 64
-# The same memories are recalled again and again.
+# The size of the cache of hashes: the same memories are recalled repeatedly.
 MAX_CACHED = 20_000
 
 
 def echo_filter(opened: OpenOrchestrator, turns: Sequence[PageTurn] = ()) -> EchoFilter:
-    """Return the filter for a page of turns, after hashing all that was handed out.
+    """Return the filter for a page of turns, after hashing all delivered lines.
 
-    Pending receipts of this process are written first; those that wait in another process are not
-    known here yet: of these only what memories contain is recognised.
+    Pending receipts of this process are written first. Receipts that are pending in another
+    process are not included; their lines are recognised only if a memory contains them.
 
     Raises:
-        StorageError: no filter could be made.
+        StorageError: the filter could not be built.
     """
     opened.receipts.flush()
     catch_up(opened)
@@ -36,13 +36,13 @@ def echo_filter(opened: OpenOrchestrator, turns: Sequence[PageTurn] = ()) -> Ech
 
 
 def catch_up(opened: OpenOrchestrator, stop: Callable[[], bool] = lambda: False) -> int:
-    """Hash the lines of what was handed out; return the number of recalls and texts.
+    """Hash the lines of delivered recalls and texts; return the number of these.
 
-    An interrupted run is repeated, and several processes may run it: a line that is recorded twice
-    does not change. What is written meanwhile is left for the next run.
+    It is idempotent: it may be interrupted, and several processes may run it. Deliveries during a
+    run are left for the next one.
 
     Raises:
-        StorageError: what is not done yet still waits.
+        StorageError: the remaining deliveries stay pending.
     """
     hashes = _Hashes()
     done = 0
@@ -61,19 +61,19 @@ def catch_up(opened: OpenOrchestrator, stop: Callable[[], bool] = lambda: False)
 
 
 def record_handed_out(opened: OpenOrchestrator, lines: Sequence[str], *, at_ms: int) -> bool:
-    """Record lines that were handed out otherwise than by a recall or a bulletin.
+    """Record lines that were delivered by other means than a recall or a bulletin.
 
-    They are kept in memory and written with the receipts, outside the caller's request. Returns
-    True when there is enough to be written.
+    They are buffered and written with the receipts, outside the caller's request. Returns True
+    when the buffer should be flushed.
     """
     return opened.receipts.add_text("\n".join(lines), at_ms)
 
 
 def without_own_output(opened: OpenOrchestrator, text: str) -> EchoRemainder:
-    """Return the text of a file without what this memory wrote, line numbers unchanged.
+    """Return the text of a file without lines that this memory wrote; line numbers stay.
 
     Raises:
-        StorageError: nothing was decided.
+        StorageError: the text could not be checked.
     """
     if not cited_ids(text) and not cited_short_ids(text):
         return EchoRemainder(text)
@@ -81,9 +81,9 @@ def without_own_output(opened: OpenOrchestrator, text: str) -> EchoRemainder:
 
 
 def forget_old_lines(opened: OpenOrchestrator, *, now_ms: int) -> int:
-    """Remove lines that were not handed out for ``LINES_KEPT_MS``; return how many.
+    """Remove lines that were not delivered for ``LINES_KEPT_MS``; return their number.
 
-    What an agent repeats after that is still no source while a memory with that text is active.
+    Even afterwards, a repeated text is not a new source while a memory with that text is active.
     """
     catch_up(opened)
     with opened.database.write(durable=False) as transaction:
@@ -91,7 +91,7 @@ def forget_old_lines(opened: OpenOrchestrator, *, now_ms: int) -> int:
 
 
 class _Hashes:
-    """The hashes of memories, computed once each: texts never change."""
+    """Caches the line hashes of memories, whose texts never change."""
 
     def __init__(self) -> None:
         self._known: dict[int, frozenset[int]] = {}
@@ -107,7 +107,7 @@ class _Hashes:
 
 
 def _lines(pending: EchoBacklog, hashes: _Hashes) -> list[tuple[int, int, int]]:
-    """Return every line once: its hash, and when it was handed out first and last."""
+    """Return each line's hash with the first and last time it was delivered."""
     handed: Iterable[tuple[frozenset[int], int, int]] = (
         *((hashes.of(item), item.first_at, item.last_at) for item in pending.recalled),
         *((line_hashes(text), at, at) for text, at in pending.texts),

@@ -1,4 +1,4 @@
-"""Merge and split entities; aliases that a model proposes."""
+"""Merge and split entities, and propose merges with a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_NAMES: Final = 50
 BATCH: Final = 1_000
 
 Named = dict[int, tuple[EntityName, ...]]
-"""The names in memories, by the memories' keys."""
+"""The names in memories, by memory key."""
 
 
 def merge(
@@ -35,8 +35,8 @@ def merge(
     """Move every name and link of ``other`` to ``into``; return the merged entity.
 
     Raises:
-        NotFound: the viewer may see no memory that names one of them.
-        Conflict: a name may mean several (``details["candidates"]``), or both are one already.
+        NotFound: no visible memory names one of them.
+        Conflict: a name is ambiguous (``details["candidates"]``), or both are the same entity.
     """
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
@@ -48,7 +48,7 @@ def merge(
 def merge_found(
     transaction: Transaction, into: VisibleEntity, other: VisibleEntity, reason: str
 ) -> NewEntry:
-    """Merge two entities and return the journal entry. Raises Conflict: they are one."""
+    """Merge two entities and return the journal entry. Raises Conflict if they are the same."""
     target, merged = into.row, other.row
     if target.pk == merged.pk:
         raise Conflict("these are already one entity", entity_id=target.entity_id)
@@ -70,8 +70,8 @@ def protect(
     """Protect the facts about an entity from decay, or stop protecting them.
 
     Raises:
-        NotFound: the viewer may see no memory that names it.
-        Conflict: the name may mean several.
+        NotFound: no visible memory names it.
+        Conflict: the name is ambiguous.
     """
     with opened.transaction(actor) as transaction:
         entity = EntityReader(transaction, viewer, opened.naming).only(name)
@@ -90,23 +90,23 @@ def split(
     reason: str,
     actor: str,
 ) -> EntityInfo:
-    """Move names of an entity to another entity, named by the first; return the new one.
+    """Split names off an entity; the first becomes the name of the new entity, which is returned.
 
-    Memories with one of these names in their text move; those with both kinds of names are linked
-    to both.
+    Memories with one of these names in their text are linked to the new entity; those with names of
+    both are linked to both.
 
     Raises:
-        InvalidInput: no name, or too many.
-        NotFound: the viewer sees no such entity, or no such name of it.
-        Conflict: a name is the entity's own one, or comes from the settings.
+        InvalidInput: there are no names, or too many.
+        NotFound: no visible entity has this name or id, or it does not have these names.
+        Conflict: a name is the entity's canonical name, or comes from the settings.
     """
     keys = list(dict.fromkeys(canonical(name) for name in names))
     if not 1 <= len(keys) <= MAX_NAMES or not all(keys):
-        raise InvalidInput(f"1 to {MAX_NAMES} names, none of them empty", field="names")
+        raise InvalidInput(f"names must be 1 to {MAX_NAMES} non-empty names", field="names")
     with opened.database.read() as snapshot:
         row = _splittable(EntityReader(snapshot, viewer, opened.naming), opened, entity, keys)
         linked = entity_merges.linked_memories(snapshot, row.pk)
-    # Names are searched outside the transaction: it may take longer than writers wait.
+    # Names are searched outside the transaction, since this may exceed the write timeout.
     names_by_pk: Named = {}
     for start in range(0, len(linked), BATCH):
         with opened.database.read() as snapshot:
@@ -135,16 +135,18 @@ def split(
 def _splittable(
     reader: EntityReader, opened: OpenOrchestrator, entity: str, keys: Collection[str]
 ) -> EntityRecord:
-    """Return the entity, if all these are names of it that can be removed from it."""
+    """Return the entity after checking that all these names can be split off."""
     row_ = reader.only(entity)
     for key in keys:
-        # First, so that nothing is disclosed about a hidden name.
+        # Checked first, so that hidden names are not disclosed.
         if key not in row_.names.keys:
-            raise NotFound(f"{row_.names.shown!r} is not called {key[:80]!r}", name=key[:80])
+            raise NotFound(f"{row_.names.shown!r} has no name {key[:80]!r}", name=key[:80])
         if key == row_.row.name_key:
-            raise Conflict(f"{key!r} is the entity's own name; split the other names off", name=key)
+            raise Conflict(
+                f"{key!r} is the entity's main name; split off the other names", name=key
+            )
         if opened.naming.nicknames.pairs_of([key]):
-            raise Conflict(f"{key!r} comes from memory.entities.nicknames", name=key)
+            raise Conflict(f"{key!r} is set in memory.entities.nicknames", name=key)
     return row_.row
 
 
@@ -159,7 +161,7 @@ def _part(
     row: EntityRecord,
     keys: Sequence[str],
 ) -> EntityRecord:
-    """Give the names to an entity of their own: one that was merged, or else a new one."""
+    """Move the names to an entity that was merged before, or else to a new one."""
     merged = [
         merged_name
         for key in keys
@@ -194,7 +196,7 @@ def _part(
 def _relink(
     transaction: Transaction, old: EntityRecord, new: EntityRecord, names_by_pk: Named
 ) -> int:
-    """Link memories by the names in their texts; return how many links the new entity has."""
+    """Relink memories by the names in their texts; return the new entity's number of links."""
     names = dict.fromkeys(name for group in names_by_pk.values() for name in group)
     existing = entities.find(transaction, list(names))
     meant = {
@@ -214,7 +216,7 @@ def _summary(row: EntityRecord) -> dict[str, str]:
 
 KEY: Final = "entities.proposals"
 UNSURE: Final = 0.7
-"""The model is asked about aliases with a lower confidence."""
+"""The model judges names whose type has a lower confidence."""
 MAX_ASKED: Final = 10
 MAX_CANDIDATES: Final = 8
 MAX_TEXTS: Final = 3
@@ -247,12 +249,12 @@ def propose(
     at_ms: int,
     mark: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> int:
-    """Ask the model about uncertain names; return how many proposals are new.
+    """Let the model judge uncertain names; return the number of new proposals.
 
-    Each name is asked about once. A name that only hidden texts contain is not sent.
+    Each name is judged once. Names that occur only in texts hidden from the model are not sent.
 
     Raises:
-        ProviderError: the model is down or refuses; its answers until then are kept.
+        ProviderError: the model is unavailable or refuses; earlier answers are kept.
     """
     model = opened.llm
     if model is None:
@@ -290,7 +292,7 @@ def propose(
 
 
 def listing(opened: OpenOrchestrator, viewer: Viewer) -> list[EntityProposal]:
-    """Return the open proposals whose two entities the viewer may see, oldest first."""
+    """Return the open proposals with two visible entities, oldest first."""
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)
         proposals = (_shown(snapshot, reader, stored) for stored in _kept(snapshot))
@@ -306,10 +308,10 @@ def decide(
     reason: str,
     actor: str,
 ) -> EntityInfo:
-    """Merge the entities of a proposal, or reject it; returns the entity that stays.
+    """Merge the entities of a proposal, or reject it; return the remaining entity.
 
     Raises:
-        NotFound: no such proposal is open, or the viewer may not see one of its entities.
+        NotFound: there is no such open proposal, or one of its entities is not visible.
     """
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
@@ -336,7 +338,7 @@ def _shown(snapshot: Snapshot, reader: EntityReader, stored: _Kept) -> EntityPro
     rows = [entities.by_id(snapshot, stored[name]) for name in ("entity_id", "into_id")]
     visible = [None if row is None else reader.found(row) for row in rows]
     entity, into = visible
-    # Merged meanwhile, or gone, or hidden: nothing is left to decide.
+    # There is nothing to decide if one was merged, removed or is hidden.
     if entity is None or into is None or entity.row.pk == into.row.pk:
         return None
     return EntityProposal(
@@ -350,9 +352,7 @@ def _shown(snapshot: Snapshot, reader: EntityReader, stored: _Kept) -> EntityPro
 
 
 def _ask(model: LanguageModel, name_: UncertainName, mark: str) -> _Kept:
-    """Ask the model. Raises ProviderError; ProviderAnswerInvalid also for an answer of another
-    shape.
-    """
+    """Let the model judge one name. Raises ProviderError, also for an invalid answer."""
     names = {str(at): name for at, (_, name) in enumerate(name_.candidates)}
     texts = [text[:MAX_TEXT_CHARS] for text in name_.texts]
     question = json.dumps({"name": name_.name, "texts": texts, "known": names}, ensure_ascii=False)
@@ -366,11 +366,11 @@ def _judged(answer: Any, candidates: int) -> tuple[int | None, float]:
     same = answer.get("same_as") if isinstance(answer, dict) else False
     sure = answer.get("confidence") if isinstance(answer, dict) else None
     if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0.0 <= sure <= 1.0:
-        raise ProviderAnswerInvalid("no confidence between 0 and 1", provider="llm")
+        raise ProviderAnswerInvalid("the confidence is not between 0 and 1", provider="llm")
     if same is None:
         return None, float(sure)
     if isinstance(same, bool) or not isinstance(same, int) or not 0 <= same < candidates:
-        raise ProviderAnswerInvalid("no number of a known name", provider="llm")
+        raise ProviderAnswerInvalid("the answer is not the number of a known name", provider="llm")
     return same, float(sure)
 
 
@@ -380,6 +380,6 @@ def _kept(snapshot: Snapshot) -> list[_Kept]:
 
 
 def _keep(transaction: Transaction, proposals: Sequence[_Kept]) -> None:
-    # What was decided longest ago is forgotten first.
+    # Drop the oldest proposals first.
     excess = len(proposals) - MAX_KEPT
     metadata.put(transaction, KEY, json.dumps(list(proposals[max(0, excess) :])))

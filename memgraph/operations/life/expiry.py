@@ -1,4 +1,4 @@
-"""The facts that the nightly job would retire within some days: its own rule, for a later day."""
+"""Preview of decay: the facts that the nightly job would retire within a number of days."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from memgraph.store.decay import DecayRow, ExpiryRule
 from memgraph.store.visibility import View
 
 MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
-# Moments of a memory's course: enough for a line of a terminal.
+# Points of the confidence curve of a memory: enough for one line of a terminal.
 STEPS = 24
 
 
 def expiring(
     opened: OpenOrchestrator, viewer: Viewer, *, days: float, limit: int
 ) -> ExpiringReport:
-    """Return what would be retired within ``days``, as far as the viewer may see it.
+    """Return the facts visible to the viewer that would be retired within ``days``.
 
     Raises:
         InvalidInput: ``days`` or ``limit`` is out of range.
@@ -34,7 +34,7 @@ def expiring(
         raise InvalidInput(f"days must be between 0 and {MAX_DAYS:g}", field="days")
     if not 0 <= limit <= MAX_ITEMS:
         raise InvalidInput(f"limit must be between 0 and {MAX_ITEMS}", field="limit")
-    # What was handed out a moment ago was used, though its receipt is not written yet.
+    # Memories returned a moment ago count as used, although their receipts are still buffered.
     opened.receipts.flush()
     settings = opened.settings.memory.decay
     now = opened.clock.now_ms()
@@ -63,7 +63,7 @@ def expiring(
 def _expires_at(row: DecayRow, rule: ExpiryRule) -> int:
     since = _since(row)
     end = decay.expires_at(row.confidence, row.decay_rate, since, rule.threshold, rule.exponent)
-    # It has expired by the end of the report, so there is such a moment.
+    # The row has expired by the end of the report, so None is not expected here.
     return rule.now_ms if end is None else end
 
 

@@ -1,4 +1,4 @@
-"""Models and extractors as configured."""
+"""Create the models, extractors and judges that the settings configure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model that answers with tool calls and with JSON.
+    """A language model, for tool calls and for JSON answers.
 
     Attributes:
-        tools: for consolidation.
-        completion: for everything else.
-        max_sensitivity: more sensitive texts are not sent.
+        tools: the tool-calling interface, used by consolidation.
+        completion: the JSON interface, used by everything else.
+        max_sensitivity: the highest sensitivity of texts that may be sent to the model.
     """
 
     tools: ToolCallingProvider
@@ -35,15 +35,16 @@ class LanguageModel:
         return self.tools.name
 
     def may_read(self, sensitivity: Sensitivity) -> bool:
-        """Return True when a text of this sensitivity may be sent."""
+        """Return True if a text of this sensitivity may be sent to the model."""
         return sensitivity.level <= self.max_sensitivity.level
 
 
 def configured_llm(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> LanguageModel | None:
-    """Return the model of ``memory.llm.provider``; None when that is ``none``. Opens no
-    connection.
+    """Return the model of ``memory.llm.provider``; None if that is ``none``.
+
+    Opens no connection.
     """
     chosen = settings.memory.llm
     if chosen.provider == "none":
@@ -60,7 +61,7 @@ RULES = "rules"
 
 
 def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
-    """Return the model of ``memory.llm`` with the rules as fallback, or the rules alone."""
+    """Return the model of ``memory.llm`` with the rules as fallback, or else only the rules."""
     model = opened.llm
     if model is None:
         return RulePages()
@@ -70,7 +71,7 @@ def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
 
 
 def chosen_judge(opened: OpenOrchestrator) -> ConflictJudge | None:
-    """Return the judge of ``memory.llm`` for contradictions; None: the rules decide alone."""
+    """Return the model of ``memory.llm`` as the judge of contradictions; None without a model."""
     model = opened.llm
     if model is None:
         return None
@@ -80,7 +81,7 @@ def chosen_judge(opened: OpenOrchestrator) -> ConflictJudge | None:
 
 
 class RulePages:
-    """The rules as an extractor of pages."""
+    """An extractor that applies only the rules."""
 
     name = RULES
 

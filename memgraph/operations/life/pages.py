@@ -1,4 +1,7 @@
-"""One page of a session: read, proposed, matched; then written in one transaction or not at all."""
+"""Consolidate one page of a session: read it, extract facts, match them and write the result.
+
+A page is written in one transaction or not at all.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation, FactRow, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
-# Turns before a page, for what its own ones refer to.
+# Turns before a page that are read as context, because its own turns may refer to them.
 CONTEXT_TURNS = 6
 
 
@@ -62,7 +65,7 @@ class PageResources:
 
 @dataclass(frozen=True, slots=True)
 class PageTurns:
-    """Turns as they were read, of any status; the cursor that they follow."""
+    """The turns of a page with any status, the turns before it, and the cursor it follows."""
 
     state: Consolidation
     turns: tuple[TurnRow, ...]
@@ -71,7 +74,7 @@ class PageTurns:
 
 @dataclass(slots=True)
 class GroupWork:
-    """The turns of one place, and the results so far."""
+    """The turns of a page with the same visibility, and the results for them so far."""
 
     place: ComparisonPlace
     turns: dict[str, TurnRow]
@@ -85,7 +88,7 @@ class GroupWork:
 
 @dataclass(slots=True)
 class PageWork:
-    """A page after the extractor. ``incomplete``: why none of it may be kept."""
+    """A page after extraction. If ``incomplete``, none of it may be written."""
 
     groups: list[GroupWork] = field(default_factory=list)
     turns: int = 0
@@ -105,10 +108,12 @@ def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageTurns
 
 
 def propose(tools: PageResources, page: PageTurns) -> PageWork:
-    """Ask the extractor for each place among the turns. No transaction is open meanwhile.
+    """Run the extractor once for each group of turns with the same visibility.
+
+    No transaction is open meanwhile.
 
     Raises:
-        ProviderError: the page stays for a later run.
+        ProviderError: the model failed; the page is left for a later run.
     """
     work = PageWork()
     turns, echoes = _without_echoes(tools.opened, [t for t in page.turns if _counts(t)])
@@ -128,7 +133,7 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
 
 
 def _ask(tools: PageResources, page: TurnPage) -> PageProposal:
-    """Return the extractor's proposals; an unusable answer is replaced by those of the rules."""
+    """Return the extractor's proposals; if its answer is invalid, return those of the rules."""
     calls, tokens = page.budget.calls, page.budget.tokens
     try:
         return tools.extractor.propose(page)
@@ -144,7 +149,7 @@ def _ask(tools: PageResources, page: TurnPage) -> PageProposal:
 
 
 def match_all(tools: PageResources, page: PageTurns, work: PageWork) -> None:
-    """Match all drafts and decisions with the store as it is now."""
+    """Match all drafts and decisions against the current state of the store."""
     read, at = tools.opened.database.read, tools.now_ms
     for group in work.groups:
         group.matched = match(read, group.drafts, at=at)
@@ -163,7 +168,7 @@ def match_all(tools: PageResources, page: PageTurns, work: PageWork) -> None:
 
 
 def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> list[EdgeInput]:
-    """Drop the edges that the judge considers no contradiction, and return them."""
+    """Remove and return the edges that the judge does not consider a contradiction."""
     contents = {
         f"#{draft.number}": draft.given.content for draft in group.drafts
     } | group.matched.texts
@@ -236,7 +241,7 @@ def _counts(row: TurnRow) -> bool:
 
 
 def _open_to(row: TurnRow, place: ComparisonPlace) -> bool:
-    """Return True when a turn may be shown to readers of the facts of a place."""
+    """Return True if all readers of the facts of a place may see this turn."""
     level = Sensitivity(row.sensitivity).level
     return (
         (row.scope, row.scope_id) == (place.scope, place.scope_id)
@@ -246,7 +251,7 @@ def _open_to(row: TurnRow, place: ComparisonPlace) -> bool:
 
 
 def _speaker(row: TurnRow) -> Viewer:
-    """Return a viewer of what was visible where the turn was said."""
+    """Return a viewer that sees what was visible in the place of this turn."""
     ids = frozenset() if row.scope_id is None else frozenset({row.scope_id})
     return Viewer(
         clearance=Sensitivity(row.sensitivity),
@@ -257,7 +262,7 @@ def _speaker(row: TurnRow) -> Viewer:
 
 
 def _without_echoes(opened: OpenOrchestrator, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
-    """Return turns without what the memory itself handed out, and how much that was."""
+    """Return the turns without the memory's own output, and the number of passages removed."""
     filter_ = echo_filter(opened, [turn_of(row) for row in rows])
     turns, echoes = [], 0
     for row in rows:
@@ -273,21 +278,21 @@ def _without_echoes(opened: OpenOrchestrator, rows: Sequence[TurnRow]) -> tuple[
     return turns, echoes
 
 
-# Facts that came between matching and writing; more of them and the page is matched anew.
+# If this many facts were stored between matching and writing, the page is matched again.
 MAX_SINCE = 200
 
 
 class PageChanged(Exception):
-    """Another process wrote the page, or a turn of it is gone: read it again."""
+    """Another process wrote the page, or one of its turns is gone: read the page again."""
 
 
 class StoreChanged(Exception):
-    """Facts that drafts were compared with have changed: match them again."""
+    """The facts that drafts were compared with have changed: match the drafts again."""
 
 
 @dataclass(slots=True)
 class PageResult:
-    """The result of a page. ``last``: no turn of the session is left to be read."""
+    """The result of a page. ``last`` is True if no turn of the session is left to read."""
 
     facts: list[FactNote] = field(default_factory=list)
     edges: list[EdgeNote] = field(default_factory=list)
@@ -299,10 +304,10 @@ class PageResult:
 def write_page(
     opened: OpenOrchestrator, page: PageTurns, work: PageWork, *, actor: str
 ) -> PageResult:
-    """Write a page with its journal entries and the moved cursor, or nothing of it.
+    """Write a page, its journal entries and the new cursor in one transaction.
 
     Raises:
-        PageMoved, StoreMoved: nothing was written.
+        PageChanged, StoreChanged: nothing was written.
     """
     prepared = [
         [opened.writer.prepare(draft.given) for draft in group.matched.fresh]
@@ -311,7 +316,7 @@ def write_page(
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
         done, new_events = PageResult(), list[Event]()
-        # All of them before the first is written: what one writes is beside the next.
+        # Check all groups before the first is written: later ones would see its facts as new.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
@@ -338,7 +343,8 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
     """Return what would be written, for a dry run.
 
     Args:
-        earlier: what earlier pages would have stored; facts of this one are added.
+        earlier: place and content of the facts that earlier pages would have stored; those of this
+            page are added.
     """
     done = PageResult(last=False)
     for group in work.groups:
@@ -404,7 +410,7 @@ def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> N
 
 
 def _touches(new: str, old: FactRow) -> bool:
-    """Return True when a new fact repeats or contradicts one that was stored meanwhile."""
+    """Return True if a new fact repeats or contradicts a fact that was stored meanwhile."""
     relation = relation_of(new, old.content)
     return relation is not None and (relation is not Relation.DUPLICATE or bool(old.twin))
 
@@ -419,7 +425,7 @@ def _write_group(
     events_: list[Event],
 ) -> None:
     done.rejected += [*group.rejected, *group.undecided]
-    # They were held against the store when the page was matched.
+    # The items were compared with the store when the page was matched.
     written = opened.writer.store(transaction, items, [], compare=ComparisonTime.DONE)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
@@ -427,7 +433,7 @@ def _write_group(
             done.rejected.append(RejectedItem(code=QuotaReached.code, where=where))
             continue
         if outcome.outcome != "stored":
-            # All of it was looked at in this transaction: something else is wrong.
+            # All other reasons were checked in this transaction, so the store must have changed.
             raise StoreChanged
         done.facts.append(_note(draft, outcome.memory_id))
     for draft, target in _strengthening(group):
@@ -446,9 +452,9 @@ def _write_group(
 
 
 def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
-    """Return drafts that repeat stored memories, each with that memory's id.
+    """Return the drafts that repeat a stored memory, each with the id of that memory.
 
-    Without those that no person said: they repeat what is known.
+    Drafts that only echo what the memory itself said are left out: they are not new evidence.
     """
     pairs = []
     for draft in group.drafts:
@@ -466,11 +472,11 @@ def _join(
     written: StoredBatch,
     done: PageResult,
 ) -> dict[str, Event]:
-    """Write edges between active memories; return an event for each open contradiction by edge."""
+    """Write edges between active memories; return an event per open contradiction, by edge id."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
     active = memories.active_ids(transaction, stored)
     rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
-    # A memory that a person stated or confirmed may be contradicted; only a person replaces it.
+    # A memory that a person stated or confirmed can be contradicted, but only a person replaces it.
     protected = {memory_id for memory_id, row in rows.items() if is_protected(row)}
     resolvable = [
         link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
@@ -506,7 +512,7 @@ def _decide(
     done: PageResult,
     open_ones: dict[str, Event],
 ) -> None:
-    """Decide one contradiction as the extractor proposed, if its sides are unchanged."""
+    """Resolve one contradiction as the extractor proposed, if its sides are unchanged."""
     at, actor = transaction.at, transaction.actor
     try:
         winner, loser = written.resolve(decision.winner), decision.loser
@@ -534,7 +540,7 @@ def _decide(
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
         why = opened.writer.consolidator.kept_apart(transaction, winner, loser, actor)
         if why is not None:
-            # It stays open: a person decides, or nobody does.
+            # The contradiction stays open: only a person may decide it.
             done.rejected.append(RejectedItem(code=why, where=decision.where))
             return
         transaction.record(

@@ -1,7 +1,7 @@
-"""Entities for one reader: an entity that only hidden memories name does not exist.
+"""Entities as one reader may see them: one that only hidden memories mention does not exist.
 
-An entity may have several names, by merging and by nicknames. A reader sees those in memories that
-the reader may see, and those from the settings; other names find nothing.
+An entity may have several names, from merges and from nicknames. A reader sees and can look up only
+the names that occur in visible memories or in the settings.
 """
 
 from __future__ import annotations
@@ -28,14 +28,20 @@ MAX_LISTED: Final = 1_000
 MAX_MEMORIES: Final = 100
 RELATED: Final = 10
 MAX_NAME_CHARS: Final = 512
-# Of an entity with several names so many of the newest texts are looked at for all of them. Those
-# that are not there are asked of the full-text index.
+# For an entity with several names, this many of its newest texts are searched for the names. Names
+# that do not occur in them are looked up in the full-text index.
 MAX_READ: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class EntityNames:
-    """The names of an entity for a reader: the one to show, the keys to find it by, the others."""
+    """The names of an entity that a reader may see.
+
+    Attributes:
+        shown: the name to display.
+        keys: the keys under which the entity is found.
+        others: the other names, sorted.
+    """
 
     shown: str
     keys: frozenset[str]
@@ -61,7 +67,7 @@ class VisibleEntity:
 
 
 class EntityReader:
-    """Looks up entities on one snapshot, as a viewer sees them."""
+    """Look up entities in one snapshot, as a viewer sees them."""
 
     def __init__(self, snapshot: Snapshot, viewer: Viewer, naming: NameFinders) -> None:
         self._snapshot = snapshot
@@ -73,8 +79,8 @@ class EntityReader:
         """Return the entities that an id, name, alias or nickname may mean, most mentioned first.
 
         Raises:
-            InvalidInput: nothing is left of the name without punctuation, or it is too long.
-            NotFound: nothing that this reader may see has this name.
+            InvalidInput: the name has no letters or digits, or is too long.
+            NotFound: no entity that this reader may see has this name.
         """
         if len(name_or_id) > MAX_NAME_CHARS:
             raise InvalidInput(
@@ -101,21 +107,23 @@ class EntityReader:
         return sorted(matches, key=lambda entity: (-entity.seen.mentions, entity.row.pk))
 
     def only(self, name_or_id: str) -> VisibleEntity:
-        """Return the one entity that is meant. Raises Conflict with the candidates: there are
-        several.
+        """Return the only entity with this id or name.
+
+        Raises:
+            Conflict: the name is ambiguous; ``details["candidates"]`` lists the entities.
         """
         matches = self.meant(name_or_id)
         if len(matches) > 1:
             candidates = [entity.info.model_dump(mode="json") for entity in matches]
             raise Conflict(
-                f"{name_or_id[:80]!r} may mean {len(matches)} entities; name one by its id:"
+                f"{name_or_id[:80]!r} may mean {len(matches)} entities; use the id of one:"
                 f" {', '.join(entity.row.entity_id for entity in matches[:5])}",
                 candidates=candidates,
             )
         return matches[0]
 
     def found(self, row: EntityRecord) -> VisibleEntity | None:
-        """Return the entity; None: no memory that the reader may see names it."""
+        """Return the entity; None if no memory that the reader may see mentions it."""
         counts = entities.mention_counts(self._snapshot, row.pk, self.view)
         names = None if counts is None else self._names(row, counts.mentions)
         return None if counts is None or names is None else VisibleEntity(row, counts, names)
@@ -144,12 +152,15 @@ class EntityReader:
         )
 
     def top(self, rows: Iterator[EntityRecord], limit: int, prefix: str) -> list[VisibleEntity]:
-        """Return the most mentioned entities. ``rows`` are sorted by all their mentions, most
-        first.
+        """Return the ``limit`` entities with the most visible mentions.
+
+        Args:
+            rows: the candidates, sorted by all their mentions, most first.
+            prefix: the start of one of the names, as a key.
         """
         best: list[VisibleEntity] = []
         for row in rows:
-            # No later one can have more visible mentions than it has mentions at all.
+            # Later rows have fewer mentions in all, so they cannot have more visible ones.
             if len(best) >= limit and best[limit - 1].seen.mentions >= row.mention_count:
                 break
             entity = self.found(row)
@@ -159,7 +170,7 @@ class EntityReader:
         return best[:limit]
 
     def _names(self, row: EntityRecord, mentions: int) -> EntityNames | None:
-        """Return the names that the reader may know; None: there is none."""
+        """Return the names that the reader may know; None if there is none."""
         merged = entities.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
         written += [(entity.name_key, entity.canonical_name) for entity in merged]
@@ -184,7 +195,7 @@ class EntityReader:
     def _said(
         self, row: EntityRecord, pairs: list[tuple[str, str]], mentions: int
     ) -> set[tuple[str, str]]:
-        """Return the names, (key, as written), that occur in visible texts."""
+        """Return those of the names, as (key, as written), that occur in visible texts."""
         open_ones, used = dict.fromkeys(pairs), set[tuple[str, str]]()
         texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
@@ -205,9 +216,7 @@ class EntityReader:
 
 
 def _first_name(row: EntityRecord) -> tuple[str, str] | None:
-    """Return the name, (key, as written), by which a person is also linked: see
-    ``storage.entities``.
-    """
+    """Return a person's first name as (key, as written), by which the person is also linked."""
     key, _, more = row.name_key.partition(" ")
     if row.type is not EntityType.PERSON or not more:
         return None
@@ -215,9 +224,9 @@ def _first_name(row: EntityRecord) -> tuple[str, str] | None:
 
 
 def _says(text: str, folded: str, name: tuple[str, str], row: EntityRecord) -> bool:
-    """Return True when a name, (key, as written), is a whole word in a text of the entity."""
+    """Return True if a name, as (key, as written), is a whole word in a text of the entity."""
     key, written = name
-    # Another spelling of a name that is known is known only as it is written.
+    # An alternative spelling counts only in exactly this spelling.
     if key == row.name_key and written != row.canonical_name:
         return bool(re.search(as_a_word(written), text))
     return bool(re.search(as_a_word(key), folded))
@@ -226,11 +235,11 @@ def _says(text: str, folded: str, name: tuple[str, str], row: EntityRecord) -> b
 def profile(
     opened: OpenOrchestrator, viewer: Viewer, name_or_id: str, *, limit: int
 ) -> EntityProfile:
-    """Return the profile of the entity that is meant, or the most mentioned of several.
+    """Return the profile of an entity; of several with the name, the most mentioned one.
 
     Raises:
-        InvalidInput: a limit outside of 0..100, or not a name.
-        NotFound: the viewer may see no memory that names it.
+        InvalidInput: ``limit`` is outside 0..100, or the name is invalid.
+        NotFound: no memory that the viewer may see mentions it.
     """
     if not 0 <= limit <= MAX_MEMORIES:
         raise InvalidInput(f"limit must be between 0 and {MAX_MEMORIES}", limit=limit)
@@ -243,10 +252,10 @@ def profile(
 def listing(
     opened: OpenOrchestrator, viewer: Viewer, *, prefix: str, limit: int
 ) -> list[EntityInfo]:
-    """Return entities named in visible memories, most mentioned first.
+    """Return the entities mentioned in visible memories, most mentioned first.
 
     Raises:
-        InvalidInput: a limit outside of 1..1000.
+        InvalidInput: ``limit`` is outside 1..1000.
     """
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit must be between 1 and {MAX_LISTED}", limit=limit)

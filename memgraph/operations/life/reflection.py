@@ -1,8 +1,8 @@
-"""The weekly reflection job: what the last days were about, with the ids it comes from.
+"""The weekly reflection job: it summarises the last days and cites the memories it used.
 
-The week is read in one short transaction, the reflection is made without one (a model may take a
-while), then checked again and written in another. Without a language model, or when it fails, the
-rules make the lines.
+The week is read in one short transaction. The reflection is written outside a transaction, because
+a model may take a while; it is then checked again and stored in a second transaction. Without a
+language model, or when the model fails, rules write the lines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
 
 
-# Reading a week: what a reflection on one scope is made of, in one short transaction.
+# Reading a week: the material for a reflection on one scope, read in one short transaction.
 
 
 MAX_PROJECTS = 50
@@ -58,9 +58,10 @@ MAX_PAIRS, MAX_TASKS = 50, 500
 
 @dataclass(frozen=True, slots=True)
 class ReflectionScope:
-    """The scope of a reflection: global, or one project; its readers may see what it reads.
+    """The scope of a reflection: global, or one project.
 
-    A conversation has no reflection: what only it holds must not leave it.
+    It reads only what its own readers may see. Conversations have no reflections, because their
+    contents must not leave them.
     """
 
     scope: Scope = Scope.GLOBAL
@@ -73,7 +74,7 @@ class ReflectionScope:
 
 
 def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list[ReflectionScope]:
-    """Return global, and every project with enough new facts, the busiest ones first."""
+    """Return the global scope, then every project with enough new facts, busiest first."""
     open_ones = [level.value for level in Sensitivity if level.level <= CLEARANCE.level]
     project_ids = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
     return [
@@ -85,8 +86,8 @@ def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list
 def read_week(
     snapshot: Snapshot, place: ReflectionScope, during: ReflectionPeriod, now_ms: int, limit: int
 ) -> WeekMaterial:
-    """Return the last ``limit`` memories of a period, the edges between them, and their
-    outcomes.
+    """Return the last ``limit`` memories of a period, with their edges, contradictions,
+    replacements and tasks.
     """
     view = place.view
     rows = queries.of_period(snapshot, view, during, limit)
@@ -109,7 +110,7 @@ def read_week(
 
 
 def is_enough(week: WeekMaterial, min_facts: int) -> bool:
-    """Return True when there are enough facts to reflect on."""
+    """Return True if there are enough facts to reflect on."""
     return sum(memory.kind is MemoryKind.FACT for memory in week.memories) >= min_facts
 
 
@@ -129,7 +130,7 @@ SOURCE = Source(
 
 @dataclass(slots=True)
 class _Run:
-    """One run: its orchestrator, its time, and its results so far."""
+    """The context of one run, and its results so far."""
 
     opened: OpenOrchestrator
     now_ms: int
@@ -154,19 +155,20 @@ def reflect(
     stop: Callable[[], bool] = lambda: False,
     force: bool = False,
 ) -> JobReport:
-    """Reflect on the last days: once on global memories, and once on every project with enough.
+    """Reflect on the last days: on global memories, and on each project with enough facts.
 
     Args:
-        provider: the model to ask; None: that of ``memory.llm``, if there is one.
+        provider: the model to ask; None: the model of ``memory.llm``, if any.
         force: replace an existing reflection on these days.
 
     Returns:
-        DONE with counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
-        without one, ``too_soon`` and ``too_few_facts``; SKIPPED with one of these as its reason
-        when nothing was saved. A model that failed is among ``rejected``.
+        DONE with the counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
+        without a new reflection, ``too_soon``, ``too_few_facts`` and ``unchanged``; SKIPPED, with
+        the first of these reasons, if nothing was saved. ``rejected`` includes failures of the
+        model.
 
     Raises:
-        StorageError: what was saved until then stays.
+        StorageError: reflections already saved are kept.
     """
     run = _begun(opened, now_ms, actor, provider, force)
     settings = opened.settings.memory.reflection
@@ -214,7 +216,7 @@ def _begun(
 
 
 def _reflect_on(run: _Run, place: ReflectionScope) -> str:
-    """Reflect on one place; return ``saved``, or why there is no reflection."""
+    """Reflect on one scope; return ``saved``, or why no reflection was saved."""
     settings = run.opened.settings.memory.reflection
     with run.opened.database.read() as snapshot:
         if _is_too_soon(run, snapshot, place):
@@ -254,7 +256,7 @@ def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
 
 
 def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[LayoutEntry]:
-    """Return the model's lines on the week; empty without a model, or when it fails."""
+    """Return the model's lines on the week; empty without a model or if it fails."""
     if run.provider is None:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
@@ -296,7 +298,7 @@ def _save(
     *,
     by_model: bool,
 ) -> bool:
-    """Store a reflection; False: an identical one exists."""
+    """Store a reflection and return True; return False if the current one is identical."""
     writer = run.opened.writer
     memory = _given(run, place, week, week_digest, by_model=by_model)
     links = []
@@ -330,7 +332,7 @@ def _given(
     *,
     by_model: bool,
 ) -> MemoryInput:
-    # The first line counts all facts of the week, so each of them is a source of it.
+    # The first line counts all facts of the week, so all of them determine the sensitivity.
     visible_ids = [memory.sensitivity for memory in week.memories]
     cited = set(week_digest.cited)
     pairs = [*week.contradictions, *week.replaced, *((task, task) for task in week.tasks)]

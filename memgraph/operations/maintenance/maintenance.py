@@ -1,4 +1,4 @@
-"""Backups, restores and copies."""
+"""Audit, back up, upgrade and restore an orchestrator's database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """A finished backup. ``findings``: codes of accepted findings and how many of each."""
+    """A finished backup. ``findings`` counts the accepted findings by code."""
 
     orchestrator: str
     path: Path
@@ -53,10 +53,14 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeReport:
-    """Schema revisions before and after; ``backup`` is None when nothing was to do.
+    """A finished upgrade.
 
-    ``sealed_at`` is the number of the journal entry that records the digests of all tables again:
-    nothing vouches for what was written since the one before. None: it was not needed.
+    Attributes:
+        before, after: the schema revisions.
+        backup: the backup made before the upgrade; None if there was nothing to do.
+        sealed_at: the number of the journal entry that records the digests of all tables again;
+            changes between the previous such entry and this one cannot be verified. None if no new
+            entry was needed.
     """
 
     orchestrator: str
@@ -74,10 +78,10 @@ class JournalState:
     """The head of a journal and its anchor.
 
     Attributes:
-        seq, hash: of the last entry; 0 and an empty text: there is none.
-        anchored: the number of the entry in the anchor; None: it cannot be read.
-        lost: how many acknowledged entries are missing at the end; None: unknown. With a
-            ``state`` of ``behind``, 0 means that entries were replaced by others.
+        seq, hash: number and hash of the last entry; 0 and "" if the journal is empty.
+        anchored: the number of the entry in the anchor; None if there is no readable anchor.
+        lost: the number of acknowledged entries missing at the end; None if unknown. If ``state``
+            is ``behind``, 0 means that entries were replaced by others.
     """
 
     orchestrator: str
@@ -105,7 +109,7 @@ def verify(
 def verify_chain(
     opened: OpenOrchestrator, start: JournalHead | None = None
 ) -> tuple[VerifyReport, JournalHead]:
-    """Check the journal alone, from an entry that was checked before; return its head, too."""
+    """Check only the journal, starting at an entry checked before; return its head, too."""
     report = VerifyReport()
     anchored = anchor.read_state(opened.anchor_file)
     proofs, key = RedactionProofs(opened.paths), opened.database.journal_key
@@ -121,16 +125,16 @@ def verify_chain(
 
 
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
-    """Anchor the journal as it is, although it disagrees with its anchor; that is journalled.
+    """Accept the journal as it is, although it differs from its anchor, and anchor it again.
 
-    Redactions that no signed report covers are signed as accepted, and the tables are journalled as
-    they are.
+    Redactions without a signed report are signed as accepted, and the current digests of the tables
+    are journalled.
 
-    For an operator who knows why they differ: a lost anchor, a power cut under
-    ``storage.synchronous = NORMAL``. The entry keeps visible who accepted it.
+    Use it only if you know why they differ, for instance after losing the anchor or after a power
+    failure with ``storage.synchronous = NORMAL``. A journal entry records who accepted it.
     """
     if not reason.strip():
-        raise InvalidInput("accepting a journal needs a reason")
+        raise InvalidInput("a reason is required to accept a journal")
     path = opened.anchor_file
     with opened.transaction(actor, accepting=True) as transaction:
         transaction.record(
@@ -144,7 +148,7 @@ def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None
 
 
 def journal_state(opened: OpenOrchestrator) -> JournalState:
-    """Return how the journal and its anchor agree. Nothing is changed."""
+    """Compare the journal with its anchor. Nothing is changed."""
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored)
@@ -172,13 +176,13 @@ def backup(
 
     Args:
         force: replace an existing file.
-        accept_findings: accept findings of the audit; damaged pages never.
-        progress: called with pages copied and pages in all.
+        accept_findings: accept the findings of the audit, except damaged pages.
+        progress: called with the number of pages copied and their total.
 
     Raises:
         Conflict: the file exists.
-        InvalidInput: ``target`` is a part of a live orchestrator, or a folder.
-        DatabaseCorrupt, JournalBroken: the copy does not pass the audit; it is removed.
+        InvalidInput: ``target`` is a folder, or inside an orchestrator's memory folder.
+        DatabaseCorrupt, JournalBroken: the copy failed the audit and was removed.
     """
     target = target.expanduser().absolute()
     _require_free_target(opened, target, force)
@@ -215,10 +219,10 @@ def backup(
 def upgrade(
     paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None, url: str = ""
 ) -> UpgradeReport:
-    """Bring the schema of an orchestrator to this version, after a backup beside it.
+    """Upgrade the schema of an orchestrator to this version, after a backup to ``backups/``.
 
     Raises:
-        SchemaTooNew, StorageError: it cannot be upgraded and is unchanged.
+        SchemaTooNew, StorageError: the database cannot be upgraded and is unchanged.
     """
     store = store_of(paths, url)
     kept_rows: list[Path] = []
@@ -241,24 +245,24 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
         raise InvalidInput(f"{target} is a folder; name a file for the backup")
     if os.path.lexists(target) and not force:
         raise Conflict(f"the file already exists: {target}", path=str(target))
-    # With force a backup could replace the very database that it is made of, or another's.
+    # With ``force`` a backup could replace its own source, or the database of another orchestrator.
     folder = Path(os.path.realpath(target.parent))
     if folder.name == "memory" and folder.is_relative_to(os.path.realpath(opened.paths.root)):
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
 def sound_anchor(path: Path) -> JournalHead | None:
-    """Return what an anchor remembers; None: nothing, or it is damaged."""
+    """Return the journal head in an anchor; None if there is no anchor or it is damaged."""
     try:
         return anchor.read(path)
     except JournalBroken:
-        # ``verify`` reports it; the copy is checked against itself.
+        # ``verify`` reports the damage; the copy is checked without an anchor.
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A finished restore. ``replaced``: the folder or schema that now holds what was there."""
+    """A finished restore. ``replaced`` is the folder or schema with the previous database."""
 
     orchestrator: str
     backup: Path
@@ -286,20 +290,21 @@ def restore(
 ) -> RestoreReport:
     """Replace an orchestrator's database by a backup. Close the orchestrator first.
 
-    The backup is copied, audited and, if it is older, upgraded before anything is touched. The old
-    files go into ``replaced/`` beside it and are never deleted. A process that still has them open
-    gets DatabaseReplaced at the next write.
+    The backup is copied, audited and, if necessary, upgraded before anything else changes. The old
+    files are moved to ``replaced/`` and never deleted. A process that still has them open gets
+    DatabaseReplaced at its next write.
 
     Args:
-        origin: accept the backup of this other orchestrator; only when there is no database yet.
-        accept_findings: restore although the audit finds something; never damaged pages.
-        anchor_folder: where anchors are kept; empty: beside the database.
-        key: of a keyed journal.
-        url: of the server that it is kept on; empty: it is a file.
+        origin: accept a backup of this other orchestrator; only if there is no database yet.
+        accept_findings: restore despite findings of the audit, except damaged pages.
+        anchor_folder: the folder of the anchors; empty: beside the database.
+        key: the key of a keyed journal.
+        url: the address of the database server; empty for a file.
 
     Raises:
+        Conflict: ``origin`` is another orchestrator, and this one has a database.
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
-        JournalBroken: why the backup is refused; nothing was changed.
+        JournalBroken: the backup was refused; nothing was changed.
     """
     file = file.expanduser().absolute()
     store = store_of(paths, url)
@@ -343,7 +348,7 @@ def restore(
 
 @contextmanager
 def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
-    """Make the orchestrator's folders; those of a new one are removed when the block fails."""
+    """Create the orchestrator's folders; if it is new and the block fails, remove them again."""
     is_new = not paths.memory.exists()
     with naming_full_disk(paths.root):
         paths.make_folders()
@@ -351,7 +356,7 @@ def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
         yield
     except BaseException:
         if is_new:
-            # Only empty ones go.
+            # rmdir removes only empty folders.
             with suppress(OSError):
                 for folder in (*reversed(paths.folders), paths.memory.parent):
                     folder.rmdir()
@@ -360,7 +365,7 @@ def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
 
 @contextmanager
 def _refusing(file: Path) -> Iterator[None]:
-    """Raise errors about the copy as errors of the backup it was made from."""
+    """Translate errors about the copy into errors about the backup file."""
     try:
         yield
     except (StorageError, JournalBroken) as error:
@@ -378,7 +383,7 @@ def _is_export(file: Path) -> bool:
 
 
 def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return when a backup was made, and the head of its journal then; None: it has no stamp."""
+    """Return the time of a backup and the head of its journal; None if it has no stamp."""
     text = metadata.get(snapshot, BACKUP_KEY)
     if text is None:
         return None
@@ -400,11 +405,11 @@ def _swap(
     key: bytes | None,
     require_lock: Callable[[], None],
 ) -> tuple[JournalHead, str | None]:
-    """Journal the restore in the draft and move it into place, while nobody writes."""
+    """Journal the restore in the draft and move it into place under the writers' lock."""
     if "from_orchestrator" in details and store.exists():
         raise Conflict(
-            f"a backup of another orchestrator becomes a new one, and {paths.name} has a database;"
-            " choose another name",
+            f"a backup of another orchestrator can only be restored under a new name, and"
+            f" {paths.name} already has a database",
             orchestrator=paths.name,
         )
     with draft.alone() as transaction:
@@ -415,7 +420,7 @@ def _swap(
         head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
         accept_redactions(paths, transaction, at=at, reason=f"restored: {details['reason']}")
     folder = free_name(paths.memory / "replaced", "before-restore", at)
-    # Without it others have written to what is put aside.
+    # If the lock was lost, others may have written to the database that is put aside.
     require_lock()
     moved = store.publish(draft, aside=folder, files=[anchor.anchor_path(paths.database).name])
     anchor.write(anchor_file, head)
@@ -426,7 +431,7 @@ BACKUP_KEY = "backup"
 _EXPORT_BEGINS = b'{"record":"header"'
 # Findings that are never accepted.
 UNUSABLE = frozenset({FindingCode.DATABASE_DAMAGED, FindingCode.SCHEMA_CHANGED})
-# What is compared with the journal. Where that is broken, it says nothing of the memories.
+# Findings from comparing tables with the journal: they prove nothing if the journal is broken.
 COMPARED = frozenset(
     {
         FindingCode.MEMORY_EDITED,
@@ -449,13 +454,19 @@ def checked_copy(
     proofs: Proofs | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
-    """Audit a copy that is to be used; ``proofs``: of redactions, None: not checked.
+    """Audit a copy before it is used.
+
+    Args:
+        anchored: the journal head that the copy must contain; None: not checked.
+        accept: accept findings, except ``UNUSABLE`` ones.
+        what: the copy, for the error message.
+        proofs: the proofs of redactions; None: not checked.
 
     Raises:
-        DatabaseCorrupt, JournalBroken: the audit found something unacceptable.
+        DatabaseCorrupt, JournalBroken: the audit has findings that are not accepted.
     """
     report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
-    # What can be made anew does not stand in the way of a copy.
+    # Findings that a rebuild repairs do not block a copy.
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report
     message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
@@ -466,7 +477,7 @@ def checked_copy(
 
 
 def anchor_report(path: Path) -> dict[str, Any]:
-    """Return the anchor's content for the journal."""
+    """Return the content of an anchor as details of a journal entry."""
     try:
         head = anchor.read(path)
     except JournalBroken:

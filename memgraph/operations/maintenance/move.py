@@ -1,8 +1,8 @@
-"""Moving an orchestrator between a file and servers.
+"""Move an orchestrator between a file and database servers.
 
-The setting decides which store is in use; it changes in one step, once the copy is verified. A move
-that is interrupted before leaves the old store in use; after it only the old store is left to be
-put aside. The next move does either.
+The setting ``memory.storage.url`` decides which store is in use; it is changed atomically once the
+copy is verified. If a move is interrupted before that, the old store stays in use; afterwards only
+the old store remains to be put aside. The next move completes either case.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class MoveReport:
     """A finished move.
 
     Attributes:
-        source, target: addresses of servers; empty: a file.
-        left: where the old store is kept now, a folder or a schema; None: it is gone.
-        memories: how many were verified; 0: an earlier move had done it, and was finished.
-        paused_ms: for how long writers waited.
+        source, target: the URLs of servers; empty for a file.
+        left: the folder or schema where the old store is kept; None if it was removed.
+        memories: the number of verified memories; 0 if this only finished an earlier move.
+        paused_ms: how long writers waited.
     """
 
     orchestrator: str
@@ -65,21 +65,21 @@ def move(
     anchor_folder: str = "",
     key: bytes | None = None,
 ) -> MoveReport:
-    """Move an orchestrator to another store, or finish a move that was interrupted.
+    """Move an orchestrator to another store, or finish an interrupted move.
 
-    Reads go on. Writers wait from the beginning of the copy to the end of the move.
+    Reads continue. Writers wait from the start of the copy to the end of the move.
 
     Args:
-        target: the address of a server; empty: a file.
-        source: the same of where it is now, as the settings say.
-        anchor_folder: where anchors are kept; empty: beside the database.
-        key: of a keyed journal.
+        target: the URL of a server; empty for a file.
+        source: the current URL, as in the settings.
+        anchor_folder: the folder of the anchors; empty: next to the database.
+        key: the key of a keyed journal.
 
     Raises:
-        Conflict: it is there already.
-        OrchestratorExists: another store is there.
-        InvalidConfig: an address that is none, or a ``config.toml`` that cannot be changed.
-        DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
+        Conflict: the orchestrator is already there.
+        OrchestratorExists: the target is not empty.
+        InvalidConfig: the URL is invalid, or ``config.toml`` cannot be changed.
+        DatabaseCorrupt, JournalBroken: the copy failed the audit; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
         begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
@@ -88,10 +88,10 @@ def move(
             paths.moving.unlink()
             return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
         if source == target:
-            raise Conflict("the orchestrator is there already", orchestrator=paths.name)
+            raise Conflict("the orchestrator already uses this store", orchestrator=paths.name)
         settings = _placed(paths, target)
         if begun is not None:
-            # The copy that an interrupted move had published, and nobody used.
+            # An interrupted move published this copy, but it was never used.
             if _is_copy(store_of(paths, begun[1]), store_of(paths, source)):
                 _put_aside(paths, begun[1], clock)
             paths.moving.unlink()
@@ -114,7 +114,7 @@ def move(
                 with draft.inspect() as snapshot:
                     proofs = RedactionProofs(paths)
                     report = checked_copy(snapshot, anchored, False, "the copy", proofs, key)
-                # Without it others have written what the copy has not.
+                # If the lock was lost, others may have written after the copy.
                 require_lock()
                 published = True
                 new.publish(draft)
@@ -133,7 +133,7 @@ def move(
 
 
 def _is_copy(store: Store, source: Store) -> bool:
-    """Return whether a store is there and its whole journal is in that of another."""
+    """Return True if a store exists and its journal is contained in that of ``source``."""
     if not store.exists():
         return False
     with store.inspect() as copy, source.inspect() as snapshot:
@@ -145,7 +145,7 @@ def _is_copy(store: Store, source: Store) -> bool:
 
 
 def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:
-    """Put a store where a restore puts what it replaces; return its new place."""
+    """Move a store to the folder for replaced stores; return its new place."""
     folder = free_name(paths.memory / "replaced", "before-move", clock.now_ms())
     place = store_of(paths, url).put_aside(folder)
     if url and place is not None:
@@ -157,7 +157,7 @@ def _placed(paths: OrchestratorPaths, url: str) -> str:
     """Return the orchestrator's own settings with another ``memory.storage.url``.
 
     Raises:
-        InvalidConfig: they are written in a way that has to be changed by hand.
+        InvalidConfig: the file has a form that must be edited by hand.
     """
     file = paths.config_file
     text = file.read_text("utf-8") if file.exists() else ""
@@ -175,8 +175,7 @@ def _placed(paths: OrchestratorPaths, url: str) -> str:
         is_changed = False
     if not is_changed:
         raise InvalidConfig(
-            f"{file} is not written so that memory.storage.url can be changed in it: give it a"
-            " table [memory.storage]",
+            f"memory.storage.url cannot be changed in {file}: set it in a table [memory.storage]",
             field="memory.storage.url",
         )
     return text

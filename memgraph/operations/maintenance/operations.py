@@ -25,7 +25,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def stats(self) -> dict[str, Any]:
-        """Return counts over everything stored, sizes on disk, and the state of the embeddings."""
+        """Return counts of everything stored, the sizes on disk and the embedding states."""
         from memgraph.operations.read import lookup as reading
 
         with self._service.opened(self.name) as opened:
@@ -35,12 +35,12 @@ class Maintenance(Handle[F], group="maintenance"):
     def embed_pending(
         self, *, limit: int | None = None, progress: Callable[[int], None] = lambda _: None
     ) -> EmbeddingRun:
-        """Process the embedding outbox now; returns when nothing is due or the provider failed.
+        """Process the embedding outbox until nothing is due or the provider failed.
 
-        Facts that wait to be compared are compared, too.
+        Facts that wait for comparison are compared too.
 
         Args:
-            limit: about how many at most.
+            limit: the approximate maximum number.
             progress: called with the number of memories done since the last call.
         """
         with self._service.opened(self.name) as opened:
@@ -50,17 +50,17 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def compare_pending(self, *, limit: int | None = None) -> ComparisonRun:
-        """Compare waiting facts with the stored ones now.
+        """Compare the waiting facts with stored facts now.
 
         Args:
-            limit: about how many at most.
+            limit: the approximate maximum number.
         """
         with self._service.opened(self.name) as opened:
             return opened.comparer.drain(limit=limit)
 
     @local
     def pending_embeddings(self) -> int:
-        """Return how many memories wait to be embedded; cheap for any size of database."""
+        """Return the number of memories that wait to be embedded; cheap for any database size."""
         from memgraph.store import embeddings
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -68,7 +68,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def pending_comparisons(self) -> int:
-        """Return how many facts wait to be compared; cheap."""
+        """Return the number of facts that wait to be compared; cheap."""
         from memgraph.store import comparisons
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -76,7 +76,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def embedding_states(self) -> dict[str, int]:
-        """Return how many memories have a pending, ready and failed embedding."""
+        """Return the numbers of pending, ready and failed embeddings."""
         from memgraph.store import embeddings
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -84,9 +84,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def embeddings_status(self) -> EmbeddingsStatus:
-        """Return embedding states, the models and whether they differ, and failures with
-        reasons.
-        """
+        """Return the states of embeddings, the stored and configured models, and failures."""
         from memgraph.operations.maintenance.rebuild import embeddings_status
 
         with self._service.opened(self.name) as opened:
@@ -94,7 +92,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def retry_embeddings(self) -> int:
-        """Make failed and postponed embeddings due at once; return their number."""
+        """Make failed and postponed embeddings due immediately; return their number."""
         from memgraph.operations.maintenance.rebuild import embeddings_retry
 
         with self._service.opened(self.name) as opened:
@@ -104,7 +102,7 @@ class Maintenance(Handle[F], group="maintenance"):
     def rebuild_embeddings(
         self, *, progress: Told = lambda _part, _done, _total: None
     ) -> EmbeddingRun:
-        """Bring every vector to the configured model and dimensions, online and resumably.
+        """Recompute every vector with the configured model and dimensions; online and resumable.
 
         Raises:
             MemoryDisabled: no embedding provider is configured.
@@ -121,10 +119,10 @@ class Maintenance(Handle[F], group="maintenance"):
         *,
         progress: Told = lambda _part, _done, _total: None,
     ) -> dict[str, int]:
-        """Rebuild indexes from their source data; return how many rows each holds.
+        """Rebuild indexes from their source data; return the number of rows of each.
 
         Raises:
-            InvalidInput: no such part.
+            InvalidInput: a part is unknown.
         """
         from memgraph.operations.maintenance.rebuild import rebuild
 
@@ -133,7 +131,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def journal_state(self) -> JournalState:
-        """Return the journal's head and its anchor; also for a ledger of one's own."""
+        """Return the head of the journal and its anchor, for example to record them elsewhere."""
         from memgraph.operations.maintenance.maintenance import journal_state
 
         with self._service.opened(self.name) as opened:
@@ -141,7 +139,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def accept_journal(self, *, reason: str) -> None:
-        """Anchor the journal as it is, for an operator who knows why it differs; journalled."""
+        """Accept the journal although it differs from its anchor, and anchor it. Journalled."""
         from memgraph.operations.maintenance.maintenance import accept_journal
 
         with self._service.opened(self.name) as opened:
@@ -149,11 +147,11 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def verify_chain(self, start: JournalHead | None = None) -> tuple[VerifyReport, JournalHead]:
-        """Recompute the seals of the journal and compare its end with the anchor.
+        """Recompute the seals of the journal and compare its head with the anchor.
 
         Args:
-            start: an entry that was checked before; its seal has to be the same still, else all
-                are checked. None: all.
+            start: an entry that was checked before. Only later entries are checked if its seal is
+                unchanged. None: check all.
         """
         from memgraph.operations.maintenance.maintenance import verify_chain
 
@@ -162,7 +160,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def journal_seals(self, seqs: Collection[int]) -> dict[int, str]:
-        """Return the seals of some journal entries; a seal tells nothing of what its entry says."""
+        """Return the seals of some journal entries; a seal does not reveal its entry."""
         from memgraph.store.journal import hash_of
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:

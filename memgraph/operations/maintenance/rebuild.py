@@ -1,7 +1,7 @@
-"""Rebuilding derived data: the text index, the vector index, entity links, embeddings.
+"""Rebuild derived data: the text index, the vector index, entity links and embeddings.
 
-Each is rebuilt beside readers and writers. Long rebuilds work in self-contained batches, so that a
-killed rebuild is finished by the next one.
+Readers and writers go on meanwhile. Long rebuilds work in self-contained batches, so the next call
+finishes a rebuild that was killed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memgraph.store.statements import row_count
 BATCH = 1_000
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a part, how much of it is done, and how much there is."""
+"""Called with the name of a part, the amount done and the total."""
 
 
 class RebuildPart(StrEnum):
@@ -45,11 +45,12 @@ class EmbeddingsStatus:
     """The state of the embeddings.
 
     Attributes:
-        states: how many memories are pending, ready and failed.
-        model, dimensions: of the vectors in the index; the provider's are beside them.
-        mismatch: the model of the vectors when it is not the provider's, else None.
-        oldest_pending: when the memory was stored that waits longest, milliseconds.
-        errors: why memories failed or were postponed, and how many.
+        states: the number of pending, ready and failed memories.
+        model, dimensions: of the vectors in the index; None if there are none yet.
+        provider_model, provider_dimensions: of the configured provider; None without one.
+        mismatch: the model of the vectors if it is not the provider's, else None.
+        oldest_pending: when the oldest pending memory was stored, in milliseconds.
+        errors: the number of failed or postponed memories by error code.
     """
 
     states: dict[str, int]
@@ -75,16 +76,16 @@ def rebuild(
     """Rebuild indexes from their source data.
 
     Returns:
-        For each part how many rows it holds now; ``requeued``: damaged vectors, which the worker
+        The number of rows of each part; ``requeued``: damaged or missing vectors, which the worker
         will embed again.
 
     Raises:
-        InvalidInput: no such part.
+        InvalidInput: a part is unknown, or none is given.
     """
     known_items = [part.value for part in RebuildPart]
     if not parts or any(part not in known_items for part in parts):
         raise InvalidInput(
-            f"one of these can be rebuilt: {', '.join(known_items)}", given=[*map(str, parts)]
+            f"parts must be from: {', '.join(known_items)}", given=[*map(str, parts)]
         )
     details: dict[str, int] = {}
     for part in RebuildPart:
@@ -126,10 +127,11 @@ def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
 def embeddings_rebuild(
     opened: OpenOrchestrator, *, actor: str, progress: Progress = lambda _part, _done, _total: None
 ) -> EmbeddingRun:
-    """Bring every vector to the provider's model and dimensions, online.
+    """Re-embed all memories whose vectors are not of the provider's model and dimensions.
 
-    Recall uses text only meanwhile. If it is killed, the next call finishes it. When the provider
-    fails, the rest stays in the outbox and ``error_code`` is set.
+    The database stays in use; recall searches only texts meanwhile. The next call finishes a
+    rebuild that was killed. If the provider fails, the rest stays in the outbox and ``error_code``
+    is set.
 
     Raises:
         MemoryDisabled: no embedding provider is configured.
@@ -193,7 +195,7 @@ def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[s
 def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
     """Link what the rules find, remove entities without links, then link known names.
 
-    So a name that only older rules found is not kept for being known.
+    Known names come last, so that a name found only by older rules is not kept.
     """
     with opened.database.read() as snapshot:
         total = 2 * row_count(snapshot, "memories")
@@ -230,7 +232,7 @@ def _in_batches(
     change: Callable[[JournalledTransaction, Sequence[Named]], None],
     progress: Callable[[int], None],
 ) -> int:
-    """Change the links of all memories, some in each transaction; return the number of memories."""
+    """Apply ``change`` to all memories in batches of one transaction; return their number."""
     done, after = 0, 0
     while True:
         progress(done)
@@ -238,7 +240,7 @@ def _in_batches(
             batch = text_index.contents(snapshot, after, BATCH)
         if not batch:
             return done
-        # Names are searched outside the transaction: it may take longer than writers wait.
+        # Search for names outside the transaction: it may take longer than writers wait.
         results = [(pk, names_in(opened, content, entities)) for pk, content, entities in batch]
         with opened.transaction(actor) as transaction:
             change(transaction, results)
@@ -246,16 +248,15 @@ def _in_batches(
 
 
 def names_in(opened: OpenOrchestrator, content: str, value: Any) -> tuple[EntityName, ...]:
-    """Return the names that the rules find, and those that models found at the enrichment."""
+    """Return the names that the rules find in a text, and those from its enrichment by models."""
     names = opened.find_names(content)
     return tuple(dict.fromkeys([*names, *opened.naming.kept(content, value)] if value else names))
 
 
 def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
-    """Mark the vectors as neither model's, so that none is searched any more.
+    """Mark the index as belonging to neither model, so that no vector is searched.
 
-    The mark keeps workers of the old model and of the new one from writing until no vector of the
-    old one is left.
+    The mark also keeps workers of both models from writing until no old vector is left.
     """
     provider = opened.embedding
     if provider is None:
@@ -276,7 +277,7 @@ def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
 
 
 def _forget_some_foreign(opened: OpenOrchestrator) -> bool:
-    """Make one batch of the old model's vectors pending; return True when none was left."""
+    """Make a batch of the old model's vectors pending; return True if there were none left."""
     provider = opened.embedding
     if provider is None:
         return True

@@ -1,8 +1,8 @@
-"""Retracting a source: its memories, and what was derived from them alone.
+"""Retract and restore a source: its memories, and memories derived only from them.
 
-Memories with another source or other evidence stay. What had been replaced only by retracted
-memories is active again: a source that is no longer believed is no evidence against it. All
-evidence decides what stays; only what the actor sees is named and changed.
+Memories with another source or other evidence stay. Memories that had been replaced only by
+retracted ones become active again, because a retracted source is not evidence against them. Hidden
+evidence counts when deciding what stays, but only visible memories are reported and changed.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ from memgraph.store.sources import JoinedContradiction, SupportLoss
 from memgraph.store.visibility import View
 
 BATCH: Final = 500
-"""Memories per statement; the transaction is one."""
+"""Memories per statement, all within one transaction."""
 SOURCE_RETRACTED: Final = "its source was retracted"
-"""The prefix of the reason for each status that a retraction ended."""
+"""The prefix of the reason of each status that a retraction sets."""
 
 
 class SourceLoss(NamedTuple):
-    """The loss of a memory when one of its sources is retracted; ``source_ids``: the source's
-    rows.
+    """The confidence that a memory loses when one of its sources is retracted.
+
+    ``source_ids`` are the rows of that source.
     """
 
     source_ids: tuple[str, ...]
@@ -52,7 +53,17 @@ class SourceLoss(NamedTuple):
 
 @dataclass(slots=True)
 class RetractionPlan:
-    """The memories that go and those that stay, by id, in the order in which they were found."""
+    """The effect of a retraction, by memory id, in the order found.
+
+    Attributes:
+        gone: memories to retract: stated by the source (``given``) or ``derived`` from such ones.
+        kept: memories that stay: another source or other evidence (``grounds``) supports them.
+        said_own: memories that were stored from this source.
+        weakened: memories that lose the support of this source.
+        reinstated: superseded memories that become active again, with the retracted memories that
+            had replaced them.
+        reopened: contradictions that are open again.
+    """
 
     gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
     kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)
@@ -63,10 +74,10 @@ class RetractionPlan:
 
 
 def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> RetractionPlan:
-    """Return what retracting a source would change, as far as the view goes.
+    """Return what retracting a source would change among the visible memories.
 
     Raises:
-        NotFound: no visible memory, active or retracted, comes from it.
+        NotFound: no visible memory, whether active or retracted, comes from the source.
     """
     supported = sources.supported_by(snapshot, source, view)
     if not supported and not sources.is_visible(snapshot, source, view):
@@ -74,7 +85,7 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
     plan = RetractionPlan()
     stands = _Stands(snapshot, source)
     given_ids = sources.memories_of(snapshot, source, view)
-    # If its own source was retracted before, this one may have been the last.
+    # For a memory whose own source was retracted before, this source may be the last one.
     plan.said_own = known_ids = set(given_ids)
     given_ids += [
         memory_id
@@ -102,7 +113,7 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
 def retract(
     transaction: JournalledTransaction, source: NamedSource, plan: RetractionPlan, *, reason: str
 ) -> None:
-    """Apply a plan, with an entry in the journal for each memory and one for all."""
+    """Apply a plan, with a journal entry for each memory and one for the source."""
     ids = list(plan.gone)
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
     change_all(
@@ -139,7 +150,7 @@ def retract(
 def retraction_report(
     snapshot: Snapshot, source: NamedSource, plan: RetractionPlan, *, dry_run: bool
 ) -> SourceRetraction:
-    """Return a plan as a report."""
+    """Return a retraction plan as a report."""
     lists: Sequence[Collection[str]] = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
     retracted, retained, less, again = (list(ids)[:MAX_TOLD] for ids in lists)
     reopened = plan.reopened[:MAX_TOLD]
@@ -187,19 +198,19 @@ def retraction_report(
 
 
 class _Stands:
-    """Decides which memories have other evidence than one source."""
+    """Decide which memories have support other than one source."""
 
     def __init__(self, snapshot: Snapshot, source: NamedSource) -> None:
         self._snapshot = snapshot
         self._gone = is_of(source)
 
     def rests_on_it(self, memory_id: str) -> bool:
-        """Return True when the source supports a memory whose own source was retracted before."""
+        """Return True if the memory still counts this source among its own origins."""
         own, _ = trust.origins(self._snapshot, memory_id)
         return any(self._gone(row) for row in own)
 
     def among(self, memory_ids: Sequence[str]) -> set[str]:
-        """Return the memories that another source states as well."""
+        """Return those of the memories that another source states as well."""
         supported: set[str] = set()
         for start in range(0, len(memory_ids), BATCH):
             batch = memory_ids[start : start + BATCH]
@@ -212,9 +223,7 @@ class _Stands:
 def _weakened(
     snapshot: Snapshot, remaining: Mapping[str, tuple[str, ...]]
 ) -> dict[str, SourceLoss]:
-    """Return what memories lose that a source stated, too; the journal has what they gained by
-    it.
-    """
+    """Return the losses of memories that a source supported, from the gains in the journal."""
     losses: dict[str, SourceLoss] = {}
     ids = list(remaining)
     for start in range(0, len(ids), BATCH):
@@ -246,7 +255,7 @@ def end_for(
     reason: str,
     view: View,
 ) -> None:
-    """Remove a source from some visible memories that stay, or are restored by another."""
+    """Remove a source from visible memories that stay, or that another source restores."""
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
     text = sources.supported_by(transaction, source, view)
     remaining = {
@@ -267,7 +276,7 @@ def change_all(
     reason: str,
     entry: Callable[[str], NewEntry],
 ) -> None:
-    """Give many memories a status, in batches, with an entry in the journal for each."""
+    """Set the status of many memories in batches, with a journal entry for each."""
     for start in range(0, len(memory_ids), BATCH):
         batch = memory_ids[start : start + BATCH]
         memories.set_statuses(transaction, batch, status, reason=reason)
@@ -292,7 +301,7 @@ def _reinstate(
 
 
 def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping[str, str]) -> None:
-    """Keep a memory for its other sources, without its own one."""
+    """Remove a memory's own source; the memory stays because of its other sources."""
     [memory] = memories.get_many(transaction, [memory_id])
     if trust.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
@@ -301,7 +310,7 @@ def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping
 
 
 def is_of(source: NamedSource) -> Callable[[Origin], bool]:
-    """Return a function that is True for an origin that is that source, or lies in that folder."""
+    """Return a function that tests if an origin is this source, or lies in its folder."""
     folder = source.name.rstrip("/") + "/"
 
     def gone(origin: Origin) -> bool:
@@ -314,7 +323,7 @@ def is_of(source: NamedSource) -> Callable[[Origin], bool]:
 
 
 def _cascade(snapshot: Snapshot, plan: RetractionPlan, stands: _Stands, view: View) -> None:
-    """Add to a plan what depends only on retracted memories, at any distance."""
+    """Add to a plan the memories that depend only on retracted ones, at any distance."""
     lately = list(plan.gone)
     while lately:
         grounds: dict[str, list[str]] = {}
@@ -339,7 +348,7 @@ def _cascade(snapshot: Snapshot, plan: RetractionPlan, stands: _Stands, view: Vi
 def _reinstated(
     snapshot: Snapshot, retracted: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
-    """Return what is superseded by nothing that is left, and by which retracted ones it was."""
+    """Return the superseded memories whose successors are all retracted, with those successors."""
     by: dict[str, dict[str, None]] = {}
     ids = list(retracted)
     for start in range(0, len(ids), BATCH):
@@ -356,11 +365,14 @@ def number(text: Mapping[str, str], because: str) -> int:
 
 
 class RestorationPlan(NamedTuple):
-    """The restored memories with their statuses, what is replaced again, and where the source
-    counts.
+    """The effect of a restoration.
 
-    ``others``: the source with which each memory was retracted, if it was another one.
-    ``left_open``: the contradictions that were decided for restored memories, and are open now.
+    Attributes:
+        back: the status of each restored memory.
+        replaced: active memories that the restored ones supersede again.
+        losses: the support losses to be reversed.
+        others: the source with which a memory was retracted, if it was another one.
+        left_open: open contradictions that had been decided for restored memories.
     """
 
     back: dict[str, MemoryStatus]
@@ -371,15 +383,15 @@ class RestorationPlan(NamedTuple):
 
 
 def plan_restoration(snapshot: Snapshot, source: NamedSource, view: View) -> RestorationPlan:
-    """Return what restoring a source would change, as far as the view goes.
+    """Return what restoring a source would change among the visible memories.
 
     Raises:
-        NotFound: there is no visible memory that was retracted with it and is still retracted.
+        NotFound: no visible memory is still retracted, or lacks support, because of this source.
     """
     restored = sources.retracted_with(snapshot, source, view)
     losses = sources.support_losses(snapshot, source, view)
     if not restored and not losses:
-        raise NotFound("nothing is retracted with this source", name=source.name[:80])
+        raise NotFound("this source was not retracted", name=source.name[:80])
     others = sources.retracting_sources(snapshot, {loss.memory_id for loss in losses})
     others = {memory_id: other for memory_id, other in others.items() if memory_id not in restored}
     restored += others
@@ -406,7 +418,7 @@ def restore(
     reason: str,
     view: View,
 ) -> None:
-    """Apply a plan, with an entry in the journal for each memory and one for all."""
+    """Apply a plan, with a journal entry for each memory and one for the source."""
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
     for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
         ids = [memory_id for memory_id, then in plan.back.items() if then is status]
@@ -432,7 +444,7 @@ def restore(
 def restoration_report(
     snapshot: Snapshot, source: NamedSource, plan: RestorationPlan, *, dry_run: bool
 ) -> SourceRestoration:
-    """Return a plan as a report."""
+    """Return a restoration plan as a report."""
     summary_by_id = dict.fromkeys(loss.memory_id for loss in plan.losses)
     counted = [memory_id for memory_id in summary_by_id if memory_id not in plan.back]
     lists = (list(plan.back), list(plan.replaced), counted)

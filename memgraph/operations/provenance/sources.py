@@ -29,28 +29,30 @@ from memgraph.store.trust import TrustRow
 from memgraph.store.visibility import View
 
 LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
-"""The kinds listed by default: a content is listed with its path."""
+"""The kinds listed by default. Content hashes are left out: their files are listed as paths."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def kind_of(kind: SourceName | str) -> SourceName:
-    """Return the kind of a source. Raises InvalidInput: an unknown one."""
+    """Return the kind of a source. Raises InvalidInput if it is unknown."""
     try:
         return SourceName(kind)
     except ValueError:
         names = ", ".join(SourceName)
-        raise InvalidInput(f"name a source by one of: {names}", field="kind") from None
+        raise InvalidInput(f"the kind of a source is one of: {names}", field="kind") from None
 
 
 def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> NamedSource:
-    """Return a source as memories name it.
+    """Return a source under the name that its memories record.
 
-    A path of the drop zone is where the file is after it was ingested, and a relative one is below
-    that; ``<orchestrator>/memory/…`` is below the root. The file need not exist any more.
+    A path in the drop zone becomes the path of the ingested file. A relative path lies in the
+    folder of ingested files, and ``<orchestrator>/memory/…`` lies below the root. The file need not
+    exist any more.
 
     Raises:
-        InvalidInput: no such kind, an empty name or one that is no text, or no SHA-256.
+        InvalidInput: the kind is unknown, the name is empty or not a text, or the content is not a
+            SHA-256.
     """
     kind = kind_of(kind)
     if not is_id(name) or not name.strip() or "\0" in name:
@@ -59,7 +61,7 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
         return NamedSource(kind, _stored_path(paths, name))
     if kind is SourceName.CONTENT and not _SHA256.fullmatch(name):
         raise InvalidInput(
-            "a content is identified by its SHA-256, 64 hexadecimal digits", field=kind.value
+            "a content must be given by its SHA-256, 64 hexadecimal digits", field=kind.value
         )
     return NamedSource(kind, name)
 
@@ -76,7 +78,7 @@ def listing(
 ) -> SourcePage:
     """Return a page of the sources of visible memories; see ``Sources.list``."""
     if not 1 <= limit <= MAX_SOURCES:
-        raise InvalidInput(f"limit: 1 to {MAX_SOURCES}", field="limit")
+        raise InvalidInput(f"limit must be between 1 and {MAX_SOURCES}", field="limit")
     kinds = LISTED if kind is None else (kind,)
     place = _place(after, kinds) if after is not None else NamedSource(kinds[0], "")
     results: list[SourceInfo] = []
@@ -94,8 +96,10 @@ def listing(
 def info_of(
     snapshot: Snapshot, trust: TrustRules, source: NamedSource, view: View
 ) -> SourceInfo | None:
-    """Return one source; None: it has no visible memory. ``trust`` has the operators'
-    assignment.
+    """Return one source; None if it has no visible memory.
+
+    Args:
+        trust: the trust rules, including the operators' assignments.
     """
     totals = sources_rows.totals(snapshot, source, view)
     if totals is None:
@@ -118,8 +122,8 @@ def info_of(
 
 def no_source(source: NamedSource) -> NotFound:
     """Return the error for a source that is missing or hidden."""
-    # The absolute path shows where a mistyped relative one was searched.
-    return NotFound(f"no memory came from this source: {source.name[:200]}", name=source.name[:80])
+    # The absolute path shows where a mistyped relative path was looked up.
+    return NotFound(f"no memory comes from this source: {source.name[:200]}", name=source.name[:80])
 
 
 def trusted_from_row(row: TrustRow) -> TrustedSource:
@@ -148,7 +152,7 @@ def told_of(snapshot: Snapshot, source: NamedSource) -> TrustedSource | None:
 def _place(after: str, kinds: tuple[SourceName, ...]) -> NamedSource:
     kind, _, name = after.partition(":")
     if kind not in {part.value for part in kinds} or not name:
-        raise InvalidInput("this is not the next_after of a page", field="after")
+        raise InvalidInput("after must be the next_after of a page", field="after")
     return NamedSource(SourceName(kind), name)
 
 
@@ -172,14 +176,14 @@ MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 
 
 class _Kept(NamedTuple):
-    """The state of a file, and its text if it is the one that was read."""
+    """The state of a source file, and its text if it is unchanged."""
 
     state: SourceState
     text: FileText = FileText("")
 
 
 def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> SourceLines:
-    """Return the source lines; see ``Sources.lines``.
+    """Return the source lines of a memory; see ``Sources.lines``.
 
     Raises:
         NotFound: the memory is missing or hidden; both read the same.
@@ -192,23 +196,23 @@ def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> Source
 def with_lines(
     opened: OpenOrchestrator, view: View, report: EvidenceReport, *, limit: int
 ) -> EvidenceReport:
-    """Return the result with the lines of the ``limit`` nearest memories.
+    """Return the report with the source lines of the ``limit`` nearest memories.
 
     Raises:
-        InvalidInput: ``limit`` lies outside of 0..1,000.
+        InvalidInput: ``limit`` is outside 0..1,000.
     """
     if not isinstance(limit, int) or not 0 <= limit <= MAX_OF_GROUNDS:
         raise InvalidInput(f"lines must be between 0 and {MAX_OF_GROUNDS:,}", field="lines")
     if not limit:
         return report
     links = [link.memory_id for link in report.links]
-    # Nearest to a run is what it was given; nearest to a memory is what it depends on.
+    # Order by distance: for a run, first what it was given; for a memory, first its evidence.
     nearest = (*report.given, *links)
     if report.memory_id is not None:
         nearest = (report.memory_id, *links, *report.given)
     ids = list(dict.fromkeys(nearest))
     with opened.database.read() as snapshot:
-        # What was erased meanwhile has no source any more.
+        # Memories erased meanwhile have no source any more.
         there = graph.visible_memories(snapshot, ids[:limit], view)
         lines = _Reading(opened, snapshot, view).of_all(list(there.values()))
     cut = set(report.cut_reasons) | ({"max_lines"} if len(ids) > limit else set())
@@ -217,11 +221,13 @@ def with_lines(
 
 
 class _File(NamedTuple):
-    """The data of a content and of its recorded file.
+    """A source file and what is recorded about it.
 
     Attributes:
-        made: ids of the memories that were stored from it.
-        hidden: parts that are not shown.
+        erased: True if the file was erased on request.
+        made: the ids of the memories that were stored from it.
+        hidden: the parts that the reader may not see.
+        kept: the current state and text of the file.
     """
 
     erased: bool
@@ -231,7 +237,10 @@ class _File(NamedTuple):
 
 
 class _Reading:
-    """Reads lines of memories on one snapshot; each file once, one file at a time in memory."""
+    """Read source lines for memories of one snapshot.
+
+    Each file is read once, and only one is in memory at a time.
+    """
 
     def __init__(self, opened: OpenOrchestrator, snapshot: Snapshot, view: View) -> None:
         self._folder = opened.paths.processed
@@ -239,7 +248,7 @@ class _Reading:
         self._view = view
 
     def of_all(self, memories: Sequence[Memory]) -> tuple[SourceLines, ...]:
-        """Return the lines in the order of the memories."""
+        """Return the source lines of the memories, in their order."""
         sources = {
             memory.source_id: memory for memory in graph.sources_of(self._snapshot, memories)
         }
@@ -289,7 +298,7 @@ class _Reading:
         if not counts or erased:
             return _File(erased, counts, (), _Kept("unverified"))
         hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
-        # An erasure overwrites lines in place: those that are left are where they were.
+        # An erasure overwrites lines in place, so the remaining lines keep their numbers.
         digest = manifest.get("redacted", {}).get("sha256", sha256)
         return _File(erased, counts, _parts(hidden), _read(self._folder, path, digest))
 
@@ -303,7 +312,7 @@ def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceSt
 
 
 def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
-    """Return the memories that a content's manifest records."""
+    """Return the ids of the memories that a file's manifest records."""
     items = manifest.get("items", {}).get("memories", ())
     return frozenset(
         part["memory_id"]
@@ -313,19 +322,19 @@ def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _parts(locators: Iterable[str | None]) -> list[FilePart]:
-    """Return the places that may not be shown; the whole file when a place is not recorded."""
+    """Return the parts that may not be shown; the whole file if a locator names no part."""
     return [part_of(part) or FilePart() for part in locators]
 
 
 def _read(folder: Path, text: str, sha256: str) -> _Kept:
-    """Return the bytes of a stored file, if they have that digest."""
+    """Return the state of a stored file, and its text if it has the expected digest."""
     path = _kept_path(folder, text)
     if path is None:
         return _Kept("gone")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        # Not there, a link, or not to be read: it is not what ingestion has put there.
+        # Missing, a link or unreadable: it is not the file that ingestion put there.
         return _Kept("gone")
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
@@ -340,9 +349,9 @@ def _read(folder: Path, text: str, sha256: str) -> _Kept:
 
 
 def _kept_path(folder: Path, text: str) -> Path | None:
-    """Return the current path of a source's file: a root may have been moved since.
+    """Return the current path of a source's file, even if the root was moved since.
 
-    None: it is not among the files that ingestion keeps, or is reached by a link.
+    Returns None if the file is not one that ingestion keeps, or its path contains a link.
     """
     parts = Path(text).parts
     stored = (folder.parent.name, folder.name)

@@ -1,4 +1,4 @@
-"""Reading memories, singly and in lists; what a viewer may not see does not exist."""
+"""Read single memories and lists; hidden memories are treated as missing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ EnumT = TypeVar("EnumT", bound=StrEnum)
 def get(
     opened: OpenOrchestrator, viewer: Viewer, memory_id: str, *, as_of: int | None = None
 ) -> Memory:
-    """Return a memory. Raises NotFound: it is missing or hidden; both read the same.
+    """Return a memory. Raises NotFound, with the same message for missing and hidden memories.
 
     Args:
-        as_of: milliseconds; as it was then. None: as it is.
+        as_of: milliseconds; return the memory as of this time. None: now.
     """
     with opened.database.read() as snapshot:
         return _one(snapshot, View(viewer, as_of), memory_id)
@@ -57,14 +57,14 @@ def listing(
     until: int | None = None,
     source_path: str | None = None,
 ) -> list[Memory]:
-    """Return memories, newest first; ``before`` is the last id of the page before.
+    """Return a page of memories, newest first; ``before`` is the last id of the previous page.
 
-    ``as_of`` as in `get`.
+    ``as_of`` is as in `get`.
 
     Raises:
-        InvalidInput: a limit outside 1..1000, an unknown type, kind or status, a text that no
-            database takes.
-        NotFound: ``before`` is no memory that the viewer sees, of whatever status.
+        InvalidInput: the limit is outside 1..1000, a type, kind or status is unknown, or a text
+            cannot be stored.
+        NotFound: ``before`` is not a visible memory.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
@@ -83,28 +83,28 @@ def listing(
     with opened.database.read() as snapshot:
         rows = memories.select(snapshot, view, chosen, limit=limit)
         if before is not None and not rows:
-            # Else the page would be empty, as if it were the last.
+            # Otherwise an unknown cursor would look like the end of the list.
             _one(snapshot, View(viewer), before)
         return rows
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:
-    """Return members of an enum, given as such or by their values.
+    """Convert values to members of an enum.
 
     Raises:
-        InvalidInput: there is no such member.
+        InvalidInput: a value is unknown.
     """
     try:
         return tuple(enum(value) for value in values)
     except ValueError:
         allowed = [member.value for member in enum]
         raise InvalidInput(
-            f"{enum.__name__} is one of: {', '.join(allowed)}", known=allowed
+            f"{enum.__name__} must be one of: {', '.join(allowed)}", known=allowed
         ) from None
 
 
 def stats(opened: OpenOrchestrator) -> dict[str, Any]:
-    """Return counts over everything stored, and the sizes on disk in bytes."""
+    """Return counts of everything stored, and the sizes on disk in bytes."""
     with opened.database.read() as snapshot:
         seq, _ = journal.head(snapshot)
         counts = {

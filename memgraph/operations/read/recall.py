@@ -1,4 +1,4 @@
-"""Recalls of an open orchestrator, with a reranker where one is configured."""
+"""Recall from an open orchestrator, with the reranker if one is configured."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 def answers_of(bundle: Bundle, query: str, limit: int) -> Bundle:
-    """Return the bundle without turns that only repeat the question and labels of tool calls.
+    """Remove turns that only repeat the question, and labels of tool calls, from a bundle.
 
     Args:
-        limit: memories that are kept.
+        limit: the maximum number of memories to return.
     """
     question = _flat(query)
     items = [item for item in bundle.items if not _is_no_answer(item.memory, question)]
@@ -52,7 +52,7 @@ def answers_of(bundle: Bundle, query: str, limit: int) -> Bundle:
 
 
 def _is_no_answer(memory: Memory, question: str) -> bool:
-    """Return True for a turn that repeats the question, or that is the label of a tool call."""
+    """Return True for a turn that only repeats the question, or is the label of a tool call."""
     if memory.kind is not MemoryKind.EPISODE:
         return False
     is_label = memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
@@ -71,9 +71,14 @@ def answer(
     *,
     then: ReplayMoment | None = None,
 ) -> Bundle:
-    """Answer a request from one orchestrator, or again as it was answered ``then``.
+    """Answer a recall request from one orchestrator.
 
-    Raises AccessDenied, StorageError.
+    Args:
+        then: replay the request as of this moment; None: answer it now.
+
+    Raises:
+        AccessDenied: the viewer may not see what the request asks for.
+        StorageError: the database cannot be read.
     """
     with opened.timed("recall"), opened.recalls:
         bundle = _answered(opened, viewer, request, then)
@@ -84,7 +89,7 @@ def answer(
 def _answered(
     opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest, then: ReplayMoment | None
 ) -> Bundle:
-    # With it comes numpy, which commands that recall nothing do without.
+    # Imported late: it loads numpy, which most commands do not need.
     from memgraph.retrieval.recall import recall
 
     embed: Embed | None = None if opened.embedding is None else opened.embedding.embed
@@ -121,12 +126,13 @@ def _answered(
 
 @dataclass(frozen=True, slots=True)
 class RecallInSnapshot:
-    """A snapshot, what a request may find in it, and the answer.
+    """The answer to a request, with the snapshot it was read from.
 
     Attributes:
-        items: empty when the request has no query.
-        degraded: what the answer lacked.
-        account: how the answer was made, for its receipt.
+        narrowing: the filter for the memories that the request may return.
+        items: the recalled memories; empty if the request has no query.
+        degraded: the parts of recall that were not available.
+        account: how the answer was computed, for its receipt.
     """
 
     snapshot: Snapshot
@@ -146,11 +152,11 @@ def reading(
 ) -> Iterator[RecallInSnapshot]:
     """Answer a request and keep the snapshot open for further reads.
 
-    It is dated when the snapshot is open, so that nothing in it is later. A reranker is called
-    before the snapshot is opened; what was retracted since is left out.
+    The answer is dated after the snapshot was opened, so nothing in the snapshot is later. A
+    reranker is called before the snapshot is opened; memories retracted since are left out.
 
     Raises:
-        AccessDenied, StorageError: as ``answer``.
+        AccessDenied, StorageError: as in ``answer``.
     """
     from memgraph.retrieval.recall import recalled
     from memgraph.retrieval.request import narrowed, prepared
@@ -220,7 +226,7 @@ def _model_changed(opened: OpenOrchestrator, state: StoreState) -> bool:
 def configured_reranker(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> RerankingProvider:
-    """Return the model of ``memory.reranker.provider``, which is not ``none``."""
+    """Return the model of ``memory.reranker.provider``, which must not be ``none``."""
     from memgraph.providers.reranking import reranking_provider
 
     chosen = settings.memory.reranker
@@ -228,7 +234,10 @@ def configured_reranker(
 
 
 def _once(embed: Embed) -> Embed:
-    """Call the model only at the first call: one question may be recalled twice."""
+    """Return a function that calls ``embed`` once and repeats its result or error.
+
+    A reranked request may run the same query twice.
+    """
     answers: list[NDArray[np.float32] | ProviderError] = []
 
     def ask(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -245,19 +254,19 @@ def _once(embed: Embed) -> Embed:
     return ask
 
 
-# A single memory needs no order.
+# The minimum number of memories that are worth reranking.
 FEWEST = 2
 
 
 def answer_reranked(
     opened: OpenOrchestrator, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
 ) -> Bundle:
-    """Return the answer of ``ask`` in the order that includes the reranker's scores.
+    """Return the answer of ``ask``, reordered by fusing its ranks with those of the reranker.
 
     Args:
-        ask: recall without a reranker; it has closed its snapshot when it returns.
+        ask: recall without a reranker; it closes its snapshot before it returns.
     """
-    # Loaded where a reranker is configured alone.
+    # Imported late: only needed if a reranker is configured.
     from memgraph.providers.reranking import usable_places
     from memgraph.retrieval.reranking import reranked, sendable, widened
 
@@ -300,7 +309,7 @@ def _withheld(count: int, ceiling: str) -> Degraded:
     memories = "1 memory" if count == 1 else f"{count} memories"
     return Degraded(
         code="rerank.withheld",
-        text=f"{memories} above {ceiling} kept their places: the reranker may not see them",
+        text=f"{memories} above {ceiling} were not reranked: the reranker may not see them",
     )
 
 
@@ -309,10 +318,10 @@ def _failed(error: ProviderError) -> Degraded:
     if late:
         return Degraded(
             code="rerank.timeout",
-            text="the reranker did not answer in time; the order is that of the other legs",
+            text="the reranker did not answer in time; results are not reranked",
         )
     code = "rerank.answer_invalid" if isinstance(error, ProviderAnswerInvalid) else "rerank.failed"
     return Degraded(
         code=code,
-        text=f"the reranker failed ({error.code}); the order is that of the other legs",
+        text=f"the reranker failed ({error.code}); results are not reranked",
     )

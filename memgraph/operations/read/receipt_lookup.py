@@ -1,4 +1,4 @@
-"""Reading receipts; what a reader may not see of them does not exist."""
+"""Read receipts and bulletins, limited to what a reader may see."""
 
 from __future__ import annotations
 
@@ -40,19 +40,21 @@ MAX_BULLETINS_LOOKED_AT = 2_000
 
 
 def receipt(opened: OpenOrchestrator, view: View, receipt_id: str) -> Receipt:
-    """Return a receipt, after writing the pending ones.
+    """Return a receipt as its reader may see it, after writing the pending receipts.
 
     Raises:
-        NotFound: there is none, or the reader may not see all of it; both read the same.
-        InvalidInput: it is no id.
+        NotFound: the receipt does not exist, or the reader may not see all of its memories; the
+            error does not reveal which.
+        InvalidInput: ``receipt_id`` is not an id.
     """
     return shown_to(opened, view, stored(opened, view, receipt_id))
 
 
 def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredReceipt:
-    """Return the receipt as it is stored, for a reader who may see it.
+    """Return a receipt as it is stored, if the reader may see it.
 
-    Raises: as ``receipts.get``.
+    Raises:
+        NotFound, InvalidInput: as in ``receipt``.
     """
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
@@ -61,8 +63,8 @@ def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredRecei
         if receipt is not None and _listed(snapshot, view, receipt.receipt):
             return receipt
     raise NotFound(
-        f"no receipt {receipt_id[:80]!r}; a receipt of a task or a project needs a handle"
-        " that sees it",
+        f"no receipt {receipt_id[:80]!r}; the receipt of a task or project is visible only to a"
+        " handle that sees the task or project",
         receipt_id=receipt_id[:80],
     )
 
@@ -75,7 +77,7 @@ def receipt_list(
     limit: int,
     before: str | None = None,
 ) -> ReceiptList:
-    """Return the newest receipts that ``receipts.get`` would return; see ``Receipts.list``."""
+    """Return the newest receipts that ``receipt`` would return; see ``Receipts.list``."""
     conditions = {name: value for name, value in fields.items() if value is not None}
     for name, value in conditions.items():
         _check_id(value, name)
@@ -97,7 +99,7 @@ def receipt_list(
 def bulletin_history(
     opened: OpenOrchestrator, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
-    """Return bulletins for readers who saw no more; see ``Receipts.bulletins``."""
+    """Return the bulletins that the view covers, newest first; see ``Receipts.bulletins``."""
     _check_page(limit, before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
@@ -110,11 +112,12 @@ def bulletin_history(
 
 
 def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> StoredBulletin:
-    """Return a bulletin as it was handed out.
+    """Return a bulletin exactly as it was delivered.
 
     Raises:
-        NotFound: there is none, or it was for a reader who saw more; both read the same.
-        InvalidInput: it is no id.
+        NotFound: the bulletin does not exist, or was delivered to a reader who saw more; the error
+            does not reveal which.
+        InvalidInput: ``bulletin_id`` is not an id.
     """
     _check_id(bulletin_id, "bulletin_id")
     opened.receipts.flush()
@@ -133,7 +136,7 @@ def shown_to(opened: OpenOrchestrator, view: View, stored_receipt: StoredReceipt
 
 
 def named(receipt: Receipt) -> list[str]:
-    """Return every memory that a receipt names."""
+    """Return the ids of all memories in a receipt."""
     bulletin = receipt.asked.get("bulletin", {}).get("memory_ids", ())
     return [*(item.memory_id for item in receipt.items), *bulletin]
 
@@ -147,7 +150,7 @@ def _shown(snapshot: Snapshot, view: View, stored_receipt: StoredReceipt) -> Rec
     if receipt.viewer is None:
         return receipt
     left_out = None
-    # Numbers of what the asker saw would tell a reader who sees less what it does not see.
+    # To a reader who sees less than the original caller, the counts would reveal hidden memories.
     if receipt.left_out is not None and _is_covered(reader, receipt):
         hidden = {
             reason: len(memories.existing_ids(snapshot, ids, view))
@@ -162,7 +165,7 @@ def _listed(snapshot: Snapshot, view: View, receipt: Receipt) -> bool:
         return False
     names = named(receipt)
     if not names:
-        # Nothing in it says who may see it; but its query is of the place that it was asked for.
+        # Without memories, the place that the query was asked for decides who may see the receipt.
         return _is_of(view.viewer, receipt)
     return not receipts.hidden_ids(snapshot, view, names)
 
@@ -172,13 +175,13 @@ def _is_covered(reader: Viewer, receipt: Receipt) -> bool:
 
 
 def _is_of(viewer: Viewer, receipt: Receipt) -> bool:
-    """Return True when a viewer sees the task, the project and the agent of a receipt."""
+    """Return True if a viewer sees the task, the project and the agent of a receipt."""
     request = receipt.asked
     task_id, project_id, agent_id = (
         request.get(f"{name}_id") for name in ("task", "project", "agent")
     )
     if agent_id is None and receipt.viewer is not None:
-        # An agent asks for itself, whether it says so or not.
+        # An agent always asks for itself, even if the request does not name it.
         agent_id = receipt.viewer["agent_id"]
     if task_id is not None and task_id not in viewer.session_ids:
         return False
@@ -196,7 +199,7 @@ def _entry(kind: type[EntryT], bulletin: IssuedBulletin, **more: Any) -> EntryT:
 
 def _check_id(value: object, field: str) -> None:
     if not is_id(value):
-        raise InvalidInput(f"{field} is a text", field=field)
+        raise InvalidInput(f"{field} must be a valid text", field=field)
 
 
 def _check_page(limit: object, before: object, prefix: str) -> None:
@@ -205,16 +208,16 @@ def _check_page(limit: object, before: object, prefix: str) -> None:
     if before is None:
         return
     _check_id(before, "before")
-    # Checked by its form only, so that hidden ones are not disclosed.
+    # Check only the form, so that the existence of hidden ids is not disclosed.
     if not re.fullmatch(rf"{prefix}[0-9A-Z]{{26}}", str(before)):
         raise InvalidInput("before must be the last id of the previous page", field="before")
 
 
 MAX_SENTENCES: Final = 60
 MAX_RECEIPTS: Final = 300
-"""Receipts that are compared, the newest ones."""
+"""The maximum number of receipts compared, newest first."""
 ENOUGH: Final = 0.5
-"""A memory holds a sentence when it has so much of it."""
+"""The minimum weighted share of a sentence's words that a memory must contain to support it."""
 MEMORIES_EACH: Final = 3
 
 Weights = Mapping[str, float]
@@ -229,12 +232,12 @@ def explain_answer(
     until: int | None,
     limit: int,
 ) -> AnswerExplanation:
-    """Return the receipts whose memories best hold the sentences of an answer.
+    """Return the receipts whose memories best support the sentences of an answer.
 
     Args:
-        fields: what the receipts are for, as of ``receipt_list``.
-        until: milliseconds; only what was handed out by then. None: by now.
-        limit: of the receipts.
+        fields: filters for the receipts, as in ``receipt_list``.
+        until: only receipts up to this time in milliseconds; None: up to now.
+        limit: the maximum number of receipts returned.
     """
     before = None if until is None else f"rcl_{first_ulid(until + 1)}"
     page = receipt_list(opened, view, fields, limit=MAX_RECEIPTS, before=before)
@@ -285,7 +288,10 @@ def _shares(
     memories: Mapping[str, frozenset[str]],
     frequencies: Mapping[str, int],
 ) -> dict[str, float]:
-    """Return how much of a sentence each memory has, 0..1, by id; none of it: it is left out."""
+    """Return the weighted share, 0..1, of a sentence's stems that each memory contains, by id.
+
+    Memories without any of the stems are left out.
+    """
     weights: Weights = {
         stem: math.log(1 + (len(memories) + 1) / (frequencies.get(stem, 0) + 1))
         for stem in sentence
@@ -299,7 +305,7 @@ def _shares(
 
 
 def _best(shares: Mapping[str, float], memories: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return the memories that hold enough of a sentence; of equal ones the shorter first."""
+    """Return the memories that support a sentence, best first; for equal shares, shorter first."""
     enough = [memory_id for memory_id, share in shares.items() if share >= ENOUGH]
     return tuple(sorted(enough, key=lambda one: (-shares[one], len(memories[one]), one)))
 
@@ -310,7 +316,7 @@ def _rated(
     ids = [item.memory_id for item in receipt.items]
     best = [max((each.get(one, 0.0) for one in ids), default=0.0) for each in shares]
     places = tuple(place for place, share in enumerate(best) if share >= ENOUGH)
-    # A long sentence says more than a short one.
+    # Weight sentences by length: a long one says more than a short one.
     covered_share = sum(share * size for share, size in zip(best, sizes, strict=True))
     holding = [
         memory_id

@@ -1,11 +1,11 @@
-"""Receipts, buffered and written in batches off the read path.
+"""Buffer receipts and write them in batches, off the read path.
 
-Work that costs time and can wait is done at writing: digests, and the check for what the reader
-might not see.
+Expensive work is postponed until they are written: digests, and the search for matches that the
+reader may not see.
 
-With them goes what was handed out otherwise (bulletins, injected context), so that its lines are
-recognised later. They are hashed elsewhere, see ``operations.life.echoes.catch_up``: here that
-would delay the next recall.
+Other delivered texts (bulletins, injected context) are written with them, so that their lines are
+recognised later. ``operations.life.echoes.catch_up`` hashes them; doing it here would delay the
+next recall.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot
 
 FLUSH_AT = 16
-# One transaction, some 5 ms, then a recall has its turn; more where very many wait.
+# The number of receipts per transaction (about 5 ms); more if very many are pending.
 STEP = 3
 MOST_STEPS = 32
 GIVE_WAY_S = 0.02
-# A database that cannot be written to must not fill the memory of a reader.
+# A limit for the buffer, in case the database cannot be written to.
 MAX_KEPT = 1_024
-# A bulletin that stays the same is noted anew so often: well within ``policy.echo.WINDOW_MS``.
+# An unchanged bulletin is recorded again after this time, well within the echo window.
 BULLETIN_AGAIN_MS = 3_600_000
 MAX_VIEWS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptContext:
-    """The data behind a receipt, for what is computed when it is written.
+    """The data needed to complete a receipt when it is written.
 
     Attributes:
-        bundle: what was handed out, unless it was a text.
-        match, narrowing: the search terms, and the place searched.
-        bulletin: what was handed out, if it was a bulletin.
-        beside: the receipt of a bulletin that was handed out together with this.
+        bundle: the delivered recall, unless it was a text.
+        match, narrowing: the search expression and the searched scope.
+        bulletin: the delivered bulletin, if it was one.
+        beside: the id of the receipt of a bulletin that was delivered together with it.
     """
 
     bundle: Bundle | None = None
@@ -70,8 +70,8 @@ NOTHING = ReceiptContext()
 
 
 def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> ReceiptContext:
-    """Return the data behind the receipt of a recall by this viewer."""
-    # A recall has this loaded already; nothing else needs it.
+    """Return the data needed to complete the receipt of a recall."""
+    # Imported late: only recalls need it, and they have loaded it already.
     from memgraph.retrieval.request import narrowed
 
     match = "" if request.as_of is not None else bundle.account.match
@@ -79,7 +79,7 @@ def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> ReceiptCon
 
 
 class _Shown(NamedTuple):
-    """The last bulletin of a view, and when it was last stored as a whole."""
+    """The last bulletin of a view, and the last time it was recorded completely."""
 
     text: str
     lines: frozenset[str]
@@ -88,7 +88,7 @@ class _Shown(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    """A receipt to be written; ``handed_out``: set once it is prepared."""
+    """A pending receipt; ``handed_out`` is set once it is prepared."""
 
     receipt: Receipt
     behind: ReceiptContext
@@ -96,12 +96,12 @@ class _Kept:
 
 
 class ReceiptBook:
-    """Receipts of one open database that are to be written. Thread-safe.
+    """The pending receipts of one open database. Thread-safe.
 
     Args:
-        recalls: the running recalls; writing in steps waits for them.
-        restore_used: called, outside of any transaction, with the memories that decay retired
-            though they had been used before, and the times of the uses.
+        recalls: the running recalls, for which ``flush_in_steps`` waits.
+        restore_used: called, outside any transaction, with the memories that expired although
+            they had been used, and the times of use.
     """
 
     def __init__(
@@ -122,16 +122,16 @@ class ReceiptBook:
         self._handed: list[tuple[int, str]] = []
         self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
-        # The journal's head at the last erasure that this process knows of.
+        # The head of the journal at the last erasure known to this process.
         self.erased_through = 0
 
     @property
     def waiting(self) -> bool:
-        """True when something is to be written."""
+        """True when something is pending."""
         return bool(self._kept or self._handed)
 
     def add(self, receipt: Receipt, source_data: ReceiptContext = NOTHING) -> bool:
-        """Keep a receipt; return True when there are enough to be written."""
+        """Buffer a receipt; return True when the buffer should be flushed."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
@@ -140,10 +140,9 @@ class ReceiptBook:
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
-        """Keep what is new in an issued bulletin, and all of it now and then.
+        """Buffer the new lines of a delivered bulletin, and all of its lines once an hour.
 
-        A change leaves most of its lines unchanged. Returns True when there is enough to be
-        written.
+        Most lines of a bulletin stay unchanged. Returns True when the buffer should be flushed.
         """
         with self._lock:
             last = self._bulletins.get(bulletin.view_key)
@@ -164,7 +163,7 @@ class ReceiptBook:
         return self.add_text("\n".join(news), at) if news else False
 
     def add_text(self, text: str, at: int) -> bool:
-        """Keep a text that was handed out; return True when there is enough to be written."""
+        """Buffer a delivered text; return True when the buffer should be flushed."""
         with self._lock:
             if len(self._handed) >= MAX_KEPT:
                 self.dropped += 1
@@ -173,15 +172,15 @@ class ReceiptBook:
             return self._enough()
 
     def flush(self) -> int:
-        """Write what is kept; return the number of receipts.
+        """Write the buffer; return the number of receipts.
 
         Raises:
-            StorageError: they are kept for the next attempt.
+            StorageError: nothing was written; the buffer is kept for the next attempt.
         """
         return self._write(MAX_KEPT)
 
     def flush_in_steps(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Write what is kept now, in small steps, so that recalls wait less.
+        """Write the current buffer in small steps, so that recalls wait less.
 
         Raises:
             StorageError: the rest is kept for the next attempt.
@@ -207,17 +206,17 @@ class ReceiptBook:
             written = [item.handed_out for item in batch if item.handed_out is not None]
             used = uses(item.receipt for item in written)
             used_at = {memory_id: use.last_at for memory_id, use in used.items()}
-            # They were in memory alone until now: a power failure may take some either way.
+            # Not durable: a power failure would lose buffered receipts anyway.
             with self._database.write(durable=False) as transaction:
                 through = erasure.erased_through(transaction)
-                # What was kept before an erasure, in whatever process, may hold what it took.
+                # Receipts buffered before an erasure by any process may contain erased text.
                 stale = through != self.erased_through
                 if stale:
                     written = [_without_text(item, through) for item in written]
                     echoes.record(transaction, hashed(handed))
                 with_queries = self._with_queries and not stale
                 receipts.write(transaction, written, with_queries=with_queries)
-                # The lines of a bulletin are noted by themselves, as it showed them.
+                # The lines of a bulletin are recorded separately, as they were shown.
                 recalls = [
                     (receipt.at, receipt.receipt_id)
                     for receipt in (item.receipt for item in batch)
@@ -245,11 +244,10 @@ class ReceiptBook:
     def _prepare(
         self, waiting: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
     ) -> None:
-        """Compute what was postponed. It stays kept, in case another thread writes everything
-        meanwhile.
+        """Do the postponed work for some receipts, which stay in the buffer.
 
         Args:
-            give_way: called before every millisecond or so of work, and at the end.
+            give_way: called before each receipt (about a millisecond of work), and at the end.
         """
         with ExitStack() as stack:
             snapshot = None
@@ -310,7 +308,7 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
 
 
 def _without_text(receipt: NewReceipt, erased_through: int) -> NewReceipt:
-    """Return the receipt without the body of a bulletin older than an erasure."""
+    """Return the receipt, without the body of its bulletin if that is older than the erasure."""
     bulletin = receipt.bulletin
     if bulletin is None or bulletin.change_seq >= erased_through:
         return receipt
@@ -318,5 +316,5 @@ def _without_text(receipt: NewReceipt, erased_through: int) -> NewReceipt:
 
 
 def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
-    """Return the lines of texts that were handed out at these times, by their hashes."""
+    """Return the hashes of the lines of delivered texts, with their times."""
     return [(line, at, at) for at, text in handed for line in sorted(line_hashes(text))]

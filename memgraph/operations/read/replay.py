@@ -1,4 +1,4 @@
-"""Replaying the request of a receipt as of its moment, and explaining the differences."""
+"""Replay the request of a receipt as of its time, and explain the differences."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 PENDING = "vector.pending"
-"""The code of an answer that was given while memories waited for their vectors."""
+"""The degradation code of an answer given while memories were waiting for their vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedAnswer:
-    """The result of a request as of the moment of its receipt.
+    """The result of a replayed request.
 
     Attributes:
-        sha256: None: not comparable.
-        lacked: codes of degradations of one answer and not of the other.
+        sha256: the digest of the result; None if it is not comparable.
+        lacked: the degradation codes that only one of the two answers has.
     """
 
     memory_ids: tuple[str, ...]
@@ -56,10 +56,10 @@ class ReplayedAnswer:
 
 
 def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
-    """Return the viewer of a receipt, for a reader who sees all that it saw.
+    """Return the viewer of a receipt's caller, if the reader sees everything it saw.
 
     Raises:
-        InvalidInput: the receipt does not record it.
+        InvalidInput: the receipt does not record the viewer.
         AccessDenied: the reader sees less.
     """
     if not receipt.viewer:
@@ -67,18 +67,18 @@ def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
     asker = viewer_of(receipt.viewer)
     if not covers(reader, asker):
         raise AccessDenied(
-            "a replay needs a view of everything that the original reader saw: name the project,"
-            " the session, the clearance",
+            "a replay needs a handle that sees everything the original caller saw: use its project,"
+            " session and clearance",
             field="viewer",
         )
     return asker
 
 
 def query_of(receipt: Receipt, query: str | None) -> str:
-    """Return the query: as it is stored, or as it is given and matches the digest.
+    """Return the query of a receipt: ``query`` after checking its digest, or the stored one.
 
     Raises:
-        InvalidInput: it is neither stored nor given, or another one is given.
+        InvalidInput: the query is neither stored nor given, or a different one is given.
     """
     digest = receipt.query_sha256
     text = receipt.query if query is None else query
@@ -98,16 +98,16 @@ def query_of(receipt: Receipt, query: str | None) -> str:
 def replayed(
     opened: OpenOrchestrator, receipt: Receipt, reader: Viewer, query: str | None
 ) -> Replay:
-    """Repeat the request and compare.
+    """Repeat the request of a receipt and compare the results.
 
     Args:
-        receipt: as it is stored.
+        receipt: the receipt as it is stored.
         reader: the viewer of the caller.
-        query: the query, when the receipt keeps only its digest.
+        query: the query, if the receipt keeps only its digest.
 
     Raises:
-        InvalidInput: as ``query_of``, or this kind of receipt cannot be replayed.
-        AccessDenied: the reader sees less than the original one.
+        InvalidInput: as in ``query_of``, or this kind of receipt cannot be replayed.
+        AccessDenied: the reader sees less than the original caller.
         StorageError: the database cannot be read.
     """
     asker = asker_of(receipt, reader)
@@ -159,8 +159,8 @@ def _again(
 
 
 def _given(opened: OpenOrchestrator, receipt: Receipt) -> tuple[str, ...]:
-    """Return what was handed out; for a turn what its bulletin cites, then what its context
-    holds.
+    """Return the memories that were handed out; for a turn, those of its bulletin come first, then
+    those of its context.
     """
     cited = receipt.asked.get("bulletin", {}).get("memory_ids", ())
     context = _context_of(opened, receipt)
@@ -169,7 +169,7 @@ def _given(opened: OpenOrchestrator, receipt: Receipt) -> tuple[str, ...]:
 
 
 def _context_of(opened: OpenOrchestrator, receipt: Receipt) -> Receipt | None:
-    """Return the receipt of the context of a turn; None: it had none, or it is no turn."""
+    """Return the receipt of a turn's context; None if there is no context or it is not a turn."""
     receipt_id = receipt.asked.get("context")
     if receipt_id is None:
         return None
@@ -177,7 +177,8 @@ def _context_of(opened: OpenOrchestrator, receipt: Receipt) -> Receipt | None:
         stored_receipt = receipts.read(snapshot, receipt_id)
     if stored_receipt is None:
         raise InvalidInput(
-            f"the receipt of its context, {receipt_id}, is no longer kept", field="receipt_id"
+            f"the receipt of the turn's context, {receipt_id}, no longer exists",
+            field="receipt_id",
         )
     return stored_receipt.receipt
 
@@ -223,7 +224,7 @@ def _built(opened: OpenOrchestrator, receipt: Receipt, asker: Viewer, query: str
 def _shown(
     opened: OpenOrchestrator, receipt: Receipt, reader: Viewer, query: str
 ) -> ReplayedAnswer:
-    """Return the replay of a turn: its bulletin, with today's size limits, and its context."""
+    """Replay a turn: its bulletin, with the recorded or else current limits, and its context."""
     bulletin = _bulletin(opened, receipt, asker_of(receipt, reader))
     context = _context_of(opened, receipt)
     if context is None:
@@ -264,7 +265,7 @@ def _package(
 
 
 def _counts_as(receipt: Receipt, package: ContextPackage) -> bool:
-    """Return True when the texts can be compared: token counters differ."""
+    """Return True if both texts were measured by the same token counter, so they are comparable."""
     return package.counter == receipt.asked.get("counter")
 
 
@@ -304,10 +305,10 @@ def _then(opened: OpenOrchestrator, receipt: Receipt) -> ReplayMoment:
     if receipt.change_seq is not None:
         with opened.database.read() as snapshot:
             known_at = receipts.known_until(snapshot, receipt.change_seq, receipt.at)
-    # Who asked for an earlier time did not ask for what was known by then.
+    # A request with ``as_of`` returned only what was known by that earlier time.
     if "as_of" in receipt.asked:
         known_at = min(known_at, parse_time(receipt.asked["as_of"]))
-    # Accesses just before it may have been written after it.
+    # Accesses just before the recall may have been written only after it.
     counted = (item for item in receipt.items if item.access_count is not None)
     return ReplayMoment(
         receipt.at, known_at, {item.memory_id: item.last_accessed_at for item in counted}
@@ -315,7 +316,7 @@ def _then(opened: OpenOrchestrator, receipt: Receipt) -> ReplayMoment:
 
 
 def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
-    """Return the bundle with the access data of that moment."""
+    """Return the bundle with the access data that its receipt recorded."""
     known_items = {
         item.memory_id: {
             "access_count": item.access_count,
@@ -334,7 +335,7 @@ def _as_it_was(bundle: Bundle, receipt: Receipt) -> Bundle:
 
 
 def _differences(original: Sequence[str], replayed_ids: Sequence[str]) -> list[Difference]:
-    """Return which memories came, went, and changed their rank."""
+    """Return the memories that were added, removed, or changed their relative rank."""
     ranks = {memory_id: rank for rank, memory_id in enumerate(original, start=1)}
     ranks_now = {memory_id: rank for rank, memory_id in enumerate(replayed_ids, start=1)}
     both = [memory_id for memory_id in original if memory_id in ranks_now]

@@ -21,11 +21,11 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MAX_SAMPLE: Final = 20_000
-"""The maximum number of texts compared with one another, or with what was handed out."""
+"""The maximum number of texts compared with one another, or with handed-out lines."""
 MAX_EXAMPLES: Final = 100
 MAX_STALE: Final = 20_000
 MAX_ENDINGS: Final = 100_000
-"""The maximum number of memories counted that depend on retracted evidence."""
+"""The maximum number of superseded or retracted memories examined for stale dependents."""
 _HASHES_AT_ONCE = 500
 _TURN = MemoryKind.EPISODE.id_prefix
 
@@ -47,15 +47,15 @@ def store_health(
     examples: int = 5,
     progress: Told = lambda _part, _done, _total: None,
 ) -> StoreHealth:
-    """Measure; nothing is changed. See ``Audit.measure``.
+    """Measure the health of the store; nothing is changed. See ``Audit.measure``.
 
     Raises:
-        InvalidInput: an invalid limit, or ``examples`` outside 0..100.
+        InvalidInput: a limit in ``fail_on`` is invalid, or ``examples`` is outside 0..100.
     """
     if not 0 <= examples <= MAX_EXAMPLES:
         raise InvalidInput(f"examples must be between 0 and {MAX_EXAMPLES}", field="examples")
     limits = limits_of(fail_on)
-    # What was handed out a moment ago counts, too.
+    # Write pending receipts first, so that everything handed out counts.
     opened.receipts.flush()
     catch_up(opened)
     rates: dict[HealthMetric, _Rate] = {}
@@ -64,7 +64,7 @@ def store_health(
         for measure, rate in measuring.rates().items():
             progress(f"measuring {measure}", len(rates), len(HealthMetric))
             rates[measure] = rate()
-    # Comparing texts takes seconds, and no snapshot is held for it.
+    # Comparing texts takes seconds, so no snapshot is held open for it.
     progress(f"measuring {HealthMetric.NEAR_DUPLICATE}", len(rates), len(HealthMetric))
     rates[HealthMetric.NEAR_DUPLICATE] = measuring.near_duplicates()
     progress("measuring", len(HealthMetric), len(HealthMetric))
@@ -79,7 +79,7 @@ def store_health(
 
 
 class _Measuring:
-    """One audit on one snapshot."""
+    """The measurements on one snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View, examples: int) -> None:
         self._snapshot = snapshot
@@ -89,7 +89,7 @@ class _Measuring:
         self._sample = health.sample(snapshot, view, MAX_SAMPLE)
 
     def rates(self) -> Mapping[HealthMetric, Callable[[], _Rate]]:
-        """Return the functions for the measures that are read from the snapshot."""
+        """Return the functions that compute measures from the snapshot, by metric."""
         return {
             HealthMetric.DUPLICATE: lambda: self._of_known(health.doubled),
             HealthMetric.CONTRADICTION: lambda: self._of_known(health.contradicted),
@@ -107,7 +107,7 @@ class _Measuring:
         return _Rate(count, self.known, examples)
 
     def _stale(self) -> _Rate:
-        """Measure all stale memories, up to the bound."""
+        """Measure stale memories, up to the maximum."""
         page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
         stale_memories = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
         ids = [memory.memory_id for memory in stale_memories[: self._examples]]
@@ -126,7 +126,7 @@ class _Measuring:
         return _Rate(count, active, examples)
 
     def near_duplicates(self) -> _Rate:
-        """Measure near duplicates within each place: other projects and agents do not count."""
+        """Measure near duplicates within the same scope and agent."""
         sample = {row.pk: row for row in self._sample}
         places: dict[str, dict[int, str]] = {}
         for row in self._sample:
@@ -139,7 +139,7 @@ class _Measuring:
         return self._of_sample(len(pairs), examples)
 
     def _echoes(self) -> _Rate:
-        """Measure memories of which every line had been handed out before they were stored."""
+        """Measure memories whose every line had been handed out before they were stored."""
         sample = self._sample
         lines = {row.pk: line_hashes(row.content) for row in sample}
         handed = self._handed_out({line_hash for item in lines.values() for line_hash in item})
@@ -153,7 +153,7 @@ class _Measuring:
         return self._of_sample(len(echoes), examples)
 
     def _handed_out(self, hashes: set[int]) -> dict[int, int]:
-        """Return when each line was handed out first."""
+        """Return when each line was first handed out, by its hash."""
         ordered = sorted(hashes)
         results: dict[int, int] = {}
         for start in range(0, len(ordered), _HASHES_AT_ONCE):

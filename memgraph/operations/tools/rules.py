@@ -1,4 +1,4 @@
-"""The rules that bound what a model writes: where it is kept, and what it may replace."""
+"""Rules for what a language model writes: where it is stored, and what it may replace."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ class _Standing(NamedTuple):
 
 
 def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> FactPlace:
-    """Return the place for what a model remembers; the host chooses it, the model cannot.
+    """Return the place where a model's facts are stored. The host chooses it, the model cannot.
 
-    Without a choice it is global for a viewer that sees no project and no session, and the only
-    place of a viewer that sees just one.
+    By default it is the only project or session that the viewer sees, or the global scope if it
+    sees none.
 
     Raises:
-        InvalidInput: the viewer sees several places and none was chosen; or no such scope.
-        AccessDenied: the viewer does not see that place.
+        InvalidInput: the viewer sees several projects or sessions and none was chosen, or the scope
+            is unknown or does not match ``scope_id``.
+        AccessDenied: the viewer does not see the chosen place.
     """
     narrow = [
         (item, scope_id_)
@@ -58,18 +59,20 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     ]
     if scope is None:
         if len(narrow) > 1:
-            raise InvalidInput("several scopes are open: the host has to choose one", field="scope")
+            raise InvalidInput(
+                "several scopes are possible: the host has to choose one", field="scope"
+            )
         result, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
         return FactPlace(result, scope_id, viewer.agent_id)
     try:
         result = Scope(scope)
     except ValueError:
-        raise InvalidInput(f"a scope is one of {', '.join(Scope)}", field="scope") from None
+        raise InvalidInput(f"scope must be one of {', '.join(Scope)}", field="scope") from None
     if (result is Scope.GLOBAL) != (scope_id is None):
         raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
     visible = result in viewer.scopes if scope_id is None else (result, scope_id) in narrow
     if not visible:
-        raise AccessDenied("this scope is not open to the handle", field="scope")
+        raise AccessDenied("this handle does not see this scope", field="scope")
     return FactPlace(result, scope_id, viewer.agent_id)
 
 
@@ -83,7 +86,7 @@ def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None
         elsewhere = memory.scope != Scope.GLOBAL and (memory.scope, memory.scope_id) != place[:2]
         if elsewhere or memory.agent_id not in (None, place.agent_id):
             raise AccessDenied(
-                "it repeats a memory with fewer readers: state only what is new",
+                "the text repeats a memory with fewer readers: state only what is new",
                 memory_id=memory.memory_id,
             )
 
@@ -95,32 +98,33 @@ def sensitivity_of(floor: Sensitivity, repeated: Iterable[StandingText]) -> Sens
 
 
 def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
-    """Return the fact that a model may replace.
+    """Return a fact, after checking that a model may replace it.
 
     Raises:
-        NotFound: no such memory.
-        InvalidInput: it is no fact.
-        AccessDenied: it is an Identity, or a person stated or confirmed it.
+        NotFound: the memory does not exist.
+        InvalidInput: the memory is not a fact.
+        AccessDenied: the fact is an Identity, or a person stated or confirmed it.
     """
     from memgraph.consolidation.resolution import is_protected
 
     memory = _fact(snapshot, memory_id, view)
     if memory.type is MemoryType.IDENTITY or is_protected(_standing(snapshot, memory)):
         raise AccessDenied(
-            "a person stated or confirmed it, so only a person can correct it; remember the new"
-            " statement instead",
+            "a person stated or confirmed this fact, so only a person can correct it; remember the"
+            " new statement instead",
             memory_id=memory_id,
         )
     return memory
 
 
 def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View) -> None:
-    """Check that a model may let one fact replace another.
+    """Check that a model may replace one fact by another.
 
     Raises:
-        NotFound, InvalidInput, AccessDenied: see ``require_correctable``; or some reader of the
-            old one would not see the new one.
-        Conflict: the new one is not active.
+        NotFound, InvalidInput: see ``require_correctable``.
+        AccessDenied: see ``require_correctable``; or some readers of the old fact would not see the
+            new one.
+        Conflict: the new fact is not active.
     """
     old = require_correctable(snapshot, old_id, view)
     new = _fact(snapshot, new_id, view)
@@ -138,12 +142,12 @@ def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View
 
 
 def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
-    """Check that a fact does not come from machines alone.
+    """Check that a fact does not come only from machines.
 
     Raises:
-        NotFound: no such memory.
-        InvalidInput: it is no fact.
-        AccessDenied: a model remembered it, or only agents' turns state it.
+        NotFound: the memory does not exist.
+        InvalidInput: the memory is not a fact.
+        AccessDenied: a model stored it, or only agents' turns state it.
     """
     memory = _fact(snapshot, memory_id, view)
     standing = _standing(snapshot, memory)
@@ -151,7 +155,8 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
     speakers = echoes.speakers(snapshot, memory_id)
     if by_a_model or (speakers and all(is_agent(speaker) for speaker in speakers)):
         raise AccessDenied(
-            "only a model or an agent stated it; a person must confirm it", memory_id=memory_id
+            "only a model or an agent stated this fact; a person must confirm it",
+            memory_id=memory_id,
         )
 
 

@@ -1,4 +1,4 @@
-"""The arguments and the answers of tools, and their JSON schemas."""
+"""The functions of the tools, their arguments and answers, and the JSON schemas of these."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
 
 MAX_TEXT_CHARS: Final = 500
-"""Maximum characters of one memory in a result; the rest is cut and marked."""
+"""The maximum number of characters of a memory in a result; the rest is cut and marked."""
 MAX_RESULT_CHARS: Final = 8_000
-"""Maximum characters of a result as JSON; what does not fit is left out and counted."""
+"""The maximum number of characters of a result as JSON; other items are left out and counted."""
 MAX_LIST_CHARS: Final = 1_500
-"""Maximum characters of the names or places beside the memories of a result."""
+"""The maximum number of characters of each list of names or places in a result."""
 MOST_QUESTIONS: Final = 5
-"""Turns that repeat the question, and labels of tool calls, that are recalled beyond the limit."""
+"""Memories recalled beyond the limit, to make up for turns that are left out of the answer."""
 PAUSE_MS: Final = 15 * 60_000
-"""Minimum time between two maintenances, by the record of the jobs."""
+"""The minimum time between two runs of ``consolidate``, in milliseconds, by the job records."""
 CUT: Final = " […]"
 _FOUND: Final = {"updates", "updated_by", "contradicts", "reasons", "comparison"}
 
@@ -48,9 +48,9 @@ def recall(
     tag: str | None = None,
     limit: int = 10,
 ) -> dict[str, Any]:
-    """Return memories that answer a question, best first: ``{"memories": […], "more": bool}``.
+    """Return the memories that answer a question, best first: ``{"memories": […], "more": bool}``.
 
-    Turns that only repeat the question, and the labels of tool calls, are left out.
+    Turns that only repeat the question and labels of tool calls are left out.
     """
     bundle = handle.agents.recall_shown(
         lambda bundle: bundle.items[: len(_told(bundle)["memories"])],
@@ -96,9 +96,9 @@ def remember(
 def correct(
     handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
 ) -> dict[str, Any]:
-    """Replace a fact's text: ``{"memory_id": …, "replaced": …}``.
+    """Replace a fact by a new text: ``{"memory_id": …, "replaced": …}``.
 
-    A more trusted fact is not replaced: the two contradict each other then.
+    A more trusted fact is not replaced; both facts stay and contradict each other.
     """
     outcome = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
     replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
@@ -112,9 +112,8 @@ def confirm(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
 
 
 def stats(handle: Orchestrator) -> dict[str, Any]:
-    """Return counts of the visible memories and the latest one; to an admin the last consolidation.
-
-    The runs of jobs are an admin's.
+    """Return counts of the visible memories, the time of the latest one and, with the admin
+    permission, the time of the last consolidation.
     """
     latest = handle.memories.list(limit=1)
     answer: dict[str, Any] = {
@@ -144,7 +143,7 @@ def context(handle: Orchestrator, message: str, limit: int | None = None) -> dic
 
 
 def entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
-    """Return an entity's profile, memories that name it, and entities named beside it."""
+    """Return an entity's profile, the memories that mention it, and related entities."""
     result = handle.entities.get(name)
     head = {
         "entity_id": result.entity_id,
@@ -168,10 +167,10 @@ def consolidate(handle: Orchestrator) -> dict[str, Any]:
     """Run consolidation, decay and reflection now: ``{"runs": […]}``. May take minutes.
 
     Raises:
-        Conflict: it ran within ``PAUSE_MS``, whoever requested it.
+        Conflict: the maintenance ran within the last ``PAUSE_MS``, requested by anyone.
     """
     if handle.agents.maintained_since(PAUSE_MS):
-        raise Conflict("it ran a short time ago")
+        raise Conflict("the maintenance ran a short time ago")
     runs = handle.jobs.maintain()
     return {
         "runs": [
@@ -202,7 +201,7 @@ def _recalled(item: RecallItem) -> dict[str, Any]:
 
 
 def remembered(memory: Memory) -> dict[str, Any]:
-    """Return a memory in the form that a model is given, its text cut."""
+    """Return a memory as it is sent to a model, with its text cut to the maximum."""
     return {
         "memory_id": memory.memory_id,
         "kind": memory.kind.value,
@@ -213,7 +212,7 @@ def remembered(memory: Memory) -> dict[str, Any]:
 
 
 def said_at(memory: Memory) -> int:
-    """Return when it happened, else when it was stored; milliseconds."""
+    """Return when the event happened, or else when it was stored, in milliseconds."""
     return memory.event_time if memory.event_time is not None else memory.created_at
 
 
@@ -222,7 +221,7 @@ def _text(memory: Memory) -> str:
 
 
 def cut(text: str) -> str:
-    """Return at most ``MAX_TEXT_CHARS`` of a text, marked where it was cut."""
+    """Cut a text to ``MAX_TEXT_CHARS`` characters, and mark the cut."""
     if len(text) <= MAX_TEXT_CHARS:
         return text
     return text[: MAX_TEXT_CHARS - len(CUT)] + CUT
@@ -233,24 +232,24 @@ def _names(names: Sequence[str]) -> list[str]:
 
 
 def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
-    """Add cut lines to the receipt of a recall, which holds whole texts."""
+    """Record the cut texts as handed out: the receipt of a recall covers only whole texts."""
     shortened = [_text(memory) for memory in memories if len(memory.content) > MAX_TEXT_CHARS]
     if shortened:
         handle.agents.note_handed_out(shortened)
 
 
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the first items that fit a prompt, and the number of the others."""
+    """Return an answer with the first items that fit a prompt, and the number left out."""
     stored = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
     return {name: stored, **head, "left_out": len(items) - len(stored)}
 
 
 def within(room: int, items: Sequence[Item]) -> list[Item]:
-    """Return the first items whose JSON has at most ``room`` characters in all; at least one."""
+    """Return the first items whose JSON fits into ``room`` characters, but at least one."""
     items_within: list[Item] = []
     for item in items:
         room -= len(json.dumps(item, ensure_ascii=False)) + 2
-        # A page without any would be the last one.
+        # Return at least one item: an empty page would look like the last one.
         if room < 0 and items_within:
             break
         items_within.append(item)
@@ -268,7 +267,7 @@ def relate(
     to_id: str,
     reason: str | None = None,
 ) -> dict[str, Any]:
-    """Join two memories: ``{"outcome": "stored" | "duplicate", "edge_id": …}``."""
+    """Store an edge between two memories: ``{"outcome": "stored" | "duplicate", "edge_id": …}``."""
     done = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
     return {"outcome": done.outcome, "edge_id": done.edge_id}
 
@@ -276,12 +275,12 @@ def relate(
 def contradictions(
     handle: Orchestrator, resolved: bool = False, limit: int = 10, after: str | None = None
 ) -> dict[str, Any]:
-    """Contradictions with both sides, the newest first; ``next_after`` asks for the next page."""
+    """Return contradictions with both sides, newest first; ``next_after`` gets the next page."""
     page = handle.contradictions.list(resolved=resolved, limit=limit, after=after)
     items = [_contradiction(item) for item in page.items]
     answer = fitting({"next_after": page.next_after}, "contradictions", items)
     if answer["left_out"]:
-        # The next page begins with the first that had no room.
+        # The next page begins with the first contradiction that did not fit.
         last = page.items[len(answer["contradictions"]) - 1]
         answer["next_after"] = place_after(last, "resolved" if resolved else "open")
     _note(handle, [side for item in answer["contradictions"] for side in item["sides"]])
@@ -289,7 +288,7 @@ def contradictions(
 
 
 def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
-    """Return a memory's sources, what became of it, and what it depends on."""
+    """Return a memory's sources, its history, and the memories it is linked to."""
     result = handle.trace(memory_id)
     head = {
         "memory": _sourced(result.memory, result.source) | {"status": result.memory.status.value},
@@ -327,7 +326,7 @@ def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
 
 
 def _linked(trace: Trace) -> list[dict[str, Any]]:
-    """Return each memory that a trace reaches, once, with its relation to the traced one."""
+    """Return every memory in a trace once, with its relation to the traced one."""
     by_role: dict[str, tuple[Link, ...]] = {
         "replaced_by": trace.replaced_by,
         "replaced": trace.replaced,
@@ -472,7 +471,7 @@ Instant = str
 
 
 class ToolAnswer(BaseModel):
-    """The root of the answers; a field that is not declared here is never sent."""
+    """The base of the answers; fields that are not declared are never sent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -618,16 +617,17 @@ class ContextAnswer(ToolAnswer):
 
 
 def parsed(kind: type[ArgumentsT], arguments: str | Mapping[str, Any] | None) -> ArgumentsT:
-    """Return the arguments of a call, from a model's text or from parsed JSON.
+    """Validate the arguments of a call, given as a model's text or as parsed JSON.
 
     Raises:
-        InvalidInput: naming each field that is wrong.
+        InvalidInput: an argument is invalid; the message names each wrong field.
     """
     text = _as_text(arguments)
     if len(text) > MAX_ARGUMENTS_CHARS:
-        raise InvalidInput(f"arguments are over {MAX_ARGUMENTS_CHARS:,} characters")
+        raise InvalidInput(f"arguments have more than {MAX_ARGUMENTS_CHARS:,} characters")
     try:
-        # As JSON even if it was parsed before: then an array is a tuple, and nothing else is.
+        # Validate as JSON even if it was parsed before: only then does strict mode accept arrays
+        # for tuples.
         return kind.model_validate_json(text)
     except ValidationError as error:
         message = "; ".join(

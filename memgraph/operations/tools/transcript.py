@@ -143,7 +143,7 @@ class Transcript(Handle):
     def _episodes(
         self, opened: OpenOrchestrator, entry: ConversationEntry
     ) -> Iterator[EpisodeInput]:
-        """Yield the episodes of an entry, under one id, so that parts of two are never mixed."""
+        """Yield the episodes of an entry, all with one id, so that entries are never mixed."""
         item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
             kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
@@ -225,7 +225,7 @@ class Transcript(Handle):
             )
             page = memories.select(snapshot, view, chosen, limit=size)
             for item in page:
-                # Others may be seen, too: those of another project or agent stay out of this one.
+                # The view may include episodes of another project or agent; these are not entries.
                 here = (item.scope, item.scope_id, item.agent_id) == self._place
                 is_entry = (item.item_id or "").startswith(ENTRY_PREFIX)
                 if here and is_entry and part_place(item.attributes) is not None:

@@ -1,8 +1,8 @@
-"""Storing many memories: while a thousand is written, the next is prepared.
+"""Store many memories: one batch is written while the next is prepared.
 
-SQLite and the local model work beside Python, so two cores share the load. The local model needs
-microseconds for a text: a bulk load embeds before each transaction, never inside one, and stores
-the vectors with their memories. Any other model is left to the outbox.
+SQLite and the local embedding model release the interpreter lock, so two cores share the load. The
+local model needs microseconds per text, so a bulk load embeds before each transaction, never inside
+one, and stores the vectors with their memories. With any other model, the outbox embeds.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Memories of one transaction: large enough that its fixed cost is small, short enough for others.
+# Memories per transaction: enough to make its fixed cost small, few enough not to block others.
 TRANSACTION_SIZE = 1_000
-# Fewer are no bulk load: loading the model takes longer than storing them.
+# With fewer memories nothing is embedded here: loading the model takes longer than storing them.
 BULK = 100
 
 Item = MemoryInput | Mapping[str, Any]
 
 
 class BulkLoader:
-    """Stores items for one handle, each thousand in a transaction.
+    """Store items for one handle, in transactions of ``TRANSACTION_SIZE``.
 
     Args:
-        kind: the required kind of item.
-        embeds: True when a bulk load embeds by itself with the local model.
-        rejected: called with the reasons why items were not stored, before their outcomes are
-            yielded.
+        kind: the required class of the items.
+        view: what the writer may see.
+        embeds: True to embed with the local model while loading; otherwise the outbox embeds.
+        rejected: called with the errors of items that were not stored, before ``load`` returns.
     """
 
     def __init__(
@@ -64,8 +64,9 @@ class BulkLoader:
         self._embedding = provider if embeds and isinstance(provider, LocalEmbedding) else None
 
     def load(self, items: Iterable[Item]) -> list[Outcome]:
-        """Return one outcome for each item, in order; a batch is durable before the next is
-        written.
+        """Store the items and return their outcomes, in order.
+
+        Each batch is durable before the next is written.
         """
         outcomes: list[Outcome] = []
         with ThreadPoolExecutor(1, thread_name_prefix="memgraph-load") as pool:
@@ -77,12 +78,12 @@ class BulkLoader:
                         done, writing = writing, None
                         outcomes.extend(done.result())
                     elif len(batch) < TRANSACTION_SIZE:
-                        # The only one: nothing to do beside it.
+                        # This is the only batch, so there is nothing to prepare meanwhile.
                         return self._store(ready)
-                    # The claim of the request goes with it.
+                    # Run it in the caller's context, which carries the claim of the request.
                     writing = pool.submit(copy_context().run, self._store, ready)
             finally:
-                # A failed write is raised, whatever else went wrong meanwhile.
+                # Raise the error of a failed write, even if something else failed meanwhile.
                 if writing is not None:
                     outcomes.extend(writing.result())
         return outcomes
@@ -91,7 +92,7 @@ class BulkLoader:
         errors: list[MemgraphError] = []
         checked = [self._checked(item, errors) for item in batch]
         if errors:
-            # At once: each time takes a transaction.
+            # Report them together: each report takes a transaction.
             self._rejected(errors)
         vectors = iter(self._embedded([item for item in checked if isinstance(item, MemoryInput)]))
         prepare = self._opened.writer.prepare
@@ -101,7 +102,7 @@ class BulkLoader:
         ]
 
     def _checked(self, item: Item, errors: list[MemgraphError]) -> MemoryInput | Outcome:
-        """Return the item, or its outcome when it is rejected; the error goes to ``errors``."""
+        """Return the validated item, or its outcome if rejected; append the error to ``errors``."""
         try:
             return with_canonical_source(self._opened, self._as_input(item))
         except (AccessDenied, InvalidInput) as error:
@@ -109,7 +110,7 @@ class BulkLoader:
             return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def _embedded(self, inputs: Sequence[MemoryInput]) -> Iterable[NDArray[np.float32]]:
-        """Return a vector for each; empty when the outbox has to do it."""
+        """Return a vector for each input; empty if the outbox has to embed them."""
         if self._embedding is None or len(inputs) < BULK:
             return ()
         try:
@@ -117,7 +118,7 @@ class BulkLoader:
                 [embedded_text(item.source_role, item.content) for item in inputs]
             )
         except ProviderError:
-            # The outbox meets the same error, counts and reports it.
+            # The outbox will get the same error, count it and report it.
             return ()
 
     def _store(self, ready: Sequence[PreparedMemory | Outcome]) -> list[Outcome]:
@@ -144,7 +145,7 @@ class BulkLoader:
             return item
         if not isinstance(item, Mapping):
             name = self._kind.__name__
-            raise InvalidInput(f"an item is given as {name} or as a mapping of its fields")
+            raise InvalidInput(f"an item must be a {name} or a mapping of its fields")
         return validated(self._kind, dict(item))
 
 

@@ -1,4 +1,4 @@
-"""Sessions and events of stored turns, registered in the turns' transaction."""
+"""Register sessions and events of stored turns, and check quotas and source paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memgraph.store.visibility import View
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A stored turn with its input."""
+    """A stored turn, with the input it was stored from."""
 
     session_id: str
     memory_id: str
@@ -32,10 +32,10 @@ class StoredTurn:
 
 
 def attributes_of(memory: MemoryInput) -> dict[str, Any]:
-    """Return the attributes that a memory is stored with.
+    """Return the attributes to store with a memory.
 
-    A ``UserTurn`` or ``AgentTurn`` keeps its own kind when its role says something else; other
-    turns need no attribute.
+    The kind of a ``UserTurn`` or ``AgentTurn`` is stored if its role alone would imply another
+    kind.
     """
     if not isinstance(memory, EpisodeInput):
         return memory.attributes
@@ -61,10 +61,10 @@ def note(
     Args:
         following: the next position in each session of ``turns``.
         sessions_by_id: the sessions that were registered before.
-        live: the turns were said just now: an event is emitted for each, and the first turn of a
-            new session completes the others. Else they come from a file or another store in whole
-            sessions: each session is reported complete, and no turn is.
-        view: what the writer sees; a confined one completes only sessions of which it sees a turn.
+        live: True for turns said just now: an event is emitted for each turn, and the first turn of
+            a new session completes the open ones. False for whole sessions from a file or another
+            store: an event is emitted only for each completed session.
+        view: what the writer sees; a confined writer completes only sessions with a turn it sees.
     """
     if not turns:
         return
@@ -129,9 +129,9 @@ def _taken_over(
 
 
 class Quotas:
-    """The remaining quota of the sources of one transaction. Not thread-safe.
+    """The quotas of sources within one transaction. Not thread-safe.
 
-    Active and superseded memories count, whoever may see them.
+    Active and superseded memories count, including hidden ones.
     """
 
     def __init__(self, snapshot: Snapshot, trust: TrustRules) -> None:
@@ -142,20 +142,23 @@ class Quotas:
         self._added: Counter[NamedSource] = Counter()
 
     def refusal(self, memory: MemoryInput) -> QuotaReached | None:
-        """Return why this exceeds its source's quota; None: it does not, and is counted."""
+        """Return an error if the memory exceeds its source's quota; otherwise count it."""
         if self._trust.unlimited:
             return None
         quotas = self._trust.quotas(captured(memory))
         for source, limit in quotas:
             if not self._has_room(source, limit):
                 details = {"kind": source.kind.value, "limit": limit}
-                return QuotaReached(f"its source may hold {limit:,} memories", **details)
+                return QuotaReached(
+                    f"the source has reached its quota of {limit:,} memories", **details
+                )
         self._added.update(source for source, _ in quotas)
         return None
 
     def _has_room(self, source: NamedSource, limit: int) -> bool:
-        """Return True when the quota has room; retracted memories are only subtracted near the
-        limit.
+        """Return True if the quota has room.
+
+        A cheap upper bound is used first; the exact number is counted only near the limit.
         """
         if source not in self._before:
             self._before[source] = sources.upper_bound(self._snapshot, source, limit)
@@ -179,11 +182,11 @@ def captured(memory: MemoryInput) -> CaptureFacts:
 
 
 def with_canonical_source(opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
-    """Return the memory, its source's path absolute and without links.
+    """Return the memory with its source's path made absolute and free of links.
 
     Raises:
-        AccessDenied: the path lies outside of the drop zone and of ``memory.ingest.allowed_roots``,
-            or in another orchestrator's folder; the caller journals it.
+        AccessDenied: the path lies outside the drop zone and ``memory.ingest.allowed_roots``, or in
+            another orchestrator's folder; the caller journals it.
     """
     path = memory.source.source_path
     if path is None:

@@ -1,4 +1,4 @@
-"""Edges: joining memories, and the effect of an Updates edge on its target."""
+"""Write edges between memories, and apply the effect of an Updates edge to its target."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 CONSOLIDATION: Final = "consolidation"
-"""The actor that draws facts from turns on its own."""
+"""The actor of the background job that extracts facts from turns."""
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
 class ComparisonTime(Enum):
-    """The time at which a new fact is compared with the stored ones.
+    """When a new fact is compared with the stored ones.
 
-    ``NOW``: before it is stored. ``STORED``: right after it is stored if there are few, else
-    ``LATER``: by the outbox. ``DONE``: the caller did it by the rules.
+    ``NOW``: before it is stored. ``STORED``: right after it is stored if the batch is small, else
+    as with ``LATER``. ``LATER``: from the outbox. ``DONE``: the caller has already compared it by
+    the rules. ``NEVER``: not at all.
     """
 
     NOW = "now"
@@ -43,7 +44,7 @@ class ComparisonTime(Enum):
 class StoredBatch:
     """The result of one transaction: outcomes in the order of the items, and journal entries.
 
-    ``to_compare``: how many facts wait to be compared with the stored ones.
+    ``to_compare`` is the number of facts queued for comparison with the stored ones.
     """
 
     memories: list[Outcome] = field(default_factory=list)
@@ -55,15 +56,15 @@ class StoredBatch:
     to_compare: int = 0
 
     def reject(self, error: MemgraphError) -> Outcome:
-        """Return the outcome of an item that cannot be stored; a strict caller gets the error."""
+        """Return the outcome of an item that cannot be stored, and keep its error."""
         self.errors.append(error)
         return Outcome(outcome="rejected", code=error.code, message=error.message)
 
     def resolve(self, reference: str) -> str:
-        """Return a memory id unchanged, and for ``#key`` the id of that memory of the batch.
+        """Return the memory id for a reference: ``#key`` of an item in the batch, or an id.
 
         Raises:
-            NotFound: no memory of the batch has that key, or it was rejected.
+            NotFound: no memory of the batch has this key, or it was rejected.
         """
         if not reference.startswith("#"):
             return reference
@@ -75,14 +76,15 @@ class StoredBatch:
 
 @dataclass(frozen=True, slots=True)
 class EdgeWriter:
-    """Writes edges into one database; the caller holds the transaction.
+    """Writes edges into one database; the caller opens the transaction.
 
     Attributes:
-        trust: from the settings; operators' assignments are read with each Updates edge.
-        view: what the writer may see, and therefore join; None: everything.
-        compares: it joins the results of a comparison, which nobody requested: an actor replaces
-            nothing that another one stored, however much it may see.
-        drawn: the new memories were extracted from turns: the author of these is their author.
+        trust: the trust rules of the settings; operators' assignments are read for each Updates
+            edge.
+        view: what the writer may see, and therefore connect; None: everything.
+        compares: True for edges found by a comparison, which nobody requested: then an actor
+            replaces only what it stored itself, whatever it may see.
+        drawn: True if the new memories were extracted from turns, whose authors are then theirs.
     """
 
     ids: IdSource
@@ -94,7 +96,7 @@ class EdgeWriter:
     def join_all(
         self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
     ) -> list[Outcome]:
-        """Store edges whose ``#key`` ends are memories of ``written``; one outcome for each."""
+        """Store edges and return their outcomes; ``#key`` ends refer to memories of ``written``."""
         plain = self._join_plain(transaction, links, written)
         outcomes = [
             plain.get(place) or self._try_join(transaction, link, written)
@@ -106,9 +108,9 @@ class EdgeWriter:
     def _join_plain(
         self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
     ) -> dict[int, Outcome]:
-        """Store the edges that depend on no others at once, and return their outcomes by place.
+        """Store the edges that need no checks in one statement; return their outcomes by place.
 
-        They come from memories of this transaction, and replace and contradict nothing.
+        These are edges from memories of this transaction that replace and contradict nothing.
         """
         places: dict[tuple[str, str, EdgeType], int] = {}
         for place, link in enumerate(links):
@@ -139,26 +141,28 @@ class EdgeWriter:
     ) -> Outcome:
         """Store one edge; an Updates edge that is not partial supersedes its target.
 
-        From a less trusted memory it becomes an open contradiction: its outcome has the code
-        ``source.less_trusted``. So does an edge of a key, from which something is hidden, to what
-        it did not store itself, and one that a comparison found between memories of two actors,
-        unless the new memory's source is of high trust: ``source.other_author``.
+        An Updates edge becomes an open contradiction, with a code in its outcome, if
+
+        - its memory is less trusted than the target: ``source.less_trusted``;
+        - the writer is confined, or the edge was found by a comparison, and another actor stored
+          the target: ``source.other_author``. A source of high trust is exempt.
 
         Raises:
-            NotFound: an end does not exist, as far as the writer may see.
-            Conflict: an end is in a status that forbids it.
+            InvalidInput: both ends are the same memory.
+            NotFound: an end does not exist or is hidden from the writer.
+            Conflict: the status of an end does not allow the edge.
         """
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
         if from_id == to_id:
             raise InvalidInput("an edge must join two different memories", memory_id=from_id)
         memories.require(transaction, [from_id, to_id], self.view)
         existing = edges.find(transaction, from_id, to_id, link.edge_type)
-        # What amended a part may replace the rest later; the reverse is not undone.
+        # A partial Updates edge may become a full one, but not the reverse.
         grows = existing is not None and existing.partial and not link.partial
         if existing is not None and not grows:
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         if link.edge_type is EdgeType.CONTRADICTS:
-            # What was dismissed is what two say: it holds where one of them is stored anew.
+            # A dismissal covers the two statements, so it also applies to copies stored later.
             dismissed = edges.dismissed_alike(transaction, from_id, to_id, self.view)
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
@@ -184,7 +188,7 @@ class EdgeWriter:
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
     def kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
-        """Return the code of why one memory does not replace another; None: it does."""
+        """Return the code of the reason why a memory may not replace another; None if it may."""
         trust = trust_rows.with_assigned(snapshot, self.trust)
         if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
             return LESS_TRUSTED
@@ -195,7 +199,7 @@ class EdgeWriter:
         if not self.compares:
             same = journal.author_of(snapshot, old_id) == actor
         else:
-            # What is being stored has no entry yet: it is the actor's.
+            # A memory that is being stored has no journal entry yet: the actor is its author.
             author = journal.author_of(snapshot, new_id) or actor
             authors = frozenset({author})
             if self.drawn or author == CONSOLIDATION:
@@ -208,19 +212,19 @@ class EdgeWriter:
         return None if newer is TrustTier.HIGH else OTHER_AUTHOR
 
     def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
-        """Return True when one memory is trusted enough to replace another."""
+        """Return True if a memory is trusted enough to replace another."""
         trust = trust_rows.with_assigned(snapshot, self.trust)
         return trust_rows.may_replace(snapshot, trust, new_id, old_id)
 
     def replaceable(
         self, snapshot: Snapshot, memory: MemoryInput, memory_ids: Sequence[str]
     ) -> set[str]:
-        """Return the memories that a memory yet to be stored may replace."""
+        """Return those of the memories that a new memory, not yet stored, may replace."""
         trust = trust_rows.with_assigned(snapshot, self.trust)
         return trust_rows.replaceable(snapshot, trust, captured(memory), memory_ids)
 
     def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
-        """Return the memories that the best of their sources protect."""
+        """Return those of the memories whose sources have the highest trust among them."""
         trust = trust_rows.with_assigned(snapshot, self.trust)
         if trust.uniform:
             return set(memory_ids)
@@ -231,13 +235,13 @@ class EdgeWriter:
     def _open_case(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, why: str
     ) -> Outcome:
-        """Store an open contradiction in place of an edge that may not replace its target.
+        """Store an open contradiction in place of an Updates edge that is not allowed.
 
         Args:
             why: the code of the reason.
 
         Raises:
-            IllegalTransition: one of the two is retracted.
+            IllegalTransition: one of the two memories is retracted.
         """
         ends = [written.resolve(end) for end in (link.from_id, link.to_id)]
         plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
@@ -251,7 +255,7 @@ class EdgeWriter:
     def _try_join(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
-        """Store one edge; when it is rejected, undo only its own writes."""
+        """Store one edge; if it is rejected, undo only its own writes."""
         savepoint = transaction.begin_nested()
         entry_count = len(written.entries)
         try:
@@ -267,8 +271,8 @@ class EdgeWriter:
         self, transaction: JournalledTransaction, new_id: str, old_id: str, written: StoredBatch
     ) -> None:
         new, old = (state_of(transaction, memory_id) for memory_id in (new_id, old_id))
-        # Links may come in any order, so a replaced memory may replace another; not in a circle,
-        # where none would stay active.
+        # Edges may come in any order, so a superseded memory may still replace another, but not
+        # its own successor: in a circle no memory would stay active.
         if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
             raise Conflict("the memory to be replaced already replaces the newer one")
         change = plan_supersession(new, old).change

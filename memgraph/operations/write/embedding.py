@@ -1,4 +1,4 @@
-"""The embedding worker: take due memories, embed outside transactions, write vectors back."""
+"""The embedding worker: read due memories, embed them outside transactions, store the vectors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH = 512
-# Vectors of one transaction, and the time between two: a message that comes meanwhile waits for one
-# of them, not for all.
+# Vectors per transaction, and the pause between two, so that other writers wait only for one.
 WRITTEN_AT_ONCE = 32
 GIVE_WAY_S = 0.001
 FIRST_PAUSE_MS = 1_000
 LONGEST_PAUSE_MS = 3_600_000
-# An answer that makes no sense, or a text the provider refuses, is tried this often.
+# The number of attempts for a text that the provider rejects or answers invalidly.
 MAX_REFUSALS = 3
 NOTHING_TO_EMBED = embeddings.NOTHING_TO_EMBED
 MODEL_CHANGED = "embedding.model_changed"
@@ -42,7 +41,7 @@ DIMENSIONS_KEY = "embedding_dimensions"
 
 @dataclass(slots=True)
 class EmbeddingRun:
-    """The result of one run of the worker; ``error_code`` is the error that stopped it early."""
+    """The result of a run of the worker; ``error_code`` is set if an error stopped it early."""
 
     ready: int = 0
     failed: int = 0
@@ -51,16 +50,15 @@ class EmbeddingRun:
 
 
 def pause_ms(attempts: int) -> int:
-    """Return the wait after the n-th failure (from 0), in milliseconds: 1 s doubling to 1 h."""
+    """Return the pause after failure ``attempts`` (from 0) in ms: 1 s, doubling up to 1 h."""
     return min(FIRST_PAUSE_MS << min(attempts, 12), LONGEST_PAUSE_MS)
 
 
 def model_mismatch(snapshot: Snapshot, provider: EmbeddingProvider | None) -> str | None:
-    """Return the model of the stored vectors when it is not the provider's; else None.
+    """Return the model of the stored vectors if it is not the provider's, else None.
 
-    Without a provider the result is None: there is nothing to embed with.
-
-    Vectors of two models are not comparable: until ``embeddings rebuild`` recall uses text only.
+    Without a provider the result is None. Vectors of two models are not comparable: until
+    ``embeddings rebuild``, recall uses only text.
     """
     if provider is None:
         return None
@@ -72,7 +70,7 @@ def model_mismatch(snapshot: Snapshot, provider: EmbeddingProvider | None) -> st
 def other_model(
     provider: EmbeddingProvider | None, model: str | None, dimensions: int | None
 ) -> str | None:
-    """Return ``model``, that of stored vectors, when it is not the provider's; else None."""
+    """Return ``model``, the model of the stored vectors, if it is not the provider's, else None."""
     if provider is None:
         return None
     if model is not None and model != provider.model:
@@ -83,7 +81,7 @@ def other_model(
 
 
 def claim_model(transaction: Transaction, provider: EmbeddingProvider) -> bool:
-    """Return True when vectors of this provider may be stored; the first ones fix the model."""
+    """Return True if this provider's vectors may be stored; the first vectors fix the model."""
     if model_mismatch(transaction, provider) is not None:
         return False
     if metadata.get(transaction, MODEL_KEY) is None:
@@ -92,7 +90,7 @@ def claim_model(transaction: Transaction, provider: EmbeddingProvider) -> bool:
 
 
 class EmbeddingWorker:
-    """Processes the outbox of one database. Safe beside other threads and processes."""
+    """Process the embedding outbox of one database. Safe with other threads and processes."""
 
     def __init__(
         self, database: Database, provider: EmbeddingProvider | None, clock: Clock
@@ -130,7 +128,7 @@ class EmbeddingWorker:
                 done = run.ready + run.failed
                 self._embed(provider, batch, run)
                 progress(run.ready + run.failed - done)
-                # Whoever added more meanwhile reports it.
+                # Whoever adds more memories meanwhile wakes a worker.
                 if run.error_code is not None or len(batch) < BATCH:
                     return run
         return run
@@ -155,7 +153,7 @@ class EmbeddingWorker:
         run: EmbeddingRun,
     ) -> None:
         if len(batch) > 1:
-            # One text may fail the whole batch: embed each by itself, unless that fails too.
+            # A single text may fail the whole batch, so embed each text alone until one fails.
             for item in batch:
                 self._embed(provider, [item], run)
                 if run.error_code is not None:
@@ -200,7 +198,7 @@ class EmbeddingWorker:
         vectors: NDArray[np.float32],
         run: EmbeddingRun,
     ) -> None:
-        # Until it is on the disk the memory may have to be embedded again, nothing else.
+        # Not durable: after a power failure the memories are only embedded again.
         with self._database.write(durable=False) as transaction:
             # A rebuild for another model may have begun while this batch was embedded.
             if not claim_model(transaction, provider):

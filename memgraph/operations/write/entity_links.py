@@ -1,4 +1,4 @@
-"""Names in texts, linked to entities."""
+"""Find names in texts and link memories to their entities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NameFinder = Callable[[str], Sequence[EntityName]]
 
-# A lone capitalised word that nothing around it explains is no entity worth a link.
+# The minimum confidence of a link. A single capitalised word without context is below it.
 SURE = 0.5
 _NAMES = 4_096
 MAX_KEPT_NAMES = 40
@@ -37,9 +37,9 @@ _TYPES = frozenset(each.value for each in EntityType)
 
 
 def find_names(text: str) -> list[EntityName]:
-    """Return the entities that rules find in a text, each once, in order of first mention.
+    """Return the entities that the rules find in a text, each once, in order of first mention.
 
-    For a quoted turn, the speaker is linked as such, and its date is no entity.
+    The speaker and the date at the head of a quoted turn are not searched.
     """
     from memgraph.relations.statement import Statement
     from memgraph.text.entities import extract
@@ -48,7 +48,7 @@ def find_names(text: str) -> list[EntityName]:
 
 
 def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
-    """Return the names of the spans with enough confidence, each once, in order."""
+    """Return the names of the spans with sufficient confidence, each once, in order."""
     names: dict[tuple[str, str], EntityName] = {}
     for span in spans:
         if span.confidence < SURE:
@@ -63,7 +63,7 @@ class NameFinders:
     """The name finders of one orchestrator: its strategies and its nicknames.
 
     Args:
-        rules: the names that the ``regex`` provider finds; used as they are on the write path.
+        rules: the name finder of the ``regex`` provider, used directly on the write path.
         find_llm: returns the model of the ``llm`` provider; called when a strategy needs it.
     """
 
@@ -76,16 +76,17 @@ class NameFinders:
         self._settings = settings.memory.entities
         self._rules = rules
         self._find_llm = find_llm
-        # Why the ``fast`` strategy last had to do without a provider; None: it did not.
+        # The error code of a provider that failed in the last ``fast`` run; None if all succeeded.
         self.fast_failure: str | None = None
 
     @cached_property
     def find(self) -> NameFinder:
-        """Run the ``fast`` strategy with nicknames. It never fails: a failing provider is left out
-        and reported in ``fast_failure``.
+        """The finder of the ``fast`` strategy with nicknames.
+
+        It never raises: a provider that fails is skipped and reported in ``fast_failure``.
         """
         finder = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
-        # Nothing stands between a write and the rules where nothing else was asked for.
+        # With rules only and no nicknames, writes call the rules directly.
         return self.nicknames.applied(finder) if self.nicknames.by_key else finder
 
     def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> StrategyResult:
@@ -93,13 +94,13 @@ class NameFinders:
         return self.accurate.extract(texts, without=without)
 
     def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
-        """Replace nicknames by the full names that they stand for; each name once."""
+        """Replace nicknames by full names; return each name once."""
         return self.nicknames.resolved(names)
 
     def kept(self, content: str, names: Any) -> list[EntityName]:
-        """Return the names that models once found in a text, from ``attributes.enriched_names``.
+        """Return the names that models found in a text earlier, from ``attributes.enriched_names``.
 
-        Invalid entries are ignored, as are names that the text does not contain.
+        Invalid entries and names that do not occur in the text are ignored.
         """
         if not isinstance(names, list):
             return []
@@ -110,9 +111,9 @@ class NameFinders:
         )
 
     def given(self, names: Any) -> list[EntityName]:
-        """Return the names that a memory was given (``attributes.entity_names``), each once.
+        """Return the names supplied with a memory (``attributes.entity_names``), each once.
 
-        The rules supply the type of entity when they know it.
+        The rules determine the types of the entities, if they know them.
         """
         if not isinstance(names, list):
             return []
@@ -128,7 +129,10 @@ class NameFinders:
         return by_rules or _name(written, EntityType.OTHER, 0.0, "regex")
 
     def query_keys(self, text: str) -> set[str]:
-        """Return the keys under which a question's entities may be known; nicknames in any case."""
+        """Return the keys under which the entities in a question may be known.
+
+        Nicknames match in upper or lower case.
+        """
         return self.nicknames.widened({name.key for name in self.find(text)}, text)
 
     @cached_property
@@ -141,7 +145,7 @@ class NameFinders:
 
     @property
     def accurate_available(self) -> bool:
-        """Return True when the ``accurate`` strategy has more than rules; loads no model."""
+        """True if the ``accurate`` strategy has more than rules; loads no model."""
         from memgraph.providers.entity_names import is_installed
 
         more = set(self.accurate.names) - set(_RULES_ALONE)
@@ -149,7 +153,7 @@ class NameFinders:
 
     @property
     def signature(self) -> str:
-        """Return a text that identifies the providers of the ``accurate`` strategy."""
+        """A text that identifies the providers and models of the ``accurate`` strategy."""
         model = self._find_llm() if "llm" in self.accurate.names else None
         models = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
         return ", ".join(f"{name} {models.get(name, '')}".strip() for name in self.accurate.names)
@@ -164,16 +168,14 @@ class NameFinders:
         return names_of(result.spans[0])
 
     def _strategy(self, names: Sequence[str]) -> EntityStrategy:
-        """Return the strategy with the available ones of these providers."""
+        """Return a strategy with those of the providers that are available."""
         from memgraph.providers.entity_names import EntityStrategy
 
         providers = (self.provider(name) for name in names)
         return EntityStrategy(tuple(provider for provider in providers if provider is not None))
 
     def provider(self, name: str) -> EntityProvider | None:
-        """Return one provider by its name; None: the settings name no pipeline, or no model, for
-        it.
-        """
+        """Return a provider by name; None if its pipeline or model is not configured."""
         if name == "llm":
             model = self._find_llm()
             if model is None:
@@ -193,11 +195,11 @@ class NameFinders:
 
 
 class Nicknames:
-    """Other names of entities, from the settings.
+    """The nicknames of entities, from the settings.
 
     Args:
-        pairs: each ``nickname=full name``.
-        rules: supply the type of entity of a full name; a person when they do not know it.
+        pairs: texts of the form ``nickname=full name``.
+        rules: determine the type of a full name; an unknown name is a person.
     """
 
     def __init__(self, pairs: Sequence[str], rules: NameFinder) -> None:
@@ -215,7 +217,7 @@ class Nicknames:
         return self.widened({key}, "")
 
     def pairs_of(self, keys: Collection[str]) -> list[tuple[str, str]]:
-        """Return full names and nicknames, (key, as written), of an entity known by these keys."""
+        """Return full names and nicknames, as (key, as written), of an entity with these keys."""
         pairs: dict[tuple[str, str], None] = {}
         for nick, meant in self._written.items():
             if meant.key in keys or _key(nick) in keys:
@@ -223,13 +225,13 @@ class Nicknames:
         return list(pairs)
 
     def applied(self, find: NameFinder) -> NameFinder:
-        """Wrap ``find`` with nicknames: spelled as in the settings they are always found."""
+        """Extend ``find`` by nicknames: in the spelling of the settings they are always found."""
         pattern = _any_of(self._written)
 
         def found(text: str) -> list[EntityName]:
             names = list(find(text))
             words = {word for name in names for word in name.key.split() if name.key != word}
-            # Not where it is a part of a longer name: of Art and of the Art Gallery.
+            # Skip a nickname inside a longer name: not "Art" in "Art Gallery".
             names.extend(
                 self._written[match[0]]
                 for match in pattern.finditer(text)
@@ -240,11 +242,11 @@ class Nicknames:
         return found
 
     def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
-        """Replace nicknames by the full names; each name once."""
+        """Replace nicknames by their full names; return each name once."""
         return list(dict.fromkeys(self.by_key.get(name.key, name) for name in names))
 
     def widened(self, keys: set[str], text: str) -> set[str]:
-        """Return the keys of a question with all synonyms, in any case."""
+        """Add the synonyms of the keys, and of nicknames in ``text`` in any case."""
         if not self.by_key:
             return keys
         folded = _key(text)
@@ -279,7 +281,7 @@ def _key(text: str) -> str:
     return canonical(text)
 
 
-# A person who is mentioned once is likely to be mentioned again.
+# Cached, because a name that occurs once is likely to occur again.
 @lru_cache(maxsize=_NAMES)
 def _name(
     written: str, kind: EntityType, confidence: float = 1.0, provider: str = TOLD
@@ -290,10 +292,10 @@ def _name(
 
 @lru_cache(maxsize=_NAMES)
 def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
-    """Return the person that the role of a turn names; None for agents and generic roles.
+    """Return the person named by the role of a turn; None for agents and generic roles.
 
-    A role in lower case is a person's name only if it is a listed given name, or was declared a
-    person's (``told_as``).
+    A role in lower case counts as a name only if it begins with a listed given name, or was
+    declared a person's (``told_as``).
     """
     from memgraph.text.gazetteer import gazetteer
 
@@ -317,7 +319,7 @@ def speaker_named(role: str, told_as: str | None = None) -> EntityName | None:
     return _name(written.title() if written == lower else written, EntityType.PERSON)
 
 
-# An account, an address, a number.
+# Accounts, addresses and numbers are not names.
 _NO_NAME = re.compile(r"[\d_@/\\:<>{}\[\]]")
 _ROLES = frozenset(
     (
@@ -339,8 +341,8 @@ _MACHINES = frozenset(
 
 
 def known_names(rows: Iterable[tuple[str, str, EntityType]]) -> Iterator[tuple[str, str]]:
-    """Yield the names to search texts for, as (key, as written): of rows, and persons' first
-    names.
+    """Yield the names to search for as (key, as written): those of the rows, and first names of
+    persons.
     """
     for key, written, kind in rows:
         yield key, written
@@ -354,7 +356,7 @@ Named = tuple[int, tuple[EntityName, ...]]
 
 
 class EntityLinker:
-    """Links memories of one orchestrator; used inside write transactions, one at a time."""
+    """Link memories of one orchestrator to entities; used in one write transaction at a time."""
 
     def __init__(self, ids: IdSource, naming: NameFinders) -> None:
         self._ids = ids
@@ -375,14 +377,14 @@ class EntityLinker:
         *,
         search: bool = True,
     ) -> int:
-        """Link stored memories to entities; unknown names become entities.
+        """Link stored memories to entities; create entities for unknown names.
 
-        The names of a memory are those found in its text, the speakers in it or in the turns that
-        it was extracted from, the names that it was given, and every known name in its text.
+        The names of a memory are those found in its text, its speakers or those of the turns that
+        it was extracted from, the names supplied with it, and every known name in its text.
 
         Args:
             linked: existing pairs of (entity key, memory key).
-            search: search the texts for known names; else ``link_known`` does it.
+            search: search the texts for known names; if False, call ``link_known`` for that.
 
         Returns:
             The number of new links.
@@ -402,10 +404,9 @@ class EntityLinker:
         return len(new)
 
     def mend_types(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> list[NewEntry]:
-        """Replace the types that worse providers gave the entities of these memories.
+        """Correct entity types that less reliable providers determined for these memories.
 
-        Called before ``link``, which would create an entity of the other type beside the existing
-        one.
+        Call it before ``link``, which would otherwise create a second entity of the other type.
 
         Returns:
             The journal entries.
@@ -428,7 +429,7 @@ class EntityLinker:
         return entries
 
     def link_known(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> None:
-        """Link stored memories to the known names in their texts, beside existing links."""
+        """Link stored memories to the known names in their texts, in addition to existing links."""
         pks = [pk for pk, _ in names_by_pk]
         sayings = entities.mention_contexts(transaction, pks)
         known_names = {pk: list(names) for pk, names in names_by_pk}
@@ -437,7 +438,7 @@ class EntityLinker:
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
 
     def _speakers(self, saying: MentionContext) -> list[EntityName]:
-        """Return the speakers of a memory, and the names that it was given."""
+        """Return the speakers of a memory, and the names supplied with it."""
         speakers = list(saying.speakers)
         quoted = Statement.of(saying.content).speaker
         if quoted is not None:
@@ -451,7 +452,7 @@ class EntityLinker:
     def _keys_of(
         self, transaction: JournalledTransaction, names: Iterable[EntityName]
     ) -> dict[EntityName, int]:
-        """Return the entity of each name; unknown ones are created."""
+        """Return the entity key of each name; create the unknown entities."""
         names = list(names)
         if not names:
             return {}
@@ -459,7 +460,7 @@ class EntityLinker:
         keys = existing.keys
         entities.add_spellings(transaction, existing.spellings)
         entities.confirm_types(transaction, existing.surer)
-        # Two spellings of one new entity: the first one becomes its name.
+        # If a new entity has several spellings, the first becomes its name.
         fresh: dict[tuple[str, str], EntityName] = {}
         for name in names:
             if name not in keys:
@@ -481,7 +482,7 @@ class EntityLinker:
         self._refresh(snapshot)
         pairs: list[tuple[int, str]] = []
         for saying in sayings:
-            # Not "Art" in "Art Gallery", and what the rules found they have judged.
+            # Skip parts of names that are linked already: not "Art" in "Art Gallery".
             names = [f" {name.key} " for name in linked[saying.pk]]
             keys = dict.fromkeys(match.key for match in self._known.find(saying.content))
             pairs += [

@@ -1,6 +1,6 @@
-"""The write path: validate, deduplicate, store a memory with its links in one transaction.
+"""The write path: validate, deduplicate and store memories with their links in one transaction.
 
-Nothing here calls a model. Later work of a write (embedding) waits in the outbox.
+Nothing here calls a model. Later work, such as embedding, is queued in the outbox.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# What a writer may store who answers to nobody but its own view: nothing that it would not see.
+# A confined writer may not store what it would not see.
 
 
 @dataclass(frozen=True, slots=True)
 class WriteBounds:
-    """The bounds of one writer within one transaction.
+    """What a writer may store within one transaction.
 
     Attributes:
-        viewer: whose bounds; None: it has none.
-        closed: existing conversations of which it sees no turn.
+        viewer: the viewer of a confined writer; None: the writer may store anything.
+        closed: the existing conversations in which the writer sees no turn.
     """
 
     viewer: Viewer | None
@@ -67,11 +67,15 @@ class WriteBounds:
     def of(
         cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]
     ) -> WriteBounds:
-        """Return the bounds of a writer; ``conversations`` are existing ones that it names."""
+        """Return the bounds of a writer.
+
+        Args:
+            conversations: the existing conversations that it wants to add turns to.
+        """
         if view is None or not view.viewer.confined:
             return cls(None)
-        # The place of its turn would tell how many turns those have that it does not see, and what
-        # is made of such a conversation would heed it.
+        # In a hidden conversation the position of its turn would reveal the number of hidden turns,
+        # and its turn would affect the facts extracted from the conversation.
         hidden = (
             conversation
             for conversation in conversations
@@ -80,31 +84,33 @@ class WriteBounds:
         return cls(view.viewer, frozenset(hidden))
 
     def refusal(self, memory: MemoryInput) -> AccessDenied | None:
-        """Return why it may not store this; None: it may."""
+        """Return an error if the writer may not store this memory, else None."""
         if self.viewer is None:
             return None
         facts = ScopeFacts(memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
         verdict = writable(self.viewer, facts)
         if not verdict.allowed:
-            return AccessDenied("you would not see what you store", reason=verdict.reason.value)
+            return AccessDenied(
+                "you may not store a memory that you would not see", reason=verdict.reason.value
+            )
         if memory.kind is MemoryKind.EPISODE and memory.session_id in self.closed:
-            return AccessDenied("this conversation is not open to you", field="session_id")
+            return AccessDenied("you do not see this conversation", field="session_id")
         return None
 
 
 SMALL_BATCH: Final = 8
-"""Up to so many facts stored at once are compared before the writer has the answer."""
+"""Up to this many facts stored together are compared before the writer gets its outcome."""
 
-# What makes two memories with the same text the same memory; the last is the ``item_id``.
+# Memories with equal identities are duplicates; the last field is the ``item_id``.
 Identity = tuple[
     str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None, str | None
 ]
 
 
 def identity_of(content_hash: str, memory: Any) -> Identity:
-    """Return the key by which equal memories are one.
+    """Return the key by which memories are deduplicated.
 
-    Visibility is part of it: a repeated text must not vanish behind a hidden one.
+    It includes the visibility: a repeated text must not disappear behind a hidden memory.
     """
     visibility = (memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
     return (content_hash, memory.kind, memory.type, *visibility, memory.item_id)
@@ -112,7 +118,7 @@ def identity_of(content_hash: str, memory: Any) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMemory:
-    """A memory with everything computed that needs no database."""
+    """A memory with everything that can be computed without the database."""
 
     given: MemoryInput
     content_hash: str
@@ -125,14 +131,12 @@ class PreparedMemory:
 
     @property
     def comparable(self) -> bool:
-        """Return True for a fact of one claim."""
+        """True for a fact that makes a single claim."""
         return comparisons.is_comparable(self.given)
 
     @property
     def identity(self) -> Identity | TurnIdentity | None:
-        """The key by which another memory equals this one; None: a turn without an id equals no
-        other.
-        """
+        """The key of deduplication; None for a turn without an id, which is never a duplicate."""
         memory = self.given
         if memory.kind is not MemoryKind.EPISODE:
             return identity_of(self.content_hash, memory)
@@ -152,7 +156,7 @@ class PreparedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes into one orchestrator's database; the caller holds the transaction."""
+    """Writes into one orchestrator's database; the caller opens the transaction."""
 
     orchestrator_id: str
     ids: IdSource
@@ -164,23 +168,23 @@ class Writer:
 
     @property
     def joiner(self) -> EdgeWriter:
-        """Writes edges between any memories."""
+        """A writer of edges between any memories."""
         return EdgeWriter(self.ids, self.trust)
 
     @property
     def comparer(self) -> EdgeWriter:
-        """Writes the edges that a comparison found, between any memories."""
+        """A writer of edges that a comparison found, between any memories."""
         return EdgeWriter(self.ids, self.trust, compares=True)
 
     @property
     def consolidator(self) -> EdgeWriter:
-        """Writes the edges of facts that were drawn from turns."""
+        """A writer of edges of facts that were extracted from turns."""
         return EdgeWriter(self.ids, self.trust, compares=True, drawn=True)
 
     def prepare(
         self, memory: MemoryInput, vector: NDArray[np.float32] | None = None
     ) -> PreparedMemory:
-        """Do the work of a write that needs no lock; call it before the transaction."""
+        """Do the part of a write that needs no lock; call it before the transaction."""
         return PreparedMemory(
             given=memory,
             content_hash=content_hash(memory.content),
@@ -204,17 +208,17 @@ class Writer:
         compare: ComparisonTime = ComparisonTime.LATER,
         keys: dict[str, str] | None = None,
     ) -> StoredBatch:
-        """Store memories and edges. An item that cannot be stored is rejected, the rest goes on.
+        """Store memories and edges. Items that cannot be stored are rejected one by one.
 
         Args:
             embedding: the provider of the items' vectors; None: they have none.
-            view: what the writer may see: other memories are neither duplicates nor evidence nor
-                ends of an edge, and a confined writer stores none. None: everything.
-            live: the turns among the items are said just now, see ``conversing.note``.
-            compare: when the facts among the items are compared with the stored ones. ``NOW``: a
-                repetition is not stored; items are not compared with one another. What a bounded
-                comparison leaves is done by the outbox. The outcomes have the results.
-            keys: ids of what was stored before under a ``#key`` of the same file; these are added.
+            view: what the writer may see; None: everything. Hidden memories are not used as
+                duplicates, evidence or ends of edges, and a confined writer may not store any.
+            live: True if the turns among the items were said just now, see ``checks.note``.
+            compare: when facts are compared with the stored ones; the outcomes contain the results.
+                With ``NOW`` a repetition is not stored, and items are not compared with one
+                another. The outbox completes a comparison that reached its limit.
+            keys: the ids stored earlier under a ``#key`` of the same file; new ones are added.
         """
         written = StoredBatch(ids_by_key={} if keys is None else keys)
         matches_by_index = (
@@ -241,7 +245,7 @@ class Writer:
                 )
                 written.memories[place] = comparison.added_to(outcome)
         if view is not None and view.viewer.confined and not view.viewer.sees_use:
-            # How much there is to compare with is counted over hidden facts, too.
+            # The state of the comparison would reveal the number of hidden facts.
             untold = {"comparison": None}
             written.memories = [memory.model_copy(update=untold) for memory in written.memories]
         return written
@@ -254,11 +258,11 @@ class Writer:
         written: StoredBatch,
         compare: ComparisonTime,
     ) -> None:
-        """Queue stored facts for the rest of their comparison, and note it in the outcomes.
+        """Queue stored facts for the rest of their comparison, and record it in the outcomes.
 
         Args:
-            pks: keys of the facts by id.
-            matches: what some of them were compared with already, by place.
+            pks: the keys of the comparable facts, by memory id.
+            matches: the results of comparisons already made, by place of the item.
         """
         if compare is ComparisonTime.NEVER:
             return
@@ -288,7 +292,7 @@ class Writer:
         *,
         view: View | None,
     ) -> None:
-        """Compare a few waiting facts, each with those stored before it."""
+        """Compare a few pending facts, each with the facts stored before it."""
         for place, outcome in enumerate(written.memories):
             pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
             if pk is None:
@@ -307,7 +311,7 @@ class Writer:
     def _compare(
         self, snapshot: Snapshot, items: Sequence[PreparedMemory], at: int, view: View | None
     ) -> dict[int, FactMatches]:
-        """Return by place of a comparable item the stored facts that it relates to."""
+        """Return the related stored facts of each comparable item, by place of the item."""
         places = [place for place, item in enumerate(items) if item.comparable]
         names = {name: None for place in places for name in items[place].names}
         keys = entities.find(snapshot, list(names)).keys if names else {}
@@ -327,7 +331,7 @@ class Writer:
     def _strengthen(
         self, transaction: JournalledTransaction, item: PreparedMemory, memory_id: str
     ) -> list[NewEntry]:
-        """Record that a stored fact was repeated by the source of an item."""
+        """Record that the source of an item repeated a stored fact."""
         memories.insert_sources(transaction, {item.source_id: item.given.source})
         return changes.strengthen(transaction, memory_id, source_id=item.source_id)
 
@@ -349,7 +353,7 @@ class Writer:
             sorted({ground for item in items for ground in item.given.derived_from}),
             view,
         )
-        # Whoever had one in hand would say again what is gone.
+        # Erased memories are not accepted as evidence: the new text might repeat them.
         grounds -= erasure.erased_among(transaction, grounds) if grounds else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         talked = {turn.session_id for turn in turns if turn.session_id is not None}
@@ -441,7 +445,7 @@ class Writer:
         stored: Sequence[tuple[dict[str, Any], PreparedMemory]],
         embedding: EmbeddingProvider | None,
     ) -> set[int]:
-        """Store the vectors that exist already; return the keys of those memories."""
+        """Store the vectors of items that have one; return the keys of those memories."""
         ready = {
             row["pk"]: item.vector
             for row, item in stored
@@ -462,7 +466,7 @@ class Writer:
         view: View | None,
         at: int,
     ) -> dict[Identity | TurnIdentity, str]:
-        """Return stored memories that one of these may equal."""
+        """Return the ids of stored memories with one of these identities."""
         turns = {
             (identity.session_id, identity.turn_id)
             for identity in identities
@@ -559,7 +563,8 @@ def _missing(memory: MemoryInput, grounds: set[str], written: StoredBatch) -> No
         ):
             shortened = ground[:80]
             return NotFound(
-                f"derived from {shortened!r}, which is not there or erased", memory_id=shortened
+                f"derived from {shortened!r}, which does not exist or was erased",
+                memory_id=shortened,
             )
     return None
 

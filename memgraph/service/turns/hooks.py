@@ -1,4 +1,4 @@
-"""``MemoryHooks``: the calls of an orchestrator around its turns, never blocked by the memory."""
+"""``MemoryHooks``: called by an orchestrator around its turns; never blocks on the memory."""
 
 from __future__ import annotations
 
@@ -32,46 +32,48 @@ PREPARE_MS = 30_000
 class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
     """The memory of one orchestrator for its turns. Thread-safe.
 
-    No hook waits for the memory longer than ``deadline_ms``; thread scheduling comes on top, which
-    takes long on a saturated machine. What the memory could not deliver in time is listed in
-    ``warnings``. Writes that did not finish in time are finished in the background, in order. Use
-    it as a context manager, or call ``close``.
+    A hook waits for the memory for at most ``deadline_ms``, plus thread scheduling, which is slow
+    on a saturated machine. ``warnings`` list what the memory could not deliver in time. Writes that
+    do not finish in time continue in the background, in order. Use the hooks as a context manager,
+    or call ``close``.
 
     Args:
-        service: not closed with the hooks.
-        name: of the orchestrator.
-        deadline_ms: how long a hook waits, 1 to 600,000; None: ``memory.context.deadline_ms``.
-        actor: the name in the journal.
-        clearance: the highest sensitivity that is shown.
-        profile: of the agent whose prompts these are; other agents' private memories, and what is
-            above its clearance, are left out. Without an ``agent_id`` the actor's name is used:
-            its memories, and those of no agent.
+        service: the service; closing the hooks does not close it.
+        name: the orchestrator's name.
+        deadline_ms: the maximum wait of a hook, 1 to 600,000; None: as configured in
+            ``memory.context.deadline_ms``.
+        actor: the name to record in the journal.
+        clearance: the highest sensitivity to return.
+        profile: the agent that the prompts are for. Other agents' private memories, and memories
+            above its clearance, are left out. Without an ``agent_id`` the actor's name is the
+            agent id.
 
     Raises:
-        InvalidInput: no service, a deadline out of its bounds, or an invalid actor.
+        InvalidInput: ``service`` is not a MemoryService, the deadline is out of range, or the
+            actor is invalid.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
 
     def prepare(self, deadline_ms: int = PREPARE_MS) -> tuple[TurnWarning, ...]:
-        """Load what the first turn of a process would wait for: the embedding model, the log.
+        """Load the embedding model and the logging library, so that the first turn need not wait.
 
-        It shows nothing and counts as no access. A host calls it once at its start.
+        Call it once when the host starts. It returns no memories and counts as no access.
 
         Args:
-            deadline_ms: 1 to 600,000.
+            deadline_ms: the maximum wait, 1 to 600,000.
 
         Returns:
-            What turns will lack for now.
+            Warnings about the parts that are not available yet.
 
         Raises:
-            InvalidInput: a deadline out of its bounds.
+            InvalidInput: the deadline is out of range.
         """
         until = self._until(deadline_ms)
         prompt_request = self._wanted(
             TurnPlace(), ContextRequest(query="ready", budget_tokens=0), "prepare"
         )
         pending = self._showing.begin(prompt_request)
-        # Else the first warning of a process would load it during a turn that is slow already.
+        # Otherwise the first warning would import it during a turn that is slow already.
         with suppress(LaneError):
             self._aside.submit(partial(import_module, "structlog")).result(until)
         return once(self._showing.finish(pending, until).warnings)
@@ -92,22 +94,23 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
     ) -> TurnContext:
-        """Store a message, and return what its prompt should contain before it.
+        """Store a message, and return the context to put before its prompt.
 
-        The conversation itself is left out of the context: the reader has it already.
+        The context leaves out the conversation itself, which the reader has already.
 
         Args:
-            content: a message that cannot be stored (empty, over 32,000 characters, with a NUL)
-                is answered, with the warning ``capture.refused``.
-            speaker: who said it; ``from_agent``: an agent and no person.
-            turn_id: the host's own id; with it a message that is sent twice is stored once.
-            project_id: the message belongs to the project, and is visible only in it.
-            orchestrator: the orchestrator the caller expects; another one is refused.
-            event_time: when it was said, if that was not now.
-            request: the budget and shares of the context; its query and ids are set here.
+            content: the message. One that cannot be stored (empty, over 32,000 characters, with a
+                NUL) still gets a context, with the warning ``capture.refused``.
+            speaker: the author of the message.
+            turn_id: the host's own id; a message that is sent twice with it is stored once.
+            project_id: the project of the message, which is visible only there.
+            orchestrator: the orchestrator that the caller expects; a mismatch is refused.
+            from_agent: True if the author is an agent, not a person.
+            event_time: when the message was written; None: now.
+            request: the budget and shares of the context; its query and ids are overwritten.
 
         Raises:
-            InvalidInput: an id is empty or too long, a deadline is out of its bounds.
+            InvalidInput: an id is empty or too long, or the deadline is out of range.
         """
         until = self._until(deadline_ms)
         place = place_of(
@@ -158,15 +161,15 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
     ) -> StepContext:
-        """Return what the prompt of a workflow's step should contain before it.
+        """Return the context to put before the prompt of a workflow step.
 
         Args:
             exclude_conversation: leave out the turns of ``conversation_id``, as ``on_message``
-                does: the very message that the step answers would come first. False: the prompt
-                contains nothing of the conversation, and the step is to recall it.
+                does; otherwise the message that the step answers would rank first. Pass False if
+                the prompt does not contain the conversation and the step should recall it.
 
         Raises:
-            InvalidInput: as ``on_message``.
+            InvalidInput: as for ``on_message``.
         """
         until = self._until(deadline_ms)
         place = place_of(
@@ -191,7 +194,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
 
 
 def _over(request: ContextRequest | None, default: ContextRequest) -> ContextRequest:
-    """Return a request with the query and the ids of the turn."""
+    """Return ``request`` with the query and the ids of ``default``."""
     if request is None:
         return default
     set_here = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
@@ -208,11 +211,11 @@ class HookOptions(TypedDict, total=False):
 
 
 class AsyncMemoryHooks(ThreadPoolCaller):
-    """The same hooks, awaited. Their arguments, answers and errors are those of ``MemoryHooks``.
+    """``MemoryHooks`` for asyncio, with the same arguments, results and errors.
 
     Args:
-        service, name, options: as ``MemoryHooks``.
-        threads: calls at the same time.
+        service, name, options: as for ``MemoryHooks``.
+        threads: the maximum number of concurrent calls.
     """
 
     def __init__(

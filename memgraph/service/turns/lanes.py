@@ -1,7 +1,7 @@
-"""Lanes: a few threads each, so that work that hangs in one does not delay the others.
+"""Lanes: small thread pools, so that work that hangs in one does not delay the others.
 
-A caller waits for its work as long as it likes. Work that nobody waits for any more and that has
-not begun is dropped, unless the lane keeps it.
+A caller decides how long it waits. Work that has not begun is dropped once nobody waits for it,
+unless the lane keeps its work.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ IDLE_S = 30.0
 
 
 class LaneLimit:
-    """Limits how much work of a process runs at a time, in order of arrival.
+    """Limits how many tasks of a process run at a time, in order of arrival.
 
-    Python runs one thread at a time: with many at work each takes as long as all of them, and short
-    work waits behind long. Work that nobody waits for any more has left the gate.
+    Python runs one thread at a time, so with many running tasks each takes as long as all of them
+    together. Tasks that nobody waits for give up their place.
 
     Args:
-        places: the maximum at a time.
+        places: the maximum number of running tasks.
     """
 
     def __init__(self, places: int) -> None:
@@ -35,7 +35,7 @@ class LaneLimit:
         self._queue: deque[tuple[LaneTask[Any], threading.Event]] = deque()
 
     def enter(self, ticket: LaneTask[Any]) -> None:
-        """Wait for a place, as long as somebody waits for the work."""
+        """Wait for a place; return early when the task is abandoned."""
         with self._lock:
             if len(self._inside) < self._places:
                 self._inside.add(ticket)
@@ -45,7 +45,7 @@ class LaneLimit:
         turn.wait()
 
     def leave(self, ticket: LaneTask[Any]) -> None:
-        """Leave the gate or its queue, when work is done or given up; may be called twice."""
+        """Free the place of a task that is done or abandoned; may be called twice."""
         with self._lock:
             self._inside.discard(ticket)
             waiting = deque[tuple[LaneTask[Any], threading.Event]]()
@@ -61,13 +61,13 @@ class LaneLimit:
 
 
 class LaneError(Exception):
-    """The reason why a lane has no answer; hooks turn its ``code`` into a warning."""
+    """The reason why a lane has no result; hooks report its ``code`` as a warning."""
 
     code: ClassVar[str] = "memory.failed"
 
 
 class LaneFull(LaneError):
-    """The lane takes no more work: raised at once, as waiting would not help."""
+    """The lane accepts no more work; raised immediately, since waiting would not help."""
 
     code = "memory.full"
 
@@ -83,18 +83,18 @@ class LaneTimeout(LaneError):
 
 
 class WorkEnded(LaneError):
-    """The work raised an exception that ends a thread or a process; the waiting caller goes on."""
+    """The work raised an exception like SystemExit, which must not end the waiting caller."""
 
 
 def handed_over(error: BaseException) -> Exception:
-    """Return the error of work as it may be raised in a waiting thread: never SystemExit."""
+    """Return an error that may be raised in the waiting thread, so never SystemExit."""
     if isinstance(error, Exception):
         return error
     return WorkEnded(f"a part of the memory failed: {type(error).__name__}")
 
 
 class LaneTask(Generic[T]):
-    """Work that was handed to a lane."""
+    """A unit of work submitted to a lane."""
 
     def __init__(
         self, work: Callable[[], T], *, keeps: bool = False, gate: LaneLimit | None = None
@@ -103,25 +103,25 @@ class LaneTask(Generic[T]):
         self._gate = gate
         self._keeps = keeps
         self._future: Future[T] = Future()
-        # Nobody waits for it any more; read by the lane, which counts such threads as lost.
+        # True when nobody waits any more; the lane counts the threads of such work as lost.
         self.abandoned = False
 
     def result(self, until: float) -> T:
         """Return the result of the work.
 
         Args:
-            until: when to stop waiting, of ``time.monotonic``.
+            until: when to stop waiting, in the time of ``time.monotonic``.
 
         Raises:
-            TooLate: it was not done until then.
-            LaneClosed: the lane was closed before it began.
+            LaneTimeout: the work was not done in time.
+            LaneClosed: the lane was closed before the work began.
             Exception: whatever the work raised.
         """
         try:
             return self._future.result(max(until - time.monotonic(), 0.0))
         except TimeoutError:
             if self._future.done():
-                # The work's own timeout, or it came to its end just now.
+                # The work itself raised TimeoutError, or it has ended just now.
                 return self._future.result()
             self.abandoned = not self._keeps
             if self._gate is not None and self.abandoned:
@@ -131,7 +131,7 @@ class LaneTask(Generic[T]):
             raise LaneClosed("these hooks were closed") from None
 
     def run(self) -> None:
-        """Do the work, in a thread of the lane; ``result`` raises its error."""
+        """Run the work in a thread of the lane; ``result`` raises its error."""
         if self._gate is None:
             self._run()
             return
@@ -161,11 +161,11 @@ class Lane:
     """A bounded queue and its threads, which are started on demand.
 
     Args:
-        name: of its threads.
-        threads: the maximum; with one, work is done in order.
-        waiting: the maximum of work that has not begun.
-        keeps: do the work even when nobody waits for it any more.
-        gate: the gate of all its work, shared with other lanes.
+        name: the name of its threads.
+        threads: the maximum number of threads; with one, work is done in order.
+        waiting: the maximum number of queued tasks.
+        keeps: run the work even when nobody waits for it any more.
+        gate: a limit for its running work, shared with other lanes.
     """
 
     def __init__(
@@ -193,8 +193,8 @@ class Lane:
         """Submit work; it begins when a thread is free.
 
         Raises:
-            LaneFull: too much waits, every thread is busy with abandoned work, or the system gives
-                no thread.
+            LaneFull: the queue is full, every thread is busy with abandoned work, or no thread can
+                start.
             LaneClosed: the lane was closed.
         """
         ticket = LaneTask(work, keeps=self._keeps, gate=self._gate)
@@ -214,13 +214,13 @@ class Lane:
 
     @property
     def alive(self) -> int:
-        """The number of its threads now."""
+        """The current number of threads."""
         return self._alive
 
     def close(self, patience_s: float) -> bool:
-        """Take nothing more, and wait for running work; return True when all of it ended.
+        """Accept no more work, and wait for running work; return True when all of it has ended.
 
-        What has not begun is cancelled, unless the lane keeps its work.
+        Queued work is cancelled, unless the lane keeps its work.
         """
         until = time.monotonic() + patience_s
         with self._changed:
@@ -246,7 +246,7 @@ class Lane:
         self._queue = deque(task for task in self._queue if not task.abandoned)
 
     def _begin(self) -> None:
-        # A daemon: a model that hangs must not keep the process from ending.
+        # A daemon thread: a hanging model must not keep the process from exiting.
         thread = threading.Thread(target=self._serve, name=f"memgraph-{self._name}", daemon=True)
         self._alive += 1
         try:

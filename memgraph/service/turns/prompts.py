@@ -1,4 +1,4 @@
-"""The text before a prompt: the bulletin and the context, each if available in time."""
+"""Build the text before a prompt: the bulletin and the context, if available in time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BuildContext = Callable[[Task | None, ContextRequest], ContextPackage]
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """The prompt that the memory is asked for, and what the receipt keeps of it."""
+    """A request for the text before a prompt."""
 
     viewer: Viewer
     task: Task | None
@@ -39,7 +39,7 @@ class PromptRequest:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """Return the receipt's fields; the query only as a digest."""
+        """Return the fields for the receipt, which keeps only a digest of the query."""
         ids = self.request.model_dump(
             include={"conversation_id", "workflow_run_id", "step_id"}, exclude_none=True
         )
@@ -49,7 +49,7 @@ class PromptRequest:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedWork:
-    """The work submitted to the lanes, or why they refused it."""
+    """The work submitted to the lanes, or the errors with which they refused it."""
 
     wanted: PromptRequest
     bulletin: LaneTask[BuiltBulletin] | LaneError
@@ -66,7 +66,7 @@ class PromptMemories:
 
     @property
     def prompt(self) -> str:
-        """The bulletin and the context's block, ready to be put before a prompt."""
+        """The bulletin and the context as one text, to put before a prompt."""
         return joined(self.bulletin, self.context)
 
     @property
@@ -80,9 +80,10 @@ class PromptBuilder:
     """Builds bulletins and contexts of one orchestrator. Thread-safe.
 
     Args:
-        build: assembles a context.
-        contexts: the lane for what may call a model; aside: for receipts.
-        conditions: records how both work.
+        build: the function that assembles a context.
+        contexts: the lane for contexts, which may call a model.
+        aside: the lane for receipts.
+        conditions: records failures and recoveries.
     """
 
     def __init__(
@@ -102,14 +103,14 @@ class PromptBuilder:
         self._build = build
         self._aside = aside
         self._conditions = conditions
-        # A model that hangs delays only contexts.
+        # Bulletins have their own lane, so that a model that hangs delays only contexts.
         self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
         self._contexts = contexts
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, tuple[Stamp, BuiltBulletin]] = OrderedDict()
 
     def begin(self, request: PromptRequest) -> SubmittedWork:
-        """Request both, in parallel; returns at once."""
+        """Start building the bulletin and the context in parallel, without waiting."""
         return SubmittedWork(
             request,
             _begun(self._bulletins, lambda: self._issue(request.viewer)),
@@ -117,7 +118,11 @@ class PromptBuilder:
         )
 
     def finish(self, pending: SubmittedWork, until: float) -> PromptMemories:
-        """Return what is available when both are done, or at ``until``, of ``time.monotonic``."""
+        """Return what is available when both are done, or at ``until``.
+
+        Args:
+            until: when to stop waiting, in seconds of ``time.monotonic``.
+        """
         context, unbuilt = self._context(pending, until)
         issued, warnings = self._bulletin(pending, until)
         receipt_id = None
@@ -134,12 +139,12 @@ class PromptBuilder:
         )
 
     def close(self, patience_s: float) -> bool:
-        """Take nothing more; return True when nothing is running any longer."""
+        """Accept no more work; return True when all running work ended in time."""
         return self._bulletins.close(patience_s)
 
     def _issue(self, viewer: Viewer) -> BuiltBulletin:
         handle = self._service.orchestrator(self._name, viewer=viewer, actor=self._actor)
-        # Before it is read: what an erasure took meanwhile is not kept.
+        # Read the stamp before the bulletin: after an erasure in between it will not match.
         erased = self._service.paths(self._name).erased
         issued = handle.bulletin()
         if issued.warning is None:
@@ -164,7 +169,7 @@ class PromptBuilder:
     def _bulletin(
         self, pending: SubmittedWork, until: float
     ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
-        """Return the current bulletin, else the last good one, else none."""
+        """Return the current bulletin, or else the last good one, or None, with warnings."""
         try:
             issued = _result(pending.bulletin, until)
         except Exception as error:  # noqa: BLE001 - as above
@@ -172,7 +177,7 @@ class PromptBuilder:
         if issued.warning is None:
             self._conditions.note("bulletin", None)
             return issued, ()
-        cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is not of now")
+        cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is outdated")
         fallback = issued if issued.warning == STALE else None
         return self._fallback(pending.wanted.viewer, fallback, cause)
 
@@ -183,13 +188,13 @@ class PromptBuilder:
         at_hand = [candidate for candidate in (built, self._known(viewer)) if candidate is not None]
         best = max(at_hand, key=lambda candidate: candidate.bulletin.change_seq, default=None)
         if best is None:
-            warning = TurnWarning(code=EMPTY, text="there is no bulletin to fall back to")
+            warning = TurnWarning(code=EMPTY, text="no earlier bulletin is available")
         else:
-            warning = TurnWarning(code=STALE, text="the last good bulletin, maybe of earlier")
+            warning = TurnWarning(code=STALE, text="the last good bulletin, which may be outdated")
         return best, (warning, cause)
 
     def _known(self, viewer: Viewer) -> BuiltBulletin | None:
-        """Return the last good one, unless texts were erased since, by any process."""
+        """Return the last good bulletin, unless any process has erased texts since then."""
         erased = self._service.paths(self._name).erased
         with self._lock:
             last_good = self._last_good.get(viewer)
@@ -201,9 +206,7 @@ class PromptBuilder:
     def _note(
         self, request: PromptRequest, issued: BuiltBulletin, context: ContextPackage | None
     ) -> tuple[str | None, tuple[TurnWarning, ...]]:
-        """Return the receipt id of what is shown; receipts are written beside the turn, in
-        batches.
-        """
+        """Submit a receipt of the prompt to be written in the background; return its id."""
         bulletin = issued.bulletin
         bulletin_fields = {
             "change_seq": bulletin.change_seq,
@@ -225,16 +228,20 @@ class PromptBuilder:
         try:
             self._aside.submit(lambda: self._keep(receipt, request.viewer, issued.receipt_id))
         except LaneError:
-            text = "what was shown could not be noted"
+            text = "the receipt could not be recorded"
             return None, (TurnWarning(code="receipt.missing", text=text),)
         return receipt.receipt_id, ()
 
     def _keep(self, receipt: Receipt, viewer: Viewer, extra_text: str | None) -> None:
-        """Args: beside: the bulletin's own receipt."""
+        """Write a receipt.
+
+        Args:
+            extra_text: the id of the bulletin's own receipt.
+        """
         host = CaptureHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
         try:
             host.keep(receipt, viewer=viewer, extra_text=extra_text)
-        except Exception as error:  # noqa: BLE001 - nobody waits for it; it is told in the log
+        except Exception as error:  # noqa: BLE001 - nobody waits for it; the failure is logged
             self._conditions.note("receipts", error)
         else:
             self._conditions.note("receipts", None)

@@ -1,4 +1,4 @@
-"""Writes after a turn: outputs of steps, transcripts, and the end of a task."""
+"""Hooks that write after a turn: step outputs, transcripts, and the end of a task."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ if TYPE_CHECKING:
     from memgraph.context.stores import TaskMemoryStore
 
 
-# What a step thought and what its tools gave: items of its task, kept once however often told.
+# Reasoning and tool outputs of a step are items of its task. Reporting them again adds nothing.
 
 
 def checked(
     place: TurnPlace, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return what is to be stored: the reasoning under ``reasoning``, outputs under
-    ``tool_outputs/<id>``.
+    """Return the notes to store: ``reasoning``, and ``tool_outputs/<id>`` for each output.
 
     Raises:
-        InvalidInput: the reasoning is no text, the outputs are no mapping, or no task is named.
+        InvalidInput: the reasoning is not a text, the outputs are not a mapping, or the task is
+            missing.
     """
     if reasoning is not None and not isinstance(reasoning, str):
-        raise InvalidInput("reasoning: a text", field="reasoning")
+        raise InvalidInput("reasoning must be a text", field="reasoning")
     if tool_outputs is not None and not isinstance(tool_outputs, Mapping):
-        raise InvalidInput("tool_outputs: a mapping of outputs by tool", field="tool_outputs")
+        raise InvalidInput("tool_outputs must map tools to outputs", field="tool_outputs")
     if (reasoning is not None or tool_outputs) and place.task_id is None:
-        raise InvalidInput("task_id: reasoning and tool outputs need a task", field="task_id")
+        raise InvalidInput("task_id is required for reasoning and tool outputs", field="task_id")
     notes: dict[str, Any] = {
         f"tool_outputs/{name}": text for name, text in (tool_outputs or {}).items()
     }
     if reasoning is not None and reasoning.strip():
-        # What a model thought is of any length; a tool's output is shortened by the store.
+        # Reasoning may have any length. Tool outputs are shortened by the store.
         notes["reasoning"] = shortened(storable(reasoning), MAX_OUTPUT_CHARS)
     return notes
 
@@ -70,10 +70,10 @@ def checked(
 def keep(
     store: TaskMemoryStore, place: TurnPlace, notes: Mapping[str, Any]
 ) -> tuple[RejectedPart, ...]:
-    """Store them in the task; each that cannot be stored is rejected by itself.
+    """Store notes in the task; return the ones that cannot be stored.
 
     Raises:
-        MemgraphError: the database takes nothing just now.
+        MemgraphError: the database accepts no writes at the moment.
     """
     rejected = []
     for name, note in notes.items():
@@ -97,16 +97,16 @@ def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> Non
         store.add_tool_output(tool_id, note, place.step_id, item_id=item_id)
 
 
-# Boxes that a step ticks: what a step's output had opened is open no longer.
+# Boxes that a step ticks close the todos that earlier step outputs opened.
 
 
 BECAUSE = "its box is ticked"
 
 
 def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInput]:
-    """Return Updates edges from done items to the open todos with that text in the same place.
+    """Return Updates edges from ticked items to open todos with the same text and place.
 
-    A person's todo stays: a text written by a model only supersedes texts of models.
+    A person's todo stays open: a model's text supersedes only texts by models.
     """
     done = {
         content_hash(memory.content.removeprefix(TICKED)): memory
@@ -139,7 +139,7 @@ def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInp
 T = TypeVar("T")
 Turn = UserTurn | AgentTurn
 
-# Errors of one memory to be promoted, not of all of them.
+# Errors that concern a single memory to promote, not all of them.
 OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
 PERSONS = frozenset({"user", "human"})
 MAX_TURNS = 1_000
@@ -167,22 +167,24 @@ class WriteBackHooks(HookHost):
     ) -> WriteBackResult:
         """Store the decisions, plans and statements of a step; see ``memgraph.rules.workflow``.
 
-        What exists already in the same place is a duplicate. A statement is a memory with the
-        source ``workflow_output``, its run, step, conversation and place in the output. A ticked
-        box (``- [x] …``) supersedes the todo with that text that a step left in the same place.
+        A text that exists already in the same place is a duplicate. Each statement becomes a memory
+        with the source ``workflow_output``, which records its run, step, conversation and place in
+        the output. A ticked box (``- [x] …``) supersedes the todo with the same text that a step
+        stored in the same place.
 
         Args:
             output: a text, a mapping, or a list of either; texts are read line by line.
-            tier: where it belongs; None: to the project, or global without one. ``task``: to the
-                task, until it is promoted or the task ends.
-            reasoning, tool_outputs: stored as the task's own items, by tool; once for a step that
-                is reported again. One that cannot be stored is ``rejected`` as ``reasoning`` or
-                ``tool_outputs/<tool>``, without affecting the others.
+            tier: where to store the memories; None: in the project, or globally without one.
+                ``task``: in the task, until they are promoted or the task ends.
+            reasoning: the step's reasoning, stored as an item of the task.
+            tool_outputs: outputs by tool, stored as items of the task. A step that is reported
+                again does not store reasoning or outputs twice. One that cannot be stored is
+                ``rejected`` as ``reasoning`` or ``tool_outputs/<tool>``, the others are stored.
 
         Raises:
-            InvalidInput: an id is empty or too long; a tier, reasoning or tool outputs without the
-                id that they belong to; reasoning that is no text, outputs that are no mapping; an
-                output that is neither text nor mapping nor list.
+            InvalidInput: an id is empty or too long, or is missing for the tier, the reasoning or
+                the tool outputs; the reasoning is not a text; the tool outputs are not a mapping;
+                the output is not a text, a mapping or a list.
         """
         until = self._until(deadline_ms)
         output = _readable(output)
@@ -199,7 +201,7 @@ class WriteBackHooks(HookHost):
         denied = self._denied(place, "on_step_output", until)
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
-        # A long text takes its time: in the lane. A mapping may be the host's to change: at once.
+        # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
         read = cache(lambda: parse(output))
         if not isinstance(output, str):
             read()
@@ -233,15 +235,15 @@ class WriteBackHooks(HookHost):
     ) -> WriteBackResult:
         """Store the turns of a conversation, by persons and agents, in order.
 
-        They are stored as by ``on_message``: after earlier ones, and with a ``turn_id`` once.
+        As with ``on_message`` they follow earlier turns, and a ``turn_id`` is stored only once.
 
         Args:
-            turns: 1,000 at most. A mapping has ``content``, ``source_role`` (or ``speaker``,
-                ``role``) and fields of ``EpisodeInput``; ``from_agent`` marks an agent when the
-                role (``user``, ``human``) does not.
+            turns: at most 1,000. A mapping has ``content``, ``source_role`` (or ``speaker``,
+                ``role``) and further fields of ``EpisodeInput``. ``from_agent`` says whether the
+                author is an agent; by default every role except ``user`` and ``human`` is one.
 
         Raises:
-            InvalidInput: no list of turns, an invalid turn, or too many.
+            InvalidInput: ``turns`` is not a list or too long, or a turn is invalid.
         """
         until = self._until(deadline_ms)
         place = place_of(
@@ -251,7 +253,7 @@ class WriteBackHooks(HookHost):
         )
         items = several(turns, "turns")
         if len(items) > MAX_TURNS:
-            raise InvalidInput(f"turns: {MAX_TURNS:,} at most", field="turns")
+            raise InvalidInput(f"turns: at most {MAX_TURNS:,}", field="turns")
         read = [_turn(turn, place) for turn in items]
         denied = self._denied(place, "on_transcript", until)
         if denied is not None:
@@ -289,12 +291,15 @@ class WriteBackHooks(HookHost):
     ) -> TaskOutcome:
         """End a task: promote chosen memories to its project, then retract the rest.
 
-        What belongs to the project already stays there. When one of them cannot be promoted,
+        Memories that belong to the project already stay there. If a memory cannot be promoted,
         nothing is retracted. A second call changes nothing.
 
+        Args:
+            promote: the ids of the memories to promote.
+
         Raises:
-            InvalidInput: something is to be promoted, and no project is named; ``promote`` is no
-                list of ids.
+            InvalidInput: there are memories to promote but no ``project_id``, or ``promote`` is not
+                a list of ids.
         """
         until = self._until(deadline_ms)
         place = place_of(
@@ -305,7 +310,7 @@ class WriteBackHooks(HookHost):
         ids = several(promote, "promote")
         memory_ids = tuple(dict.fromkeys(checked_text(memory_id, "promote") for memory_id in ids))
         if memory_ids and project_id is None:
-            raise InvalidInput("project_id: the project to promote to", field="project_id")
+            raise InvalidInput("project_id is required to promote memories", field="project_id")
         denied = self._denied(place, "end_task", until)
         if denied is not None:
             return TaskOutcome(task_id=task_id, warnings=(denied,), acknowledged=False)
@@ -331,7 +336,10 @@ class WriteBackHooks(HookHost):
         )
 
     def _promoted(self, place: TurnPlace, memory_id: str, reason: str) -> str:
-        """Return the id in the project: of an earlier promotion, its own, or the new one."""
+        """Promote a memory to the project; return its id there.
+
+        A memory that was promoted before, or belongs to the project, is not promoted again.
+        """
         viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             before = items.promotions_of(snapshot, memory_id, Scope.PROJECT, place.project_id)
@@ -347,9 +355,7 @@ class WriteBackHooks(HookHost):
         )
 
     def _writer_for(self, place: TurnPlace) -> CaptureHandle:
-        """Return a handle that sees where it writes at any sensitivity, to recognise
-        repetitions.
-        """
+        """Return a handle that sees every sensitivity in its place, to recognise duplicates."""
         viewer = self._of_agent(place.viewer(Sensitivity.RESTRICTED))
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
@@ -365,7 +371,11 @@ class WriteBackHooks(HookHost):
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
 
     def _write(self, work: Callable[[], T], until: float) -> T:
-        """Do a write in its lane, in order, and wait for it until then; it is done in any case."""
+        """Submit a write to the lane of writes, and wait for it.
+
+        Raises:
+            LaneTimeout: it was not done by ``until``; it continues in the background.
+        """
         try:
             ticket = self._writes.submit(lambda: self._trying(work))
             value = ticket.result(until)
@@ -379,7 +389,7 @@ class WriteBackHooks(HookHost):
         return value
 
     def _trying(self, work: Callable[[], T]) -> T:
-        """Retry while another process holds the database, until the hooks are closed."""
+        """Do the work; retry while the database is busy or full, until the hooks are closed."""
         pause = FIRST_PAUSE_S
         while True:
             try:
@@ -394,7 +404,7 @@ class WriteBackHooks(HookHost):
 def stored(
     handle: CaptureHandle, inputs: Sequence[MemoryInput], links: Sequence[EdgeInput]
 ) -> WriteBackResult:
-    """Store memories and the edges among them; each that cannot be stored is rejected by itself."""
+    """Store memories and their edges; memories that cannot be stored are rejected singly."""
     if not inputs:
         return WriteBackResult()
     written = handle.store(inputs, links)
@@ -411,10 +421,10 @@ def stored(
 
 
 def scope_of(place: TurnPlace, requested: Scope | str | None) -> dict[str, Any]:
-    """Return scope and scope_id of what is written.
+    """Return the ``scope`` and ``scope_id`` of a write.
 
     Raises:
-        InvalidInput: there is no such tier, or the id that it needs is missing.
+        InvalidInput: the tier is unknown, or its task or project id is missing.
     """
     if requested is None:
         return place.scope
@@ -422,14 +432,18 @@ def scope_of(place: TurnPlace, requested: Scope | str | None) -> dict[str, Any]:
     scope_id = {Scope.SESSION: place.task_id, Scope.PROJECT: place.project_id}.get(scope)
     if scope_id is None and scope is not Scope.GLOBAL:
         field = f"{scope.tier}_id"
-        raise InvalidInput(f"{field}: the {scope.tier} that it belongs to", field=field)
+        raise InvalidInput(f"{field} is required for the tier {scope.tier}", field=field)
     return {"scope": scope, "scope_id": scope_id}
 
 
 def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
-    """Return an output in readable form. Raises InvalidInput: it is none."""
+    """Return an output, with a list of lines joined into one text.
+
+    Raises:
+        InvalidInput: it is not a text, a mapping or a list.
+    """
     if not isinstance(output, str | Mapping | list | tuple):
-        raise InvalidInput("output: a text, a mapping or a list", field="output")
+        raise InvalidInput("output must be a text, a mapping or a list", field="output")
     if isinstance(output, list | tuple) and all(isinstance(line, str) for line in output):
         return "\n".join(output)
     return output
@@ -465,11 +479,11 @@ def _links(candidate: WorkflowCandidate) -> list[EdgeInput]:
 
 
 def _turn(turn: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
-    """Return a turn of this conversation; or why it cannot be stored."""
+    """Return a turn of this conversation, or the reason why it cannot be stored."""
     if isinstance(turn, UserTurn | AgentTurn):
         return turn.model_copy(update={"session_id": place.conversation_id})
     if not isinstance(turn, Mapping):
-        raise InvalidInput("a turn: a UserTurn, an AgentTurn or a mapping", field="turns")
+        raise InvalidInput("a turn must be a UserTurn, an AgentTurn or a mapping", field="turns")
     fields = {name: value for name, value in turn.items() if name not in ("speaker", "role")}
     role = turn.get("source_role", turn.get("speaker", turn.get("role", "user")))
     by_agent = fields.pop("from_agent", str(role).casefold() not in PERSONS)
@@ -483,10 +497,10 @@ def _turn(turn: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
 
 
 def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
-    """Return the warnings why a write is not acknowledged."""
+    """Return warnings that explain why a write was not acknowledged."""
     if isinstance(error, LaneTimeout):
-        return (unacknowledged("what was to be written is"), warning_of(error))
-    what = str(error) if isinstance(error, LaneError) else "the memory did not take it"
+        return (unacknowledged("the write is"), warning_of(error))
+    what = str(error) if isinstance(error, LaneError) else "the memory did not accept the write"
     return (refused(what), warning_of(error))
 
 

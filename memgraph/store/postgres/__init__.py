@@ -1,6 +1,6 @@
-"""The PostgreSQL driver: one way to connect, one door through which its errors leave.
+"""The PostgreSQL driver: connect to a server, and translate the driver's errors.
 
-psycopg is an extra. Nothing outside of this package loads it, or SQLAlchemy's dialect for it.
+psycopg is an extra. Nothing outside of this package imports it, or SQLAlchemy's dialect for it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MINIMUM_VERSION: Final = 160_000
 CONNECT_TIMEOUT_S: Final = 10
 PREPARED_FROM: Final = 2
 PREPARE_THRESHOLD: Final = "prepare_threshold"
-"""A parameter of the address; ``none``: for a pool that does not know of prepared statements."""
+"""A parameter of the URL; ``none`` if a connection pooler does not support prepared statements."""
 MOST_PREPARED: Final = 1_000
 PREFIX: Final = "memgraph_"
 
@@ -51,14 +51,14 @@ _CONSTRAINTS: Final = {
     "23502": Constraint.NOT_NULL,
 }
 _UNPREPARED: Final = (
-    f"a pool between has lost a prepared statement; add {PREPARE_THRESHOLD}=none to"
+    f"a connection pooler lost a prepared statement; add {PREPARE_THRESHOLD}=none to"
     " memory.storage.url"
 )
 _BY_STATE: Final[dict[str, tuple[type[StorageError], str]]] = {
     "55P03": (DatabaseBusy, "another process holds the database; try again"),
-    "40001": (DatabaseBusy, "another transaction was in the way; try again"),
-    "40P01": (DatabaseBusy, "another transaction was in the way; try again"),
-    "57014": (DatabaseBusy, "the server ended the statement; try again"),
+    "40001": (DatabaseBusy, "another transaction interfered; try again"),
+    "40P01": (DatabaseBusy, "another transaction interfered; try again"),
+    "57014": (DatabaseBusy, "the server cancelled the statement; try again"),
     "53100": (DatabaseFull, "the server's disk is full; nothing was written"),
     "53300": (DatabaseBusy, "the server has no connection left; try again"),
     "26000": (StorageError, _UNPREPARED),
@@ -77,14 +77,14 @@ _BY_CLASS: Final[dict[str, tuple[type[StorageError], str]]] = {
 
 
 class _WholeNumber(Loader):
-    """Truth as 0 or 1, as SQLite has it."""
+    """Loads booleans as 0 or 1, as in SQLite."""
 
     def load(self, data: Any) -> int:
         return int(bytes(data) == b"t")
 
 
 class _Number(Loader):
-    """A sum as a number of Python's: none of ours needs more digits."""
+    """Loads sums as int or float, which have enough digits for ours."""
 
     def load(self, data: Any) -> int | float:
         text = bytes(data).decode()
@@ -95,9 +95,9 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection without implicit transactions.
 
     Attributes:
-        found: the last row that the beginning of its transaction gave.
-        shared: what the readers of a database keep together, by index; None: this one may write.
-        is_watching: whether this transaction takes what triggers note of its changes.
+        found: the last row returned by the SQL that began the transaction, or None.
+        shared: data shared by the readers of a database, by index; None: the transaction may write.
+        is_watching: whether triggers record the row changes of the transaction.
     """
 
     shared: dict[str, Any] | None = None
@@ -111,10 +111,10 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def checked_url(text: str) -> sa.URL:
-    """Return the address of a server's database.
+    """Parse the URL of a server's database.
 
     Raises:
-        InvalidConfig: it is none, or holds a password; it is not repeated.
+        InvalidConfig: it is invalid or contains a password. The message does not repeat it.
     """
     try:
         url = sa.make_url(text)
@@ -122,17 +122,17 @@ def checked_url(text: str) -> sa.URL:
         url = None
     if url is None or url.drivername not in ("postgresql", "postgresql+psycopg"):
         raise InvalidConfig(
-            "memory.storage.url is no address like postgresql+psycopg://user@host:5432/name",
+            "memory.storage.url must look like postgresql+psycopg://user@host:5432/name",
             field="memory.storage.url",
         )
     if url.query.get(PREPARE_THRESHOLD, "none") != "none":
         raise InvalidConfig(
-            f"{PREPARE_THRESHOLD} in memory.storage.url is none, or is left out",
+            f"{PREPARE_THRESHOLD} in memory.storage.url must be none or omitted",
             field="memory.storage.url",
         )
     if url.password is not None or "password" in url.query:
         raise InvalidConfig(
-            "memory.storage.url holds a password; give it by PGPASSWORD or PGPASSFILE",
+            "memory.storage.url contains a password; use PGPASSWORD or PGPASSFILE instead",
             field="memory.storage.url",
         )
     return url
@@ -148,28 +148,28 @@ def schema_of(orchestrator_id: str) -> str:
 
 
 def replaced_prefix(orchestrator_id: str) -> str:
-    """Return how the schemas are named that an orchestrator had before it was restored or moved."""
+    """Return the name prefix of schemas that a restore or a move of an orchestrator replaced."""
     return f"memgraph~replaced_{hashlib.sha256(orchestrator_id.encode()).hexdigest()[:12]}_"
 
 
 def quoted(name: str) -> str:
-    """Return a name as an identifier of SQL."""
+    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """Return a text as a literal of SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def lock_key(schema: str) -> int:
-    """Return the key of the advisory lock that the writers of a schema take."""
+    """Return the key of the advisory lock for writing a schema."""
     digest = hashlib.blake2b(schema.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def connect(url: sa.URL) -> Connection:
-    """Return a connection; whoever uses it begins a transaction that names the schema."""
+    """Return a connection. Its user begins each transaction with the name of the schema."""
     parameters: dict[str, Any] = {
         "host": url.host,
         "port": url.port,
@@ -182,7 +182,7 @@ def connect(url: sa.URL) -> Connection:
     parameters.update(url.query)
     is_unprepared = parameters.pop(PREPARE_THRESHOLD, "") == "none"
     connection = Connection.connect(autocommit=True, **parameters)
-    # A statement is planned once for a connection; see ``database.writing``.
+    # A statement is planned only once per connection; see ``_PLANNING`` in ``database``.
     connection.prepare_threshold = None if is_unprepared else PREPARED_FROM
     connection.prepared_max = MOST_PREPARED
     adapters = connection.adapters
@@ -200,7 +200,7 @@ def connect(url: sa.URL) -> Connection:
 
 
 def translate(error: Exception) -> Exception:
-    """Return our own error for a driver's. The driver's text is not repeated: it may hold data."""
+    """Return our own error for a driver's. The driver's message is dropped: it may contain data."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseBusy("too many connections at once; try again")
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -215,9 +215,9 @@ def translate(error: Exception) -> Exception:
     if state == "22003":
         return InvalidInput("a number is too large to store")
     if state in ("22021", "22P02", "22P05") or isinstance(cause, UnicodeEncodeError):
-        return InvalidInput("a text holds a character that PostgreSQL cannot store")
+        return InvalidInput("a text contains a character that PostgreSQL cannot store")
     if isinstance(cause, psycopg.DataError) and not state:
-        return InvalidInput("a text holds a NUL, which PostgreSQL cannot store")
+        return InvalidInput("a text contains a NUL, which PostgreSQL cannot store")
     if entry := _BY_STATE.get(state) or _BY_CLASS.get(state[:2]):
         kind, message = entry
         return kind(f"{message} ({name})", sqlstate=name)
@@ -227,20 +227,20 @@ def translate(error: Exception) -> Exception:
 
 
 def is_away(error: Exception) -> bool:
-    """Return whether no server answered, or one that is starting or shutting down."""
+    """Return True if no server answered, or if it is starting or shutting down."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     state = getattr(cause, "sqlstate", None)
     return state in _AWAY if state else isinstance(cause, psycopg.OperationalError)
 
 
 def violated(error: psycopg.Error) -> Constraint | None:
-    """Return which kind of constraint a row violates; None: the server does not say so."""
+    """Return the kind of constraint that a row violates; None if the server does not say."""
     return _CONSTRAINTS.get(error.sqlstate or "")
 
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Everything the driver raises inside leaves as an error of memgraph.errors."""
+    """Translate the driver's errors in the block to errors of ``memgraph.errors``."""
     try:
         yield
     except (DBAPIError, PoolTimeoutError, psycopg.Error, UnicodeError) as error:

@@ -1,7 +1,7 @@
-"""A schema as a file of SQLite, and a file as a schema: backups, and moves between engines.
+"""Copy a PostgreSQL schema to a SQLite file and back, for backups and moves between engines.
 
-The file has the tables of the same revision, and each row its number. Rows are digested as they are
-read and once more where they were written, so that a copy that ends is a copy.
+The file has the tables of the same revision, and every row keeps its number. Rows are digested when
+they are read and again after they were written, so a finished copy is verified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memgraph.store.sqlite import provision
 from memgraph.store.whole_tables import TableDigest
 
 Progress = Callable[[int, int], None]
-"""Called with the tables that are copied, and the tables in all."""
+"""Called with the number of copied tables and the total."""
 
 _ROWS: Final = 2_000
 _SEQUENCES: Final = (
@@ -31,20 +31,20 @@ _SEQUENCES: Final = (
 
 
 class _Table(NamedTuple):
-    """A table of a file: its columns, and whether its rows have a number that is no column."""
+    """A table of a file: its columns, and whether its rows have an implicit number (rowid)."""
 
     name: str
     columns: tuple[str, ...]
     is_placed: bool
 
     def listed(self, place: str) -> str:
-        """Return the columns for a statement, that of the number under an engine's name."""
+        """Return the column list for a statement; ``place`` is the engine's name for the number."""
         names = (*self.columns, place) if self.is_placed else self.columns
         return ", ".join(map(postgres.quoted, names))
 
     @property
     def order(self) -> str:
-        """Return the place of the column by which rows are read, for ``ORDER BY``."""
+        """Return the position of the sort column, for ``ORDER BY``."""
         return str(len(self.columns) + 1 if self.is_placed else 1)
 
 
@@ -52,7 +52,7 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
     """Copy the schema of a snapshot into a new file.
 
     Args:
-        source: a driver connection, in a transaction that sees one state.
+        source: a driver connection in a snapshot transaction.
     """
     [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
     file.write_bytes(provision.template(revision).content)
@@ -81,11 +81,15 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
 
 
 def read_file(file: Path, transaction: Transaction) -> None:
-    """Fill the new schema of a transaction from a file of the same revision."""
+    """Fill the new schema of a transaction from a file of the same schema revision.
+
+    Raises:
+        DatabaseCorrupt: the copy differs from the file.
+    """
     target = transaction.driver
     with sqlite.translated_errors(), closing(_opened(file)) as source:
         tables = {item.name: item for item in _tables(source)}
-        # Those that others refer to come first.
+        # In the order of foreign keys.
         for name in (item.name for item in schema.tables()):
             table = tables[name]
             target.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
@@ -104,7 +108,7 @@ def read_file(file: Path, transaction: Transaction) -> None:
         last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
     target.executemany("INSERT INTO last_numbers VALUES (%s, %s)", last)
     for name, column, sequence in target.execute(_SEQUENCES).fetchall():
-        # A number that was given once is not given again.
+        # Sequences continue after the last number, which is never reused.
         target.execute(
             f"SELECT setval(%s, greatest((SELECT max({column}) FROM {name}),"
             " (SELECT number FROM last_numbers WHERE name = %s), 0) + 1, false)",
@@ -114,7 +118,7 @@ def read_file(file: Path, transaction: Transaction) -> None:
 
 
 class _Digested:
-    """Rows on their way, and their digest when all of them have passed."""
+    """Passes rows through, and computes their digest."""
 
     def __init__(self, name: str, rows: Iterable[Any]) -> None:
         self._name = name
@@ -135,12 +139,12 @@ def _require_same(name: str, digest: TableDigest, rows: Iterable[Any]) -> None:
     for _ in copied:
         pass
     if copied.digest != digest:
-        raise DatabaseCorrupt(f"the copy of {name} is not what was read", table=name)
+        raise DatabaseCorrupt(f"the copy of {name} differs from the original", table=name)
 
 
 def _opened(file: Path) -> Any:
     connection = sqlite.connect(file, busy_timeout_ms=5_000, synchronous="OFF")
-    # Nobody else sees the file yet.
+    # No other process uses the file yet.
     connection.execute("PRAGMA journal_mode = MEMORY")
     return connection
 

@@ -1,8 +1,8 @@
-"""An open schema: one writer at a time, readers beside it, over the connections of its server.
+"""An open schema, with concurrent readers and one writer at a time.
 
-Writers take a lock of this process, then the advisory lock of the schema, which ends with the
-transaction: so the writers of all processes stand in one queue. Readers see one snapshot from
-begin to end. A connection belongs to no schema: each transaction names it first.
+Writers take a lock of this process, then the advisory lock of the schema, which is released with
+the transaction. So the writers of all processes wait in one queue. Each reader sees one snapshot.
+Connections are shared by the schemas of a server: each transaction first sets its schema.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ CONNECTIONS: Final = 4
 MORE_CONNECTIONS: Final = 28
 POOL_TIMEOUT_S: Final = 60
 RECONNECT_S: Final = 5.0
-"""Seconds for which a transaction waits to begin when a server that was there is away."""
+"""How many seconds a transaction waits to begin if a server that was reachable no longer is."""
 RECONNECT_PAUSE_S: Final = 0.1
 
 
 class PostgresServer:
-    """The connections of this process to one database of a server, shared by all its schemas."""
+    """The connections of this process to one database, shared by all of its schemas."""
 
     def __init__(self, url: sa.URL) -> None:
         self.url = url
         self.users = 0
-        # What ``stores.PostgresStores`` found when it looked last; None: it does not look.
+        # The stamps at the last look of ``stores.PostgresStores``; None: it does not watch them.
         self.stamps: dict[str, Stamp] | None = None
         dialect = Dialect()
         pool = QueuePool(
@@ -77,13 +77,14 @@ class PostgresServer:
     def begun(
         self, begin: str, shared: dict[str, Any] | None = None, *, watched: bool = False
     ) -> Iterator[sa.Connection]:
-        """Begin a transaction with some statements; it ends with the block.
+        """Run statements that begin a transaction, which ends with the block.
 
-        A connection that broke while nobody used it is replaced by another.
+        A connection that broke while it was idle is replaced.
 
         Args:
-            shared: what the readers of the schema keep together; None: for a writer.
-            watched: whether its changes are noted, in the table that ``begin`` makes.
+            begin: the SQL that begins the transaction.
+            shared: data shared by the readers of the schema; None: for a writer.
+            watched: record row changes in the temporary table that ``begin`` creates.
         """
         connection = self._connected(begin, watched)
         try:
@@ -102,7 +103,7 @@ class PostgresServer:
             try:
                 connection = self._engine.connect()
             except (psycopg.OperationalError, DBAPIError) as error:
-                # Nothing has begun: a server that restarts, or its replica, may be there soon.
+                # Nothing has begun, so wait: the server may be restarting or failing over.
                 is_soon = self._is_known and postgres.is_away(error)
                 if not is_soon or time.monotonic() >= until:
                     raise
@@ -127,7 +128,7 @@ class PostgresServer:
                 return connection
 
     def _know(self, connection: sa.Connection) -> None:
-        # What ``create_engine`` would ask a server about itself at its first connection.
+        # Initialise the dialect from the server once, as ``create_engine`` would.
         if not self._is_known:
             with self._lock:
                 if not self._is_known:
@@ -136,7 +137,7 @@ class PostgresServer:
                     self._is_known = True
 
     def close(self) -> None:
-        """Close every connection that nobody uses."""
+        """Close all idle connections."""
         self._engine.pool.dispose()
 
 
@@ -145,8 +146,8 @@ _SERVERS_LOCK = threading.Lock()
 
 
 def take_server(url: sa.URL) -> PostgresServer:
-    """Return the server of a database; whoever takes it gives it back."""
-    # A process that was forked makes connections of its own.
+    """Return the shared server for a URL; release it with ``give_back``."""
+    # The process id is part of the key, because a forked process needs its own connections.
     key = os.getpid(), url
     with _SERVERS_LOCK:
         if key not in _SERVERS:
@@ -156,7 +157,7 @@ def take_server(url: sa.URL) -> PostgresServer:
 
 
 def stamp_of(url: sa.URL, orchestrator_id: str) -> Stamp | None:
-    """Return an orchestrator's stamp as its server was last looked at; None: it is not."""
+    """Return an orchestrator's stamp at the last look at its server; None if it is not watched."""
     server = _SERVERS.get((os.getpid(), url))
     if server is None or server.stamps is None:
         return None
@@ -164,7 +165,7 @@ def stamp_of(url: sa.URL, orchestrator_id: str) -> Stamp | None:
 
 
 def give_back(server: PostgresServer) -> None:
-    """Close the connections of a server that nobody uses any more."""
+    """Release a server; close its connections after the last release."""
     with _SERVERS_LOCK:
         server.users -= 1
         if not server.users:
@@ -174,7 +175,7 @@ def give_back(server: PostgresServer) -> None:
 
 @contextmanager
 def using(url: sa.URL) -> Iterator[PostgresServer]:
-    """Take a server for the time of a block."""
+    """Take a server for the block, and release it afterwards."""
     server = take_server(url)
     try:
         yield server
@@ -185,14 +186,14 @@ def using(url: sa.URL) -> Iterator[PostgresServer]:
 COMMITS_BETWEEN_FOLDS: Final = 8
 LEAST_GROWTH: Final = 200
 _ANALYZED: Final = ("memories", "memory_words", "memory_edges", "memory_sources", "memory_entities")
-# What the planner believes of the number of memories, and about how many there are.
+# The planner's estimate of the number of memories, and the actual number, roughly.
 _GROWN: Final = (
     "SELECT (SELECT reltuples FROM pg_class WHERE oid = 'memories'::regclass),"
     " (SELECT coalesce(max(pk), 0) FROM memories)"
 )
-# The statements say in what order tables are read, and there is an index for each step: what the
-# server would estimate of lists and JSON leads it to scans, to compile for a third of a second, and
-# to start workers, each of which takes milliseconds.
+# Our statements define the order of joins, and each step has an index. Without these settings the
+# server's estimates for lists and JSON lead to table scans, to JIT compilation (a third of a
+# second), and to parallel workers, each of which takes milliseconds to start.
 _PLANNING: Final = (
     " SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0;"
     " SET LOCAL join_collapse_limit = 1; SET LOCAL enable_seqscan = off;"
@@ -202,7 +203,7 @@ _PLANNING: Final = (
 
 
 def reading(schema: str) -> str:
-    """Return what begins a snapshot."""
+    """Return the SQL that begins a snapshot."""
     return (
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
         f" SET LOCAL search_path TO {postgres.quoted(schema)};{_PLANNING} {found(schema)}"
@@ -210,18 +211,20 @@ def reading(schema: str) -> str:
 
 
 def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = False) -> str:
-    """Return what begins a transaction of the only writer.
+    """Return the SQL that begins a write transaction, with the lock of the schema.
 
-    Each statement sees what was committed before it: a snapshot from before the lock would be old.
+    It is READ COMMITTED, because a snapshot taken before the lock would be outdated.
 
     Args:
-        watched: make the table in which its changes are noted. A pool may give each transaction
-            another session, so every one of them asks for it.
+        wait_ms: the maximum wait for the lock.
+        durable: wait for the disk at the commit.
+        watched: create the temporary table for row changes. Every transaction does so, because a
+            pooler may give each one another session.
     """
     return (
         f"BEGIN; SET LOCAL search_path TO {postgres.quoted(schema)};"
         f"{row_changes.MAKE if watched else ''}"
-        # The counters that ``stores.PostgresStores`` looks at, else they may be seconds late.
+        # Flush the counters that ``stores.PostgresStores`` watches, which may be seconds late.
         " SELECT pg_stat_force_next_flush();"
         f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
         f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
@@ -231,12 +234,12 @@ def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = 
 
 
 def found(schema: str) -> str:
-    """Return what asks which schema is there; see ``Connection.found``."""
+    """Return the query for the schema's oid, which becomes ``Connection.found``."""
     return f"SELECT oid FROM pg_namespace WHERE nspname = {postgres.literal(schema)}"
 
 
 class PostgresDatabase:
-    """The schema of one orchestrator, opened; see ``engine.Database``."""
+    """The open schema of one orchestrator; see ``engine.Database``."""
 
     def __init__(
         self,
@@ -300,13 +303,15 @@ class PostgresDatabase:
                 after_commit()
 
     def require_same_store(self) -> None:
-        """Do nothing: every transaction begins with the question."""
+        """Do nothing, because every transaction checks this when it begins."""
 
     def fold(self, *, after: int | None = None) -> None:
-        """Count anew for the planner where many rows came: the server itself looks once a minute.
+        """Update the planner's statistics if many rows were added; see ``engine.Database``.
+
+        Autovacuum checks only once a minute.
 
         Raises:
-            StorageError: the server fails.
+            StorageError: the server failed.
         """
         if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
             return
@@ -319,11 +324,11 @@ class PostgresDatabase:
                 raw.execute(f"ANALYZE {', '.join(_ANALYZED)}")
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Write every table anew without its dead rows; see ``engine.Database``.
+        """Rewrite every table without its dead rows; see ``engine.Database``.
 
         A plain VACUUM would leave their bytes in the free space of pages. A table is locked while
-        it is written; one that somebody reads is passed over and tried again, as waiting for it
-        would make everybody else wait.
+        it is rewritten. A table with readers is skipped and tried again, because waiting for its
+        lock would block everybody else.
         """
         deadline = time.monotonic() + wait_ms / 1000
         if not self._uncut:
@@ -333,7 +338,7 @@ class PostgresDatabase:
             raw: Any = connection.connection.driver_connection
             while self._uncut:
                 if rewrite_table(raw, self._uncut[-1]):
-                    # Statistics are samples of values.
+                    # Statistics contain samples of values, so renew them as well.
                     raw.execute(f"ANALYZE {self._uncut.pop()}")
                 elif time.monotonic() < deadline:
                     time.sleep(CUT_PAUSE_S)
@@ -342,10 +347,10 @@ class PostgresDatabase:
         return True
 
     def rewrite(self) -> None:
-        """Do nothing: ``cut`` has done it."""
+        """Do nothing, because ``cut`` rewrites the tables."""
 
     def _tables(self) -> list[str]:
-        """Return the names of the tables of the schema, with it."""
+        """Return the qualified names of the schema's tables."""
         with self.read() as snapshot:
             return tables_of(snapshot, self.schema)
 
@@ -381,7 +386,7 @@ class PostgresDatabase:
             raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
     def _earlier(self, snapshot: Snapshot) -> list[str]:
-        """Return the schemas that a restore or a move has put aside."""
+        """Return the names of the schemas that a restore or a move replaced."""
         rows = snapshot.driver.execute(
             "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY nspname",
             (postgres.replaced_prefix(self.orchestrator_id),),
@@ -416,8 +421,7 @@ class PostgresDatabase:
     def _require_same(self, connection: sa.Connection) -> None:
         if identity_of(connection, self.schema) != self._identity:
             raise DatabaseReplaced(
-                f"{self.schema} is not the schema that was opened; close the orchestrator and"
-                " reopen it"
+                f"the schema {self.schema} was replaced; close the orchestrator and reopen it"
             )
 
     def _require_open(self) -> None:
@@ -426,10 +430,10 @@ class PostgresDatabase:
 
 
 def identity_of(connection: sa.Connection, schema: str) -> int:
-    """Return the number of the schema that a transaction found when it began.
+    """Return the oid of the schema, as read when the transaction began.
 
     Raises:
-        DatabaseMissing: it found none.
+        DatabaseMissing: the schema does not exist.
     """
     raw: Any = connection.connection.driver_connection
     if raw.found is None:
@@ -441,14 +445,14 @@ def identity_of(connection: sa.Connection, schema: str) -> int:
 
 CUT_PAUSE_S: Final = 0.002
 _STILL_DEAD: Final = re.compile(r"\D*(\d+)")
-"""Begins, in any language, what VACUUM FULL reports of rows that an older snapshot still sees."""
+"""Matches the number of dead rows still visible to older snapshots in VACUUM's localised report."""
 
 
 def rewrite_table(raw: Any, table: str) -> bool:
-    """Write a table anew on a connection without a transaction.
+    """Rewrite a table with VACUUM FULL, on a connection outside of a transaction.
 
     Returns:
-        Whether nobody was reading it, and nobody sees an older state of it.
+        True if nobody was reading it, and no older snapshot still sees its dead rows.
     """
     details: list[str] = []
 
@@ -465,7 +469,7 @@ def rewrite_table(raw: Any, table: str) -> bool:
 
 
 def tables_of(snapshot: Snapshot, schema: str) -> list[str]:
-    """Return the names of the tables of a schema, with it."""
+    """Return the qualified names of a schema's tables."""
     rows = snapshot.driver.execute(
         "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename", (schema,)
     )
@@ -473,7 +477,7 @@ def tables_of(snapshot: Snapshot, schema: str) -> list[str]:
 
 
 def _copied(snapshot: Snapshot, query: str) -> Iterator[bytes]:
-    """Yield what a query selects as the server stores it: texts in UTF-8, bytes as they are."""
+    """Yield the result of a query in binary form: texts in UTF-8, bytes unchanged."""
     with (
         snapshot.driver.cursor() as cursor,
         cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
@@ -487,13 +491,13 @@ _DRAFTS: Final = f"SELECT nspname FROM pg_namespace WHERE starts_with(nspname, '
 
 
 def draft_key(name: str) -> int:
-    """Return the key of the lock that whoever makes a draft holds as long as it is one."""
-    # Not that of the schema's writers: who fills a draft writes it.
+    """Return the key of the lock that is held as long as a schema is a draft."""
+    # It differs from the lock for writing the schema, which filling the draft needs.
     return postgres.lock_key(f"draft {name}")
 
 
 def drop_left_drafts(server: PostgresServer) -> None:
-    """Drop drafts of processes that died: nobody will ever see what they hold."""
+    """Drop the drafts of processes that died."""
     with postgres.translated_errors(), server.begun("BEGIN") as connection:
         raw: Any = connection.connection.driver_connection
         for (name,) in raw.execute(_DRAFTS).fetchall():
@@ -506,7 +510,7 @@ _SCHEMA_FAULTS: Final = frozenset({"42P01", "42703", "42883", "3F000"})
 
 
 class PostgresTextIndex(PostingsIndex):
-    """The postings; what was stored is known to the index of phrases at once."""
+    """The postings index, which also updates the index of phrases when memories are added."""
 
     @staticmethod
     def add(transaction: Transaction, first: int, last: int) -> None:
@@ -515,7 +519,7 @@ class PostgresTextIndex(PostingsIndex):
 
 
 class PostgresEngine:
-    """The functions of this package as a ``memgraph.store.engine.Engine``."""
+    """Implements ``memgraph.store.engine.Engine`` with the functions of this package."""
 
     dialect = DIALECT
     placeholder = "%s"
@@ -537,7 +541,7 @@ class PostgresEngine:
     @contextmanager
     def deadlines(self, snapshot: Snapshot) -> Iterator[Deadline]:
         execute = snapshot.driver.execute
-        # One savepoint for all, and a statement only where the time changes: each is a round trip.
+        # Use one savepoint, and set the timeout only when it changes, to save round trips.
         current_ms: int | None = None
 
         @contextmanager
@@ -553,7 +557,7 @@ class PostgresEngine:
                 cause = error.orig if isinstance(error, DBAPIError) else error
                 if not isinstance(cause, psycopg.errors.QueryCanceled):
                     raise
-                # The savepoint stays; the timeout is what it was before.
+                # The rollback keeps the savepoint, and resets the timeout.
                 execute("ROLLBACK TO SAVEPOINT deadline")
                 current_ms = 0
                 raise DeadlinePassed from error
@@ -604,7 +608,7 @@ class PostgresEngine:
 
 @cache
 def _references() -> tuple[tuple[str, str, CompiledStatement], ...]:
-    """Return what finds rows that refer to nothing, with their table and the other."""
+    """Return (table, referenced table, query for violated references) of each foreign key."""
     results = []
     for table in schema.tables():
         for foreign_key in table.foreign_keys:

@@ -1,7 +1,7 @@
-"""PostgreSQL's dialect: how it renders what ``memgraph.store.statements`` leaves to an engine.
+"""Render the constructs of ``memgraph.store.statements`` for PostgreSQL.
 
-Truth is a number in Python, texts are compared byte for byte, whole numbers have 64 bits: what a
-statement returns is what it returns of SQLite.
+Statements return the same as in SQLite: booleans are numbers in Python, texts are compared byte by
+byte, and integers have 64 bits.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from memgraph.store.statements import (
 from memgraph.store.text_index import PhraseMatches
 
 PLACE: Final = "place"
-"""The column that counts the rows of a table without a number."""
-# What ``json_type`` of SQLite calls them.
+"""The column with the row number, in tables without an integer key."""
+# The names of JSON types in SQLite's ``json_type``.
 _TYPE_OF: Final = (
     "CASE jsonb_typeof({0}) WHEN 'string' THEN 'text' WHEN 'number' THEN"
     " CASE WHEN {0}::text ~ '[.eE]' THEN 'real' ELSE 'integer' END"
@@ -53,7 +53,7 @@ _SIGNS: Final = {operators.eq: "=", operators.is_distinct_from: "IS DISTINCT FRO
 
 
 def extracted(document: str) -> str:
-    """Return a value of JSON, given as jsonb, as the text of what SQLite makes of it."""
+    """Return the SQL that converts a jsonb value to text as SQLite does: booleans as 0 or 1."""
     return (
         f"(CASE {document} WHEN CAST('true' AS jsonb) THEN '1' WHEN CAST('false' AS jsonb) THEN '0'"
         f" ELSE {document} #>> '{{}}' END)"
@@ -76,7 +76,7 @@ class _Compiler(PGCompiler_psycopg):
         return [self.process(clause, **options) for clause in clauses]
 
     def _on_conflict_target(self, clause: Any, **options: Any) -> Any:
-        # The statements use SQLite's class: it names no constraint.
+        # The statements use SQLite's Insert, which has no ``constraint_target``.
         target = SimpleNamespace(
             constraint_target=None,
             inferred_target_elements=clause.inferred_target_elements,
@@ -122,7 +122,7 @@ class _Compiler(PGCompiler_psycopg):
         return f"jsonb_build_array({', '.join(self._listed(function.clauses, options))})"
 
     def visit_json_object_func(self, function: Any, **options: Any) -> str:
-        # A parameter alone has no type.
+        # A bare parameter has no type, so cast it to text.
         arguments = (
             f"CAST({self.process(clause, **options)} AS text)"
             if isinstance(clause, sa.BindParameter) and isinstance(clause.type, sa.types.NullType)
@@ -162,14 +162,14 @@ class _Compiler(PGCompiler_psycopg):
         )
 
     def visit_json_patch_func(self, function: Any, **options: Any) -> str:
-        # Of a patch without objects in it; null takes a member away.
+        # Only for patches without nested objects. A null in the patch removes a member.
         document, patch = self._listed(function.clauses, options)
         keys = f"ARRAY(SELECT jsonb_object_keys(CAST({patch} AS jsonb)))"
         rest = f"CAST({document} AS jsonb) - {keys}"
         return f"CAST(({rest}) || jsonb_strip_nulls(CAST({patch} AS jsonb)) AS text)"
 
     def _found(self, document: Any, path: Any, options: Any) -> str:
-        """Return a member as jsonb, by a path that is a literal or a value like ``$.one.two``."""
+        """Return the SQL for a member as jsonb; the path is a literal or a parameter, ``$.a.b``."""
         steps = getattr(path, "value", None)
         if steps is None:
             bound = self.process(path, **options)
@@ -191,7 +191,7 @@ class _Compiler(PGCompiler_psycopg):
             left, right = (self._folded(item, options) for item in (binary.left, binary.right))
             return f"{left} {sign} {right}"
         if binary.operator is operators.in_op and _is_of_list(binary.right):
-            # An array is looked up in an index, however many rows a list may have.
+            # An array makes the server use the index, whatever its estimate for the list.
             left, right = (
                 self.process(binary.left, **options),
                 self.process(binary.right, **options),
@@ -199,14 +199,14 @@ class _Compiler(PGCompiler_psycopg):
             return f"{left} = ANY (ARRAY{right})"
         number = getattr(binary.right, "value", None)
         if getattr(binary.left, "name", None) == "json_extract" and isinstance(number, int):
-            # A value of JSON is a text here.
+            # ``extracted`` returns a text, so compare with a text.
             left = self.process(binary.left, **options)
             return f"{left} {_SIGNS[binary.operator]} '{number}'"
         return super().visit_binary(binary, *rest, **options)  # type: ignore[no-untyped-call]
 
     def _folded(self, column: Any, options: Any) -> str:
         plain = column.left if _is_caseless(column) else column
-        # Of the letters of ASCII alone, as SQLite does.
+        # Fold only ASCII letters, as SQLite does.
         return f'lower({self.process(plain, **options)} COLLATE "C")'
 
     def visit_cte(self, cte: Any, *rest: Any, **options: Any) -> Any:
@@ -219,7 +219,7 @@ class _Compiler(PGCompiler_psycopg):
         name = getattr(self, "_recursive", {}).get(id(cs))
         if name is None or len(cs.selects) == 2:
             return text
-        # It may refer to itself once: the further legs read what that one reference gives.
+        # A recursive CTE may refer to itself only once, so the other legs share that reference.
         first, *legs = re.split(r"\s+UNION\s+", text)
         further = " UNION ".join(re.sub(rf"\b{name}\b", "found_last", leg) for leg in legs)
         return f"{first} UNION (WITH found_last AS (SELECT * FROM {name}) {further})"
@@ -235,7 +235,7 @@ class _Compiler(PGCompiler_psycopg):
         if getattr(limit, "value", None) == -1:
             return text.replace("LIMIT -1", "")
         if isinstance(limit, sa.BindParameter) and limit.required:
-            # -1: no limit.
+            # In SQLite, a limit of -1 means no limit.
             bound = self.process(limit, **options)
             text = text.replace(f"LIMIT {bound}", f"LIMIT nullif({bound}, -1)")
         return text
@@ -243,14 +243,14 @@ class _Compiler(PGCompiler_psycopg):
 
 class _PreparedCompiler(_Compiler):
     def visit_bindparam(self, bindparam: Any, *rest: Any, **options: Any) -> Any:
-        # A ``value`` has none yet: it is required.
+        # Render constants as literals. A ``value`` is a required parameter and stays one.
         if not bindparam.required:
             options["literal_binds"] = True
         return super().visit_bindparam(bindparam, *rest, **options)  # type: ignore[no-untyped-call]
 
 
 class Dialect(PGDialect_psycopg):
-    """PostgreSQL's dialect for connections that begin their transactions themselves."""
+    """The PostgreSQL dialect for connections that begin their transactions themselves."""
 
     statement_compiler = _Compiler
     type_compiler_cls = _Types
@@ -270,7 +270,7 @@ DIALECT: Final = _Prepared()
 
 
 def _is_of_list(subquery: Any) -> bool:
-    """Return whether a subquery begins with a list that was given."""
+    """Return True if a subquery reads first from a list that is a parameter."""
     select = getattr(subquery, "element", subquery)
     joins: Any = getattr(select, "_from_obj", ())
     if len(joins) != 1 or select._limit_clause is not None:
@@ -285,7 +285,10 @@ def _is_of_list(subquery: Any) -> bool:
 
 
 def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
-    """Return a statement with the order in which SQLite reads a join that begins with a list."""
+    """Add the order in which SQLite returns the rows of a join that starts with a list.
+
+    Other statements are returned unchanged.
+    """
     if select._order_by_clauses or select._group_by_clauses or select._distinct:
         return select
     if len(select._from_obj) != 1:
@@ -354,7 +357,7 @@ def _join(join: OrderedJoin, compiler: Any, **options: Any) -> str:
     on = compiler.process(join.onclause)
     if not isinstance(getattr(join.right, "element", join.right), sa.Table):
         return f"{left} JOIN {right} ON {on}"
-    # Whatever the server believes of the sizes: for each row on the left it looks into an index.
+    # LATERAL with OFFSET 0 forces an index lookup for each row on the left, whatever the estimates.
     table: Any = join.right
     name = compiler.preparer.format_alias(table, table.name)
     return f"{left} JOIN LATERAL (SELECT * FROM {right} WHERE {on} OFFSET 0) AS {name} ON true"
@@ -372,7 +375,7 @@ def _column(construct: Construct, compiler: Any, **options: Any) -> str:
 @compiles(LeastOf, "postgresql")
 def _extreme(construct: GreatestOf | LeastOf, compiler: Any, **options: Any) -> str:
     values = arguments(construct, compiler, options)
-    # Of itself it passes NULL over.
+    # PostgreSQL ignores NULL here, but SQLite returns it.
     are_known = " AND ".join(f"{item} IS NOT NULL" for item in values)
     return f"CASE WHEN {are_known} THEN {construct.name}({', '.join(values)}) END"
 
@@ -453,7 +456,7 @@ def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
 
 
 def numbered(table: sa.Table) -> sa.Column[Any] | None:
-    """Return the column in which a table's rows are counted; None: it has none."""
+    """Return the integer primary key of a table; None if it has none."""
     keys = list(table.primary_key)
     is_one = len(keys) == 1 and isinstance(keys[0].type, sa.Integer) and not keys[0].foreign_keys
     return keys[0] if is_one else None

@@ -1,4 +1,7 @@
-"""The vector index in PostgreSQL: exact, over rows in memory; see ``store.vector_index``."""
+"""The vector index and the phrase index in PostgreSQL.
+
+The vector index is exact, over vectors in memory; see ``store.vector_index``.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def _between() -> sa.Select[Any]:
 
 
 class PostgresVectorIndex(RowVectorIndex):
-    """See ``RowVectorIndex``."""
+    """Reads vectors for ``RowVectorIndex``."""
 
     def _read(self, first: int, last: int) -> VectorRows:
         import numpy as np
@@ -84,9 +87,9 @@ def _units(codes: NDArray[np.int8]) -> NDArray[np.float32]:
 
 
 COLUMNS: Final = {"content": "A", "source_role": "B", "tags": "C", "search_terms": "D"}
-"""Which weight marks the words of which column; weights rank nothing here."""
+"""The tsvector weight that marks the words of each column; weights are not used for ranking."""
 MOST_POSITION: Final = 16_383
-"""The server counts no further: of a longer text no phrase is found behind that."""
+"""The highest position in a tsvector. Phrases beyond it in a longer text are not found."""
 _GAP: Final = 8
 _BATCH: Final = 500
 _DUE: Final = "DELETE FROM memory_words_due RETURNING pk"
@@ -119,7 +122,7 @@ _TOKEN: Final = re.compile(r'"((?:[^"]|"")*)"|(\()|(\))|\{([^}]*)\}\s*:|(\w+)\s*
 
 
 def vector(content: str, source_role: str | None, tags: str, search_terms: str | None) -> str:
-    """Return the text form of a memory's words and their places."""
+    """Return the tsvector of a memory as text: its stems with their positions and weights."""
     positions: dict[str, list[str]] = {}
     at = 0
     for (_, mark), text in zip(
@@ -128,13 +131,13 @@ def vector(content: str, source_role: str | None, tags: str, search_terms: str |
         for word in words(text or ""):
             at += 1
             positions.setdefault(stem(word), []).append(f"{min(at, MOST_POSITION)}{mark}")
-        # No phrase reaches from one column into the next.
+        # Leave a gap, so that no phrase matches across two columns.
         at += _GAP
     return " ".join(f"{_lexeme(key)}:{','.join(places)}" for key, places in positions.items())
 
 
 def expression(match: str) -> str:
-    """Return what the server is asked instead of an expression of ``text_index.matching``."""
+    """Translate an expression of ``text_index.matching`` into a tsquery; "" if it is empty."""
     tokens = [item for item in _TOKEN.finditer(match) if item.group().strip()]
     if not tokens:
         return ""
@@ -169,8 +172,8 @@ def _one(tokens: list[re.Match[str]], marks: str) -> str:
         tokens.pop(0)
         return result
     stems = [stem(word) for word in words(phrase.replace('""', '"'))]
-    # Nothing is no word: it is in no text.
-    # Marks are not in the index: the server would look at each row that it finds.
+    # A phrase without words becomes an empty lexeme, which matches no text. Weights are not in the
+    # GIN index, so leave them out if all are allowed: otherwise the server rechecks each match.
     mark = "" if len(marks) == len(COLUMNS) else f":{marks}"
     return f"({' <-> '.join(f'{_lexeme(item)}{mark}' for item in stems or [''])})"
 
@@ -181,7 +184,7 @@ def _lexeme(text: str) -> str:
 
 
 def follow(transaction: Transaction) -> None:
-    """Take in what the transaction changed."""
+    """Index the words of the memories that the transaction changed."""
     pks = [pk for (pk,) in transaction.driver.execute(_DUE)]
     for start in range(0, len(pks), _BATCH):
         part = pks[start : start + _BATCH]
@@ -193,14 +196,14 @@ def follow(transaction: Transaction) -> None:
 
 
 def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-    """Return in how many memories each stem stands; one that stands in none is left out."""
+    """Return the number of memories with each stem, without stems that do not occur."""
     listed = sorted(stems)
     results = snapshot.driver.execute(_FREQUENCIES, (listed, [_lexeme(item) for item in listed]))
     return {str(item): int(count) for item, count in results if count}
 
 
 def rebuild(transaction: Transaction) -> None:
-    """Make all words anew from the rows of ``memories``."""
+    """Rebuild the index from the rows of ``memories``."""
     transaction.driver.execute("DELETE FROM memory_words_due")
     transaction.driver.execute("DELETE FROM memory_words")
     for rows in _pages(transaction):
@@ -208,12 +211,12 @@ def rebuild(transaction: Transaction) -> None:
 
 
 def merge(transaction: Transaction) -> bool:  # noqa: ARG001
-    """Return False: the server merges by itself."""
+    """Return False, because the server merges its index by itself."""
     return False
 
 
 def check(transaction: Transaction) -> bool:
-    """Return whether the words agree with ``memories``."""
+    """Return True if the index agrees with ``memories``."""
     [(has_strays,)] = transaction.driver.execute(_STRAYS)
     if has_strays:
         return False
@@ -234,7 +237,7 @@ def _pages(snapshot: Snapshot) -> Iterator[list[Any]]:
 
 
 class PostgresPhraseIndex:
-    """The functions of this module as a ``ports.PhraseIndex``."""
+    """Implements ``ports.PhraseIndex`` with the functions of this module."""
 
     expression = staticmethod(expression)
     frequencies = staticmethod(frequencies)

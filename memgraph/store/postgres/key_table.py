@@ -1,6 +1,6 @@
-"""The table that holds the keys of all servers on one database; see ``store.key_file``.
+"""The table with the access keys of all servers that share a database; see ``store.key_file``.
 
-It is in the schema ``memgraph``, which is no orchestrator's.
+It is in the schema ``memgraph``, which belongs to no orchestrator.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PUT: Final = (
 
 
 class KeyTable:
-    """The keys in one database, as ``key_file.KeyFile`` has them in a file."""
+    """The keys in a database, with the interface of ``key_file.KeyFile``."""
 
     def __init__(self, url: sa.URL) -> None:
         self._url = url
@@ -64,7 +64,7 @@ class KeyTable:
             server.begun("BEGIN") as connection,
         ):
             raw: Any = connection.connection.driver_connection
-            # Whoever may write the table need not be allowed to make one.
+            # Check first, because a user who may write the table may lack the right to create it.
             if not raw.execute(_IS_MADE).fetchone()[0]:
                 raw.execute(_MAKE)
             raw.execute(_PUT, (key_file.rendered(keys, str(self)),))
@@ -78,6 +78,6 @@ class KeyTable:
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             return None
         except psycopg.errors.InsufficientPrivilege as error:
-            raise InvalidConfig(f"{self} may not be read by this user", path=str(self)) from error
+            raise InvalidConfig(f"this user may not read {self}", path=str(self)) from error
         except psycopg.Error as error:
             raise postgres.translate(error) from error

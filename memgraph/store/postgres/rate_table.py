@@ -1,7 +1,7 @@
-"""The table of the token buckets that all servers of one database share; see ``key_table``.
+"""The table of token buckets that all servers on a database share; see ``key_table``.
 
-A row holds the time at which a bucket is full again, by the clock of the database: the clocks of
-servers may differ. The table is UNLOGGED: after a crash of the database all buckets are full.
+A row stores when a bucket will be full, by the clock of the database, because the clocks of servers
+may differ. The table is UNLOGGED: after a crash of the database all buckets are full.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from memgraph.store.postgres.key_table import SCHEMA
 TABLE: Final = f"{SCHEMA}.rates"
 ANSWER_MS: Final = 500
 SWEEP_S: Final = 60.0
-# Several statements in one message are one transaction that ends with it: no row stays locked
-# while the answer is on its way.
+# Several statements in one message are one transaction, which ends before the answer is sent, so
+# that no row stays locked during the round trip.
 _BOUNDED: Final = f"SET LOCAL statement_timeout = {ANSWER_MS}; "
-# A time beyond a full burst from now comes from a clock that was put back.
+# A time later than a full burst from now was stored before the clock was set back, so cap it.
 _TAKE: Final = (
     f"INSERT INTO {TABLE} AS r (source, full_at, granted)"
     " SELECT '\\x{source}'::bytea, clock.now + {tokens} * {interval}::float8, {tokens}"
@@ -44,7 +44,7 @@ _MAKE: Final = f"""
         (source bytea PRIMARY KEY, full_at float8 NOT NULL, granted integer NOT NULL);
     REVOKE ALL ON {TABLE} FROM PUBLIC
 """
-# A full bucket needs no row. Rows that other processes change at this moment are passed over.
+# A full bucket needs no row. Rows that other processes are changing are skipped.
 _SWEEP: Final = (
     f"DELETE FROM {TABLE} WHERE source IN (SELECT source FROM {TABLE}"
     " WHERE full_at < extract(epoch FROM now()) LIMIT 10000 FOR UPDATE SKIP LOCKED)"
@@ -52,7 +52,7 @@ _SWEEP: Final = (
 
 
 class RateTable:
-    """The buckets in one database."""
+    """The token buckets in a database."""
 
     def __init__(self, url: sa.URL) -> None:
         self._url = url
@@ -61,20 +61,20 @@ class RateTable:
     def take(
         self, source: str, tokens: int, *, interval_s: float, burst_s: float
     ) -> tuple[int, float]:
-        """Take so many tokens of a source, or as many as there are.
+        """Take up to ``tokens`` tokens from the bucket of a source.
 
         Args:
-            source: any text; its digest is stored.
-            tokens: within the capacity; 0 to look only.
-            interval_s: the time between two tokens.
-            burst_s: the capacity, as the time in which an empty bucket is full.
+            source: any text; only its digest is stored.
+            tokens: at most the capacity; 0 takes none.
+            interval_s: the time between two tokens, in seconds.
+            burst_s: the capacity, as the seconds in which an empty bucket fills up.
 
         Returns:
-            How many were taken, and the seconds until there is another one; 0: there is.
+            The number of tokens taken, and the seconds until another one is available, or 0.
 
         Raises:
-            InvalidConfig: this user may not make the table, or use it.
-            StorageError: the database fails, or does not answer in time.
+            InvalidConfig: this user may not create or change the table.
+            StorageError: the database failed, or did not answer in time.
         """
         digest = hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16)
         statement = _TAKE.format(
@@ -102,7 +102,7 @@ class RateTable:
             raise InvalidConfig(f"this user may not make or change the table {TABLE}") from error
 
     def _make(self) -> None:
-        # Whoever may make tables in the schema need not be allowed to make a schema.
+        # Check first, because a user who may create tables may lack the right to create schemas.
         schema = "" if self._row(_HAS_SCHEMA)[0] else f"CREATE SCHEMA IF NOT EXISTS {SCHEMA};"
         lock = f"SELECT pg_advisory_xact_lock({postgres.lock_key(SCHEMA)})"
         self._row(f"{lock}; {schema} {_MAKE}")

@@ -1,8 +1,8 @@
-"""What a transaction changed, row by row: triggers note it in a temporary table.
+"""Record the changed rows of a transaction: triggers write them to a temporary table.
 
-Each transaction makes it unless its session has it already, and it is empty when the transaction
-ends. Whoever writes in another way has no such table, or takes nothing out of it: ``verify`` finds
-the difference. The rows come to Python as JSON: their digests are those of SQLite's rows.
+The table is created once per session and emptied at the end of each transaction. Writes by other
+programs are not recorded, so ``verify`` detects them. Rows are passed to Python as JSON, so that
+their digests are the same as in SQLite.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _EVENTS: Final = {
 }
 
 
-# Migrations put them behind the columns that were there. The digest of a row depends on the order,
-# and what is moved from one engine to the other is sealed by it.
+# Columns that migrations appended. The digest of a row depends on the order of its columns, and
+# must be the same in both engines.
 _ADDED: Final = {"memories": ("item_id",), "sessions": ("completed_at", "consolidated_through")}
 
 
 def columns_of(table: str) -> tuple[str, ...]:
-    """Return the names of a table's columns in the order in which SQLite has them."""
+    """Return the names of a table's columns, in the order of SQLite's table."""
     from memgraph.model.tables import metadata
 
     added = _ADDED.get(table, ())
@@ -47,12 +47,12 @@ def columns_of(table: str) -> tuple[str, ...]:
 
 @cache
 def watched() -> tuple[DigestedColumns, ...]:
-    """Return what is counted, by the columns of the models."""
+    """Return the watched tables and their digested columns."""
     return tuple(whole_tables.digested_columns(columns_of))
 
 
 def triggers() -> dict[str, str]:
-    """Return the bodies of the functions that note changes, by the names of their triggers."""
+    """Return the bodies of the trigger functions, by trigger name."""
     return {
         f"watch_{item.name}_{event}": _body(item, event) for item in watched() for event in _EVENTS
     }
@@ -80,7 +80,7 @@ def _body(digested: DigestedColumns, event: str) -> str:
     of_rows = {}
     for rows, sign in _EVENTS[event]:
         other = "came" if rows == "went" else "went"
-        # Of a row that stayed as it was in these columns nothing is noted.
+        # Rows that are unchanged in these columns are not recorded.
         without = f" EXCEPT ALL SELECT {columns} FROM {other}" if event == "update" else ""
         of_rows[rows] = (
             f"INSERT INTO {TABLE} SELECT '{digested.name}', {sign}, json_build_array({columns})"
@@ -104,7 +104,7 @@ def _floats(name: str) -> frozenset[int]:
 
 
 def take(connection: Any) -> list[RowChange]:
-    """Return what was noted in this transaction since it was asked last; empty: nothing watches."""
+    """Return and clear the changes recorded in this transaction; empty without triggers."""
     if not connection.is_watching:
         return []
     return [

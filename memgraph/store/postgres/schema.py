@@ -1,4 +1,4 @@
-"""The schema of one orchestrator: the tables of the models, and what stands beside them."""
+"""The schema of an orchestrator: the tables of the models, with triggers and further tables."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _BODIES: Final[dict[str, tuple[str, str]]] = {
 
 @cache
 def tables() -> tuple[sa.Table, ...]:
-    """Return all tables that statements know, those that others refer to first."""
+    """Return all tables of the models and of the postings, referenced tables first."""
     from memgraph.model.tables import metadata
 
     return (*metadata.sorted_tables, *text_index.POSTINGS_SCHEMA.sorted_tables)
@@ -95,7 +95,11 @@ def _is_counted_for_ever(table: sa.Table) -> bool:
 
 
 def statements(head: str) -> Iterator[str]:
-    """Yield the DDL of a schema that is at a revision; names are those of the search path."""
+    """Yield the DDL of a schema; names are resolved by the search path.
+
+    Args:
+        head: the schema revision.
+    """
     for table in tables():
         yield _table(table)
         yield from map(_index, sorted(table.indexes, key=_name_of))
@@ -114,9 +118,10 @@ def _name_of(item: sa.Index | sa.Constraint) -> str:
 
 
 def _without_statistics(table: sa.Table) -> Iterator[str]:
-    """Yield what keeps texts out of the server's catalog, where an erasure could not remove them.
+    """Yield the DDL that keeps texts out of the server's statistics, which an erasure cannot clean.
 
-    No index is chosen by them; names of entities are in one that is the only one for them.
+    The planner does not need them: unindexed columns never select an index, and names of entities
+    have only one.
     """
     indexed = {column.name for index in table.indexes for column in index.columns}
     is_named = table.name.startswith("entit")
@@ -133,7 +138,7 @@ def _trigger(name: str, table: str, event: str, body: str) -> Iterator[str]:
 
 @cache
 def _numbers() -> dict[str, tuple[str, str]]:
-    """Return the triggers that keep the last number of tables that never give one twice."""
+    """Return the triggers that record the highest deleted number of tables with AUTOINCREMENT."""
     results = {}
     for table in tables():
         if _is_counted_for_ever(table):
@@ -156,7 +161,7 @@ def _table(table: sa.Table) -> str:
         text = compiler.process(constraint)
         if text and "json_valid(" not in text:
             parts.append(text)
-    # What the server cannot read, such as an escaped NUL, would make every statement fail on it.
+    # Refuse JSON that the server cannot parse, such as an escaped NUL: it would break every query.
     parts += [
         f"CONSTRAINT ck_{table.name}_{column.name}_json"
         f' CHECK ("{column.name}" IS NULL OR CAST("{column.name}" AS jsonb) IS NOT NULL)'
@@ -173,7 +178,7 @@ def _in_order(table: sa.Table) -> list[sa.Column[Any]]:
 
 
 def has_place(table: sa.Table) -> bool:
-    """Return whether a table's rows are counted in a column that the models do not have."""
+    """Return True if a table has the additional column ``PLACE`` for row numbers."""
     return numbered(table) is None
 
 
@@ -196,7 +201,7 @@ def _column(table: sa.Table, column: sa.Column[Any]) -> str:
 
 
 def type_of(column: sa.Column[Any]) -> str:
-    """Return the name of a column's type."""
+    """Return the name of a column's type in PostgreSQL."""
     return str(column.type.compile(dialect=DIALECT)).lower()
 
 
@@ -226,7 +231,7 @@ def _condition(text: str) -> str:
 
 
 def expected() -> dict[str, str]:
-    """Return what ``described`` says of a new schema."""
+    """Return what ``described`` returns for a new schema."""
     results = {}
     for table in tables():
         columns = [f"{item.name} {type_of(item)}" for item in _in_order(table)]

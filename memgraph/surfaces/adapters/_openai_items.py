@@ -1,8 +1,8 @@
-"""Items of the OpenAI Agents SDK as entries of a transcript, and back. Needs no SDK.
+"""Convert items of the OpenAI Agents SDK to transcript entries and back, without the SDK.
 
-An item is the input or output of a model in the format of OpenAI's Responses interface. The text of
-users and assistants becomes the entry's text; messages of others, tool calls, their outputs,
-handoffs and reasoning have none.
+An item is an input or output of a model in the format of OpenAI's Responses API. The text of user
+and assistant messages becomes the entry's text; other messages, tool calls and their outputs,
+handoffs and reasoning have no text.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BETWEEN: Final = "\n"
 
 
 def entry_of(item: Any) -> ConversationEntry:
-    """Return an item as an entry.
+    """Convert an item to an entry.
 
     Raises:
-        InvalidInput: it is no JSON object.
+        InvalidInput: the item is not a JSON object.
     """
     try:
-        # A copy in the form that is returned later: tuples are lists, keys are texts.
+        # Normalised to what is returned later: tuples become lists, keys become strings.
         shape = json.loads(json.dumps(item, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("an item is a plain JSON object", field="items") from error
@@ -53,7 +53,7 @@ def entry_of(item: Any) -> ConversationEntry:
 
 
 def item_of(entry: ConversationEntry) -> dict[str, Any]:
-    """Return the item that an entry was made from."""
+    """Convert an entry back to its item."""
     shape: dict[str, Any]
     shape, lengths = entry.record
     start = 0
@@ -69,7 +69,7 @@ def text_of(item: Mapping[str, Any]) -> str:
 
 
 def _slots(item: Mapping[str, Any]) -> list[tuple[Any, str]]:
-    """Return the texts of a message, each as an object and the key of the text in it."""
+    """Return where the texts of a message are: (object, key) pairs."""
     if item.get("type", "message") != "message" or str(item.get("role")) not in _SPEAKERS:
         return []
     content = item.get("content")
@@ -85,7 +85,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _label(item: Mapping[str, Any]) -> str:
-    """Return a line for people: the kind of item, and the tool's name if it has one."""
+    """Return a label for people: the kind of the item, and the tool's name if it has one."""
     kind = item.get("type") or f"message of {item.get('role')}"
     name = item.get("name")
     return f"{kind}: {name}" if isinstance(name, str) else str(kind)

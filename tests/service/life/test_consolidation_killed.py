@@ -1,4 +1,4 @@
-"""Runs that are killed at random points, and resumed, come to the facts of an undisturbed one."""
+"""Runs that are killed at random points and resumed produce the facts of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TALK = (
 
 
 def fill(root: Path) -> None:
-    """Sessions that repeat, nearly repeat and contradict one another."""
+    """Return sessions that repeat, nearly repeat and contradict each other."""
     with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
         orc = service.orchestrator(NAME, create=True)
         for session in range(6):
@@ -56,7 +56,7 @@ def fill(root: Path) -> None:
 
 
 def facts(database: Database) -> dict[str, list[Any]]:
-    """Everything that a consolidation leaves, without ids and times of storing."""
+    """Return everything that a consolidation stored, without ids and times."""
     with database.read() as connection:
 
         def rows(statement: str) -> list[Any]:
@@ -112,10 +112,10 @@ def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
         root = folder / f"killed-{number}"
         shutil.copytree(seed, root)
         run = Process(consolidate, root)
-        # Somewhere in the first pages of what is left, or while the database is opened.
+        # Kill it in one of the next pages, or while it opens the database.
         while killed < KILLS and not run.ends_within(chance.random() * usual / 2):
             code = run.kill()
-            # It may have ended just before.
+            # The process may already have ended.
             assert code in (-signal.SIGKILL, 0)
             killed += code != 0
             run = Process(consolidate, root)

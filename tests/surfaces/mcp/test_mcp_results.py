@@ -1,4 +1,4 @@
-"""No text in an answer can end what it stands in, and both its forms say the same."""
+"""Texts in a result cannot close their fence, and both forms of a result are equal."""
 
 from __future__ import annotations
 

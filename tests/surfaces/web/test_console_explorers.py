@@ -22,7 +22,7 @@ READING = frozenset({Permission.READ})
 
 
 def drawn(browser: Browser, query: str = "") -> dict[str, Any]:
-    """What the explorer would draw."""
+    """Return the JSON that the explorer draws."""
     found: dict[str, Any] = json.loads(browser.page(f"{HOME}graph/data{query}"))
     return found
 
@@ -104,7 +104,7 @@ def test_the_first_view_has_what_was_taken_back_and_is_joined_to_nothing(
 
 
 def between(browser: Browser, *ids: str, query: str = "", token: str | None = None) -> Any:
-    """What joins memories that are drawn already, as the explorer's script asks."""
+    """Return the edges between drawn memories, as the explorer's script requests them."""
     given = token_of(browser.page()) if token is None else token
     return browser.post(f"{HOME}graph/edges{query}", token=given, ids=" ".join(ids))
 

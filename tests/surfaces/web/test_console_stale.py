@@ -1,4 +1,4 @@
-"""What the console's page of stale memories, and its graph, say of a ground that fell."""
+"""The console's page of stale memories, and its graph, show retracted evidence."""
 
 from __future__ import annotations
 

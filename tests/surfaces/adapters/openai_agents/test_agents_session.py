@@ -1,4 +1,4 @@
-"""The session: every item of the SDK comes back as it was, whoever writes at the same time."""
+"""The session returns every item of the SDK unchanged, also with concurrent writers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_items_come_back_byte_by_byte_also_after_a_restart(tmp_path: Path) -> No
 
 
 def test_it_does_what_the_session_of_the_sdk_does(tmp_path: Path) -> None:
-    """The same calls on both, with the same answers."""
+    """The same calls on both sessions have the same results."""
 
     async def drive(session: Any) -> list[Any]:
         told: list[Any] = [await session.get_items(), await session.pop_item()]
@@ -156,7 +156,7 @@ def test_the_event_loop_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.Mo
         adding = asyncio.create_task(session.add_items([user("x")]))
         while not began.is_set():
             await asyncio.sleep(0)
-        # This line runs while the store is at work.
+        # This line runs while the store is working.
         go_on.set()
         await adding
 
@@ -227,7 +227,7 @@ def test_two_turns_with_a_tool_and_a_handoff(tmp_path: Path) -> None:
         *("user", "function_call", "function_call_output"),
         *("function_call", "function_call_output", "message"),
     ]
-    # The model was sent all of it in the second turn, as it had been.
+    # In the second turn the model received all earlier items, unchanged.
     assert texts(sent[:-1]) == texts(before)
     assert texts(after[: len(before)]) == texts(before)
     assert [each.split(" (")[0] for each in facts] == ["user: “I live in Berlin.”"]
