@@ -149,7 +149,7 @@ def _overlap(bench: _Bench, text: str) -> float:
                 now_ms=opened.clock.now_ms(),
                 ids=opened.ids,
                 exact=exactly,
-                held=opened.held_vectors,
+                held_vectors=opened.held_vectors,
             ).ids
             for exactly in (False, True)
         )

@@ -161,15 +161,15 @@ def command(
     same content is processed only once. The exit code is 1 when a file was rejected, held or
     failed.
     """
-    line: CommandLine = context.find_root().obj
+    cli: CommandLine = context.find_root().obj
     if dry_run and watch:
         raise typer.BadParameter("--dry-run cannot be combined with --watch")
-    with line.orchestrator(orchestrator) as handle:
+    with cli.orchestrator(orchestrator) as handle:
         if dry_run:
             return _previewed(handle, paths or [], retry=retry)
         staged = _stage(paths or [], handle)
-        results = (_watch if watch else _run_once)(line, handle, retry=retry)
-        embedding = line.after_writing(handle)
+        results = (_watch if watch else _run_once)(cli, handle, retry=retry)
+        embedding = cli.after_writing(handle)
         zone = handle.paths.ingest
     totals = dict(sorted(Counter(result.outcome for result in results).items()))
     not_copied = [
@@ -205,7 +205,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
     previews, not_copied = preview(handle, paths, retry=retry)
     totals = dict(sorted(Counter(preview.outcome for preview in previews).items()))
     data = {
-        "files": [preview_.as_dict() for preview_ in previews],
+        "files": [planned.as_dict() for planned in previews],
         "totals": totals,
         "not_copied": [
             {"path": str(file.source), "reason": str(file.reason)} for file in not_copied

@@ -169,16 +169,16 @@ def read_above(zone: Path, path: str, name: str) -> bytes | None:
     return None
 
 
-def check_count(read: ParsedDocument, limit: int) -> None:
+def check_count(parsed: ParsedDocument, limit: int) -> None:
     """Check ``memory.ingest.max_memories_per_file``.
 
     Raises:
         IngestRejected: too_many_items.
     """
-    if len(read.candidates) > limit:
+    if len(parsed.candidates) > limit:
         raise refuse(
             RejectionReason.TOO_MANY_ITEMS,
-            f"the file has {len(read.candidates)} memories,"
+            f"the file has {len(parsed.candidates)} memories,"
             f" but memory.ingest.max_memories_per_file is {limit}: split the file",
             limit=limit,
         )
@@ -273,9 +273,9 @@ class IngestPipeline:
                 self._results.append(result)
                 self._report(entry.display, result)
         if not self._stop():
-            for claim_ in self._until_stopped(adopt(self.zone, interrupted)):
-                self._report(display_path(claim_.path))
-                self._results.append(self._finish_claim(claim_))
+            for adopted in self._until_stopped(adopt(self.zone, interrupted)):
+                self._report(display_path(adopted.path))
+                self._results.append(self._finish_claim(adopted))
                 self._report(self._results[-1].path, self._results[-1])
         # Files that are held again wait for the next --retry.
         self._retry = False

@@ -57,8 +57,8 @@ class UlidSource:
 
     def new(self, prefix: str) -> str:
         with self._lock:
-            fresh = max(self._clock.now_ms(), 0) << _RANDOM_BITS | self._chance()
-            self._last = max(fresh, self._last + 1)
+            candidate = max(self._clock.now_ms(), 0) << _RANDOM_BITS | self._chance()
+            self._last = max(candidate, self._last + 1)
             return prefix + encode_ulid(self._last)
 
     def _chance(self) -> int:

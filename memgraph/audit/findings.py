@@ -119,9 +119,9 @@ class VerifyReport:
         if self.ok:
             return f"OK: {entries}, chain intact{last}"
         total = self.totals.total()
-        what = ", ".join(f"{count:,} x {code}" for code, count in sorted(self.totals.items()))
+        counts = ", ".join(f"{count:,} x {code}" for code, count in sorted(self.totals.items()))
         findings = "1 finding" if total == 1 else f"{total:,} findings"
-        return f"NOT OK: {findings} ({what}) in {entries}{last}"
+        return f"NOT OK: {findings} ({counts}) in {entries}{last}"
 
     def add(self, code: FindingCode, message: str, subject: Any = None, **details: Any) -> None:
         self.totals[code.value] += 1

@@ -236,5 +236,5 @@ def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
 
 @lru_cache(maxsize=256)
 def _view_key(viewer: Viewer, limits: tuple[float, ...]) -> str:
-    reader = f"{predicate(viewer)!r} {limits}"
-    return hashlib.sha256(reader.encode()).hexdigest()[:16]
+    key = f"{predicate(viewer)!r} {limits}"
+    return hashlib.sha256(key.encode()).hexdigest()[:16]

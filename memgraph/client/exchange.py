@@ -136,11 +136,11 @@ def exchange(call: Call[T], rules: RetryRules) -> Steps[T]:
         # The same for all attempts: the server does the write once and repeats its response.
         headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
     for attempt in range(rules.retries + 1):
-        came: Response | NoResponse = yield SendStep(call, headers)
-        if isinstance(came, Response) and 200 <= came.status < 300:
-            return call.read(_good(call, came))
-        error = _refusal(came)
-        pause = _pause(call, came, error, attempt, rules)
+        answer: Response | NoResponse = yield SendStep(call, headers)
+        if isinstance(answer, Response) and 200 <= answer.status < 300:
+            return call.read(_good(call, answer))
+        error = _refusal(answer)
+        pause = _pause(call, answer, error, attempt, rules)
         if pause is None or attempt == rules.retries:
             raise error
         yield PauseStep(pause)
@@ -154,18 +154,18 @@ def _good(call: Call[Any], answer: Response) -> bytes:
     return answer.body
 
 
-def _refusal(came: Response | NoResponse) -> MemgraphError:
+def _refusal(answer: Response | NoResponse) -> MemgraphError:
     """Return the error for an unsuccessful response."""
-    if isinstance(came, NoResponse):
-        return RemoteUnavailable(came.text, cause=came.why)
-    if media_type(came.content_type) == PROBLEM:
-        return _error_of_answer(came)
-    if came.status in _AWAY:
+    if isinstance(answer, NoResponse):
+        return RemoteUnavailable(answer.text, cause=answer.why)
+    if media_type(answer.content_type) == PROBLEM:
+        return _error_of_answer(answer)
+    if answer.status in _AWAY:
         return RemoteUnavailable(
-            f"a proxy answered {came.status}: the server is not reachable",
-            status=came.status,
+            f"a proxy answered {answer.status}: the server is not reachable",
+            status=answer.status,
         )
-    return _not_memgraph(came)
+    return _not_memgraph(answer)
 
 
 def _error_of_answer(answer: Response) -> MemgraphError:
@@ -209,27 +209,27 @@ def error_of(health: Health) -> MemgraphError:
 
 def _pause(
     call: Call[Any],
-    came: Response | NoResponse,
+    answer: Response | NoResponse,
     error: MemgraphError,
     attempt: int,
     rules: RetryRules,
 ) -> float | None:
     """Return the seconds to wait before a retry; None if the call must not be retried."""
-    if not _may_repeat(call, came, error):
+    if not _may_repeat(call, answer, error):
         return None
-    retry_after_s = _seconds(came.retry_after) if isinstance(came, Response) else None
+    retry_after_s = _seconds(answer.retry_after) if isinstance(answer, Response) else None
     if retry_after_s is not None:
         return retry_after_s if retry_after_s <= rules.longest_pause_s else None
     pause = min(rules.first_pause_s * 2.0**attempt, rules.longest_pause_s)
     return pause * random.uniform(0.5, 1.0)
 
 
-def _may_repeat(call: Call[Any], came: Response | NoResponse, error: MemgraphError) -> bool:
-    if isinstance(came, NoResponse):
-        if call.sink is not None and came.sent:
+def _may_repeat(call: Call[Any], answer: Response | NoResponse, error: MemgraphError) -> bool:
+    if isinstance(answer, NoResponse):
+        if call.sink is not None and answer.sent:
             return False
-        return not came.sent or call.repeat is not RetryRule.NEVER
-    if came.status in _UNTOUCHED_STATUS or isinstance(error, _UNTOUCHED):
+        return not answer.sent or call.repeat is not RetryRule.NEVER
+    if answer.status in _UNTOUCHED_STATUS or isinstance(error, _UNTOUCHED):
         return True
     return isinstance(error, _PASSING) and call.repeat is not RetryRule.NEVER
 

@@ -119,10 +119,10 @@ class BlockingSender:
 
     def run(self, steps: Steps[T]) -> T:
         """Return the result of a request sequence."""
-        came: Any = None
+        result: Any = None
         try:
             while True:
-                came = self._do(steps.send(came))
+                result = self._do(steps.send(result))
         except StopIteration as end:
             answer: T = end.value
             return answer
@@ -168,10 +168,10 @@ class AsyncioSender:
 
     async def run(self, steps: Steps[T]) -> T:
         """Return the result of a request sequence."""
-        came: Any = None
+        result: Any = None
         try:
             while True:
-                came = await self._do(steps.send(came))
+                result = await self._do(steps.send(result))
         except StopIteration as end:
             answer: T = end.value
             return answer

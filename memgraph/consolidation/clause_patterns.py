@@ -143,15 +143,15 @@ def _trimmed(sentence: str, speakers: Collection[str]) -> tuple[int, int]:
     start = _LEADING.match(sentence).end()  # type: ignore[union-attr]
     for _ in range(4):
         opener = _OPENER.match(sentence, start)
-        called, comma, _rest = sentence[start:].partition(", ")
+        addressee, comma, _rest = sentence[start:].partition(", ")
         if opener is not None:
             start = opener.end()
-        elif comma and called in speakers:
-            start += len(called) + 2
+        elif comma and addressee in speakers:
+            start += len(addressee) + 2
         else:
             break
-    head, comma, called = sentence[start:].rstrip(".!").rpartition(", ")
-    closes = comma and (called in speakers or called.lower() in _CLOSERS)
+    head, comma, addressee = sentence[start:].rstrip(".!").rpartition(", ")
+    closes = comma and (addressee in speakers or addressee.lower() in _CLOSERS)
     return start, start + len(head) if closes else len(sentence)
 
 

@@ -264,17 +264,17 @@ def _match_expression(words: Mapping[str, str], frequencies: Mapping[str, int]) 
     counts = {word: frequencies[word] for word in words if word in frequencies}
     if not counts:
         return None
-    rare, rows = [], 0
+    rare_words, rows = [], 0
     for word, frequency in counts.items():
         if rows + frequency <= MAX_MATCHING_ROWS:
-            rare.append(word)
+            rare_words.append(word)
             rows += frequency
     pairs = (
         (first, second)
-        for first, second in combinations([word for word in counts if word not in rare], 2)
+        for first, second in combinations([word for word in counts if word not in rare_words], 2)
         if min(counts[first], counts[second]) <= MAX_COMMON_ROWS
     )
-    parts = [f'"{words[word]}"' for word in rare]
+    parts = [f'"{words[word]}"' for word in rare_words]
     parts += [f'("{words[a]}" AND "{words[b]}")' for a, b in islice(pairs, MAX_PAIRS)]
     return " OR ".join(parts or [f'"{words[min(counts, key=lambda word: counts[word])]}"'])
 
@@ -299,17 +299,17 @@ def _most_alike(
         shares[fact.pk] = sum(weight for term, weight in weights.items() if term in fact_stems)
         scores[fact.pk] = shares[fact.pk] / math.sqrt(4 + len(fact_stems))
     ranked = sorted(facts, key=lambda fact: (-scores[fact.pk], -fact.pk))
-    much = MUCH * sum(weights.values())
-    return ranked[:limit], any(shares[fact.pk] >= much for fact in ranked[limit:])
+    threshold = MUCH * sum(weights.values())
+    return ranked[:limit], any(shares[fact.pk] >= threshold for fact in ranked[limit:])
 
 
-def _may_meet(new: NewStatement, side: ComparedFact) -> bool:
+def _may_meet(new: NewStatement, fact: ComparedFact) -> bool:
     """Return False for the statement itself and for facts of the same document."""
-    if side.memory_id == new.memory_id:
+    if fact.memory_id == new.memory_id:
         return False
     # Statements of one conversation are compared: a speaker may change their mind.
     written = new.author.is_file and new.document is not None
-    return not (written and new.document == side.content_sha256)
+    return not (written and new.document == fact.content_sha256)
 
 
 def matches_among(

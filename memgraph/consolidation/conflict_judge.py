@@ -258,8 +258,8 @@ def _finding(
         return "fields"
     relation, cited, stored = item["relation"], item["new_words"], item["stored_words"]
     number = _number(item)
-    texts = isinstance(relation, str) and isinstance(cited, str) and isinstance(stored, str)
-    if not texts or relation not in _RELATIONS:
+    are_texts = isinstance(relation, str) and isinstance(cited, str) and isinstance(stored, str)
+    if not are_texts or relation not in _RELATIONS:
         return "value"
     if number is None or not 1 <= number <= len(candidates):
         return "number_unknown"

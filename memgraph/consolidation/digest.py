@@ -182,11 +182,11 @@ def headline(week: WeekMaterial) -> str:
     )
     sessions = {memory.session_id for memory in week.memories if memory.session_id is not None}
     number = max(week.total, len(facts))
-    begun = _counted("new memory", number)
+    total = _counted("new memory", number)
     if number > len(facts):
-        begun += f", of which the last {len(facts)} were examined"
+        total += f", of which the last {len(facts)} were examined"
     where = f" from {_counted('conversation', len(sessions))}" if sessions else ""
-    return f"{begun}{where}{f': {listed}' if listed else ''}."
+    return f"{total}{where}{f': {listed}' if listed else ''}."
 
 
 def by_centrality(week: WeekMaterial) -> list[Memory]:
@@ -282,8 +282,8 @@ def _touched(memory: Memory) -> int:
 def _counted(name: str, number: int) -> str:
     """Return a number with its noun, as in ``1 fact`` and ``2 memories``."""
     singular = name.lower()
-    many = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
-    return f"{number} {singular if number == 1 else many}"
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntry]]) -> WeekDigest:
@@ -365,7 +365,7 @@ def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> di
     Returns:
         The centrality of the memories in ``preference``, without the entities.
     """
-    total = sum(preference[memory_id] for memory_id in sorted(preference))
+    total = sum(preference[strength_of] for strength_of in sorted(preference))
     if total <= 0.0:
         return dict.fromkeys(preference, 0.0)
     places = {
@@ -386,8 +386,8 @@ def central(preference: Mapping[str, float], ties: Sequence[WeightedEdge]) -> di
     rank = begin
     for _ in range(ROUNDS):
         # Nodes without edges return their rank to the restart distribution.
-        lost = sum(rank[index] for index, memory_id in enumerate(strength) if memory_id == 0.0)
-        following = [(1.0 - DAMPING + DAMPING * lost) * memory_id for memory_id in begin]
+        lost = sum(rank[index] for index, strength_of in enumerate(strength) if strength_of == 0.0)
+        following = [(1.0 - DAMPING + DAMPING * lost) * strength_of for strength_of in begin]
         for first, second, weight in joined:
             following[second] += DAMPING * rank[first] * weight / strength[first]
             following[first] += DAMPING * rank[second] * weight / strength[second]

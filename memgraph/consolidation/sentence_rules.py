@@ -199,9 +199,9 @@ class _Reader(NamedTuple):
             start, end = clauses.pop(0)
             if not reader.is_clear(sentence[start:end], before):
                 end = reader.clear_end(sentence, start, end, before)
-            judged = None if conditional else reader.judge(sentence[start:end], before)
+            verdict = None if conditional else reader.judge(sentence[start:end], before)
             conditional = patterns.CONDITION.match(sentence[start:end].lower()) is not None
-            if judged is None:
+            if verdict is None:
                 if before:
                     return
                 continue
@@ -209,7 +209,7 @@ class _Reader(NamedTuple):
                 end = clauses.pop(0)[1]
             if clauses and self.is_conditional(sentence, clauses[0]):
                 continue
-            yield patterns.LOOSE_END.sub("", sentence[start:end]), judged
+            yield patterns.LOOSE_END.sub("", sentence[start:end]), verdict
             before = ""
 
     def clear_end(self, sentence: str, start: int, end: int, before: str) -> int:
@@ -343,11 +343,11 @@ class _Reader(NamedTuple):
 
     def holds(self, text: str) -> bool:
         """Return True if a text is a statement about somebody named, "my …" or "the …"."""
-        be = patterns.IS.search(text)
-        if be is not None:
+        copula = patterns.IS.search(text)
+        if copula is not None:
             pair = (
-                patterns.WHOM.fullmatch(text, 0, be.start()),
-                patterns.VALUE.match(text, be.end()),
+                patterns.WHOM.fullmatch(text, 0, copula.start()),
+                patterns.VALUE.match(text, copula.end()),
             )
         else:
             ends = (space.start() for space in islice(re.finditer(" ", text), 10))
@@ -368,11 +368,11 @@ class _Reader(NamedTuple):
             personal = low.startswith(("he", "she"))
             return personal or self.is_named(words) or patterns.PRECISE.search(low) is not None
         if whom["mine"]:
-            return be is None or patterns.REFERRED.match(text, be.end()) is None
+            return copula is None or patterns.REFERRED.match(text, copula.end()) is None
         words = COMPOUNDS.findall(whom[0])
         if whom["bare"]:
             rest = text[whom.end() :]
-            rule = be is not None or patterns.MODAL.match(text, whom.end())
+            rule = copula is not None or patterns.MODAL.match(text, whom.end())
             idle = (
                 not rule or is_instruction(text) or patterns.NO_SUBJECT.fullmatch(words[0].lower())
             )
@@ -401,9 +401,9 @@ class _Reader(NamedTuple):
             rest = text[whom.end() :]
             counted = re.search(r"\d", rest) or patterns.PRECISE.search(rest.lower())
             exact = counted is not None or self.is_named(["", *COMPOUNDS.findall(rest)])
-            alone = (self.alone and not self.acquainted) or (be is not None and exact)
+            alone = (self.alone and not self.acquainted) or (copula is not None and exact)
             return bool(alone) and not patterns.NO_SUBJECT.fullmatch(words[0].lower())
-        value = "" if be is None else text[be.end() :]
+        value = "" if copula is None else text[copula.end() :]
         plain = self.acquainted and re.fullmatch(r"an? \w+\W*", value) is not None
         return not (value[:1].isupper() or plain)
 

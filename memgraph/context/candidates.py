@@ -75,10 +75,10 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
     repeats_query: list[ContextCandidate] = []
     for candidate in sorted(
         candidates,
-        key=lambda one: (
-            one.memory.kind is MemoryKind.EPISODE,
-            places[one.tier],
-            *_by_recall(one),
+        key=lambda first: (
+            first.memory.kind is MemoryKind.EPISODE,
+            places[first.tier],
+            *_by_recall(first),
         ),
     ):
         same = by_hash.get(candidate.memory.content_hash)

@@ -92,7 +92,7 @@ def list_contradictions(
             "open contradictions are never dismissed: omit dismissed, or list resolved ones",
             field="dismissed",
         )
-    sought = _sought(text, memory_id, dismissed, oldest_first)
+    criteria = _sought(text, memory_id, dismissed, oldest_first)
     view = View(viewer, as_of)
     with database.read() as snapshot:
         place = None if after is None else _place(snapshot, view, state, after)
@@ -102,7 +102,7 @@ def list_contradictions(
             resolved=state == "resolved",
             limit=limit + 1,
             after=place,
-            criteria=sought,
+            criteria=criteria,
         )
         page = edges[:limit]
         ends = {end for edge in page for end in (edge.from_id, edge.to_id)}
@@ -364,9 +364,9 @@ def _suggestion(first: CaseSide, second: CaseSide) -> Suggestion:
         confidence=suggested.confidence,
         reasons=tuple(
             SuggestionReason(
-                code=reason_.ground, favours=reason_.favours, weight=round(reason_.weight, 3)
+                code=reason.ground, favours=reason.favours, weight=round(reason.weight, 3)
             )
-            for reason_ in suggested.reasons
+            for reason in suggested.reasons
         ),
     )
 

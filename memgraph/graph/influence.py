@@ -232,7 +232,7 @@ def _reached(
         name = getattr(mention, place)
         if name is not None:
             times.setdefault(name, []).append(mention.at)
-    last_first = sorted(times.items(), key=lambda one: (-max(one[1]), one[0]))
+    last_first = sorted(times.items(), key=lambda entry: (-max(entry[1]), entry[0]))
     if len(last_first) > MAX_LEAVING:
         walk.cut.add("max_left")
     since = {name: min(moments) for name, moments in last_first[:MAX_LEAVING]}
@@ -274,9 +274,7 @@ def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
                 before=memory.created_at,
             )
             by_receipt |= {mention.receipt_id: mention for mention in mentions}
-    return sorted(
-        by_receipt.values(), key=lambda mention_: (mention_.at, mention_.receipt_id), reverse=True
-    )
+    return sorted(by_receipt.values(), key=lambda item: (item.at, item.receipt_id), reverse=True)
 
 
 def _given(hand_outs: Iterable[ReceiptMention]) -> list[str]:
@@ -297,9 +295,7 @@ def _grounds(
     ids = [*([] if memory_id is None else [memory_id]), *(link.memory_id for link in links)]
     memories = graph.visible_memories(snapshot, list(dict.fromkeys((*ids, *memory_ids))), walk.view)
     further = trust.further_of(snapshot, list(memories))
-    sources = {
-        source_.source_id: source_ for source_ in graph.sources_of(snapshot, memories.values())
-    }
+    sources = {item.source_id: item for item in graph.sources_of(snapshot, memories.values())}
     sources |= {source.source_id: source for _, _, source in further}
     ended = endings(snapshot, list(memories), walk.view)
     return EvidenceReport(

@@ -86,7 +86,7 @@ class _Tracing:
         shaken = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
-            source=next(source_ for source_ in sources if source_.source_id == memory.source_id),
+            source=next(item for item in sources if item.source_id == memory.source_id),
             supports=tuple(
                 MemorySupport(source=source, added_at=at)
                 for at, source in trust.further(snapshot, memory_id, until=self._until)

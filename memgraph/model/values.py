@@ -406,5 +406,5 @@ def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
                 include_url=False, include_input=False, include_context=False
             )
         ]
-        summary = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:5])
+        summary = "; ".join(f"{item['field']}: {item['problem']}" for item in problems[:5])
         raise InvalidInput(f"not a valid {kind.__name__}: {summary}", problems=problems) from None

@@ -125,18 +125,18 @@ class Agents(WritingHandle[F], group="agents"):
         """
         place = place_of(self.viewer, scope, scope_id)
         with self._service.opened(self.name) as opened:
-            repeated = self._repeated(opened, content, session_id)
-            outcome = _known(content, repeated)
+            existing = self._repeated(opened, content, session_id)
+            outcome = _known(content, existing)
             if outcome is not None:
                 return outcome
-            require_no_wider(place, repeated.memories)
+            require_no_wider(place, existing.memories)
             floor = min(self.viewer.clearance, Sensitivity.INTERNAL, key=lambda level: level.level)
             fields = {
                 "key": "new",
                 "content": content,
                 "type": _type_of(content),
                 "confidence": min(confidence, MAX_CONFIDENCE),
-                "sensitivity": sensitivity_of(floor, repeated.memories),
+                "sensitivity": sensitivity_of(floor, existing.memories),
                 "source": _model_source(session_id),
             }
             memory = validated(MemoryInput, fields | place._asdict())
@@ -165,12 +165,12 @@ class Agents(WritingHandle[F], group="agents"):
         everyday: Everyday[Blocking] = self._as(Everyday)
         old = everyday.get(memory_id)
         memory_id = old.memory_id
-        fields_kept = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
+        inherited = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
             repeated = self._repeated(opened, content, session_id)
             others = [memory for memory in repeated.memories if memory.memory_id != memory_id]
             fields = {
-                **{name: getattr(old, name) for name in fields_kept},
+                **{name: getattr(old, name) for name in inherited},
                 "key": "new",
                 "content": content,
                 "importance": min(old.importance, MAX_IMPORTANCE),

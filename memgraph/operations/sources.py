@@ -194,8 +194,8 @@ class Sources(Handle[F], group="sources"):
         with self._write() as (_, transaction):
             rule = {"tier": tier, "max_memories": max_memories}
             details = {"kind": source.kind, "name": source.name, "reason": because, **rule}
-            who = {"set_at": transaction.at, "actor": self.actor}
-            trusted_source = validated(TrustedSource, details | who)
+            assigned = {"set_at": transaction.at, "actor": self.actor}
+            trusted_source = validated(TrustedSource, details | assigned)
             before = sources.told_of(transaction, source)
             if not self._may_tell_of(transaction, source, before):
                 raise sources.no_source(source)

@@ -154,8 +154,8 @@ def prepared(text: str) -> str:
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _invalid(what: str, reason: str) -> ProviderAnswerInvalid:
-    return ProviderAnswerInvalid(f"The embedding model returned {what}.", reason=reason)
+def _invalid(problem: str, reason: str) -> ProviderAnswerInvalid:
+    return ProviderAnswerInvalid(f"The embedding model returned {problem}.", reason=reason)
 
 
 def embedding_provider(

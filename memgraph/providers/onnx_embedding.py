@@ -279,7 +279,7 @@ def _loaded(graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> _
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception:  # noqa: BLE001 - the library has a dozen error classes, with paths in them
         raise _unusable(MODEL_FILES[0], "is not a graph that can be run") from None
-    inputs = frozenset(input_.name for input_ in session.get_inputs())
+    inputs = frozenset(item.name for item in session.get_inputs())
     outputs = [output.name for output in session.get_outputs()]
     if not {"input_ids"} <= inputs <= _INPUTS or not outputs:
         raise _unusable(MODEL_FILES[0], "needs inputs other than token ids")

@@ -71,9 +71,9 @@ def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         return None
     if not b.passive and not agent & content(a.subject) and not agent & {"we", "i", "they"}:
         return None
-    what = " ".join(t.text for t in b.tokens[b.verb :])
+    predicate = " ".join(t.text for t in b.tokens[b.verb :])
     return RelationFinding(
-        Relation.UPDATES, f"the later statement says that it ended: {what}", changed=True
+        Relation.UPDATES, f"the later statement says that it ended: {predicate}", changed=True
     )
 
 

@@ -112,7 +112,7 @@ def recall(
     clock: Callable[[], int] | None = None,
     model_changed: Callable[[StoreState], bool] | None = None,
     exact: bool = False,
-    held: HeldVectors | None = None,
+    held_vectors: HeldVectors | None = None,
     timed: Timed = untimed,
     turn: AbstractContextManager[object] = ALWAYS,
     then: ReplayMoment | None = None,
@@ -127,7 +127,7 @@ def recall(
         clock: read when the snapshot is open, so that no result is later than the recall.
         model_changed: returns True when the stored vectors come from another model.
         exact: set no deadlines and compare every vector; for measurements.
-        held: the vectors of this database that the process keeps in memory.
+        held_vectors: the vectors of this database that the process keeps in memory.
         timed: measures the time of each part.
         turn: a context in which the search runs, after the query is embedded.
         then: for a replay, the moment of the original recall.
@@ -154,7 +154,7 @@ def recall(
             narrowing,
             now_ms,
             exact,
-            held,
+            held_vectors,
             _model_has_changed(state, model_changed),
             timed,
             then,

@@ -317,12 +317,12 @@ def _one_session(
         state = JobState.FAILED
     elif session_report.state == "unchanged":
         state = JobState.SKIPPED
-    why = session_report.reason or session_report.state
+    reason = session_report.reason or session_report.state
     return report.model_copy(
         update={
             "state": state,
             "error_code": session_report.error_code,
-            "reason": f"session {session_id}: {why}",
+            "reason": f"session {session_id}: {reason}",
         }
     )
 

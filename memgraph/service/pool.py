@@ -41,12 +41,12 @@ class OrchestratorPool:
     def __init__(
         self,
         open_one: Callable[[str], OpenOrchestrator],
-        troubles: OpenFailures,
+        failures: OpenFailures,
         is_elsewhere: Callable[[OpenOrchestrator], bool] = lambda _opened: False,
     ) -> None:
         self._open_one = open_one
         self._is_elsewhere = is_elsewhere
-        self._troubles = troubles
+        self._troubles = failures
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
         self._lock = threading.Lock()
         # One thread at a time opens an orchestrator; others wait and then find it open.

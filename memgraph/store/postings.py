@@ -309,8 +309,8 @@ def _changed_since(snapshot: Snapshot, new: SegmentDraft) -> bool:
 def due(snapshot: Snapshot) -> SegmentDraft | None:
     """Return the next draft to commit (tail, small segments or changes), or None."""
     existing = segments(snapshot)
-    keys = _tail(snapshot, existing, TAIL) or _small(existing) or _changed(snapshot, existing)
-    return None if keys is None else draft(snapshot, *keys)
+    span = _tail(snapshot, existing, TAIL) or _small(existing) or _changed(snapshot, existing)
+    return None if span is None else draft(snapshot, *span)
 
 
 @prepared
@@ -327,10 +327,10 @@ def _changed_keys() -> sa.Select[Any]:
 
 def _tail(snapshot: Snapshot, existing: Sequence[Segment], minimum: int) -> tuple[int, int] | None:
     covered = existing[-1].last if existing else 0
-    first, last = _keys_behind().row(snapshot, covered=covered)
-    if first is None or last - first + 1 < minimum:
+    first_pk, last = _keys_behind().row(snapshot, covered=covered)
+    if first_pk is None or last - first_pk + 1 < minimum:
         return None
-    return first, min(last, first + MIDDLE - 1)
+    return first_pk, min(last, first_pk + MIDDLE - 1)
 
 
 def _small(existing: Sequence[Segment]) -> tuple[int, int] | None:

@@ -302,17 +302,17 @@ def _write_head(
 def _items(receipt: Receipt) -> Iterator[dict[str, Any]]:
     # What is handed out once more has its items already.
     for rank, item in enumerate(() if receipt.same_as else receipt.items, start=1):
-        why: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
+        reasons: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
         if item.reasons:
-            why["reasons"] = list(item.reasons)
+            reasons["reasons"] = list(item.reasons)
         if item.access_count is not None:
-            why["accesses"] = [item.access_count, item.last_accessed_at]
+            reasons["accesses"] = [item.access_count, item.last_accessed_at]
         yield {
             "receipt": receipt.receipt_id,
             "place": rank,
             "memory": item.memory_id,
             "points": item.score,
-            "why": json_text(why),
+            "why": json_text(reasons),
         }
 
 

@@ -144,10 +144,10 @@ def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
     return value
 
 
-def unreadable(what: str, which: Any) -> DatabaseCorrupt:
+def unreadable(kind: str, which: Any) -> DatabaseCorrupt:
     """Return the error of a row that no constraint would let in."""
     return DatabaseCorrupt(
-        f"a stored {what} cannot be read; run: memgraph verify", what=what, id=which
+        f"a stored {kind} cannot be read; run: memgraph verify", what=kind, id=which
     )
 
 

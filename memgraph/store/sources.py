@@ -146,8 +146,8 @@ def derived_from(
     The evidence includes hidden memories, but neither retracted ones nor those that were added
     when the memory was stated again.
     """
-    memory_list = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
-    grounds: dict[str, list[str]] = {memory_id: [] for memory_id in memory_list}
+    derived_ids = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
+    grounds: dict[str, list[str]] = {memory_id: [] for memory_id in derived_ids}
     for memory_id, ground in _grounds().rows(snapshot, ids=grounds):
         grounds[memory_id].append(ground)
     return grounds

@@ -374,8 +374,15 @@ class SnapshotMatches:
                 if len(reached) >= limit:
                     floor = max(floor, float(np.partition(reached, -limit)[-limit]))
                 if bounds[place] < floor:
-                    few = touched[reached + bounds[place] >= floor]
-                    return self._looked_up(few, scores[few], lists[place:], norm, limit, threshold)
+                    remaining_offsets = touched[reached + bounds[place] >= floor]
+                    return self._looked_up(
+                        remaining_offsets,
+                        scores[remaining_offsets],
+                        lists[place:],
+                        norm,
+                        limit,
+                        threshold,
+                    )
             offsets = postings_of.offsets
             counts = postings_of.counts.astype(np.float32)
             scores[offsets] += weight * (counts / (counts + norm[offsets]))
@@ -386,21 +393,21 @@ class SnapshotMatches:
 
     def _looked_up(
         self,
-        few: NDArray[np.int64],
+        offsets: NDArray[np.int64],
         reached: NDArray[np.float64],
         lists: Sequence[tuple[Postings, float]],
         norm: NDArray[np.float32],
         limit: int,
         threshold: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        norms = norm[few]
+        norms = norm[offsets]
         for postings_of, weight in lists:
-            places = np.searchsorted(postings_of.offsets, few.astype(postings_of.offsets.dtype))
+            places = np.searchsorted(postings_of.offsets, offsets.astype(postings_of.offsets.dtype))
             np.minimum(places, len(postings_of.offsets) - 1, out=places)
-            counts = np.where(postings_of.offsets[places] == few, postings_of.counts[places], 0)
+            counts = np.where(postings_of.offsets[places] == offsets, postings_of.counts[places], 0)
             counts = counts.astype(np.float32)
             reached += weight * (counts / (counts + norms))
-        return _top(reached, few, limit, threshold)
+        return _top(reached, offsets, limit, threshold)
 
     def _bounds(self, part: _Part, lists: Sequence[tuple[Postings, float]]) -> list[float]:
         """Return, for each term, the maximum score of it and the following terms together."""
@@ -545,29 +552,29 @@ def _changed(
     changed = None if cache is None else cache.changed
     if changed is None or changed.state != state:
         documents_before = {} if changed is None else changed.documents
-        texts = postings.changed_texts().rows(snapshot)
+        changed_rows = postings.changed_texts().rows(snapshot)
         documents = {
             (row[0], row[1]): documents_before.get((row[0], row[1])) or postings.document(row[2:])
-            for row in texts
+            for row in changed_rows
             if row[2] is not None
         }
-        pks = np.array([row[0] for row in texts], dtype=np.int64)
+        pks = np.array([row[0] for row in changed_rows], dtype=np.int64)
         changed = ChangedMemories(state, pks, documents)
         if cache is not None:
             cache.changed = changed
     for part in parts:
         part.leave_out(changed.pks)
-    texts_changed = list(changed.documents.values())
+    texts = list(changed.documents.values())
     part = _Part(
         0,
-        np.array([text.pk for text in texts_changed], dtype=np.int64),
-        np.array([text.length for text in texts_changed], dtype=np.float32),
-        *_kinds(np.array([text.mark for text in texts_changed], dtype=np.uint32)),
-        len(texts_changed),
-        sum(text.length for text in texts_changed),
+        np.array([text.pk for text in texts], dtype=np.int64),
+        np.array([text.length for text in texts], dtype=np.float32),
+        *_kinds(np.array([text.mark for text in texts], dtype=np.uint32)),
+        len(texts),
+        sum(text.length for text in texts),
     )
     for term in terms:
-        counts = np.array([min(text.terms[term], 255) for text in texts_changed], dtype=np.uint8)
+        counts = np.array([min(text.terms[term], 255) for text in texts], dtype=np.uint8)
         offsets = np.flatnonzero(counts)
         part.found[term] = Postings(offsets, counts[offsets])
     return part

@@ -263,11 +263,13 @@ def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
     # A name that cannot be resolved is no OSError.
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no name of a host"
+        reason = error.strerror if isinstance(error, OSError) else "it is no name of a host"
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            why = "another program listens there; choose another port with --port, 0 for a free one"
+            reason = (
+                "another program listens there; choose another port with --port, 0 for a free one"
+            )
         raise InvalidConfig(
-            f"cannot listen at {chosen.host}:{chosen.port}: {why}",
+            f"cannot listen at {chosen.host}:{chosen.port}: {reason}",
             host=chosen.host,
             port=chosen.port,
         ) from None

@@ -229,14 +229,12 @@ def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
 def _open_files(connections: int) -> int:
     """Return how many files the process may open, after asking for enough."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    statuses_wanted = 2 * connections + OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < statuses_wanted:
-        statuses_wanted = (
-            statuses_wanted if hard == resource.RLIM_INFINITY else min(statuses_wanted, hard)
-        )
-        resource.setrlimit(resource.RLIMIT_NOFILE, (statuses_wanted, hard))
-        soft = statuses_wanted
-    return statuses_wanted if soft == resource.RLIM_INFINITY else soft
+    needed = 2 * connections + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        needed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+        soft = needed
+    return needed if soft == resource.RLIM_INFINITY else soft
 
 
 def _site(address: str) -> str:

@@ -87,8 +87,8 @@ def gathered(
     memories = {item.memory.memory_id: item.memory for item in recalled}
     # If recall returned enough memories, add only a few for their importance.
     limit = request.most if len(recalled) < request.most else min(MOST_BESIDE_RECALL, request.most)
-    for memory_ in _held(snapshot, narrowing, request, limit):
-        memories.setdefault(memory_.memory_id, memory_)
+    for candidate in _held(snapshot, narrowing, request, limit):
+        memories.setdefault(candidate.memory_id, candidate)
     conflicts = _conflicts(snapshot, narrowing, memories)
     sides = {
         other: memory_id

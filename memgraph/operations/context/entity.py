@@ -305,18 +305,18 @@ class MemoryEntity(Handle):
     def _write_items(self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
         """Store the items that do not exist yet; return the ids of all, in order."""
         prepared: dict[str, PreparedMemory] = {}
-        for each in inputs:
-            prepared.setdefault(str(each.item_id), opened.writer.prepare(each))
+        for item in inputs:
+            prepared.setdefault(str(item.item_id), opened.writer.prepare(item))
         with opened.transaction(self.actor) as transaction:
             ids = items_rows.items(transaction, self.agent_id, list(prepared))
-            new = {one: each for one, each in prepared.items() if one not in ids}
+            new = {one: item for one, item in prepared.items() if one not in ids}
             written = opened.writer.store(transaction, list(new.values()), [])
             if written.errors:
                 raise written.errors[0]
             transaction.record(written.entries)
         stored = (outcome.memory_id or "" for outcome in written.memories)
         ids.update(zip(new, stored, strict=True))
-        return [ids[str(each.item_id)] for each in inputs]
+        return [ids[str(item.item_id)] for item in inputs]
 
     def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
@@ -329,12 +329,14 @@ class MemoryEntity(Handle):
             with self._turn():
                 bundle = answer(opened, viewer, request)
                 receipt = Receipt.of(request, bundle)
-                why = {
+                provenance = {
                     "purpose": PURPOSE,
                     "agent_id": self.agent_id,
                     "request": _request_fields(retrieve_request),
                 }
-                full_receipt = replace(receipt, asked={**receipt.asked, **why}, purpose=PURPOSE)
+                full_receipt = replace(
+                    receipt, asked={**receipt.asked, **provenance}, purpose=PURPOSE
+                )
                 source_data = behind_of(viewer, request, bundle)
                 self._keep_receipt(opened, full_receipt, source_data, viewer=viewer)
         return tuple(

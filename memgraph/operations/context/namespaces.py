@@ -333,8 +333,8 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
     text, attributes = rules.value_text(value), dict[str, Any]()
     searched = put.texts is None
     # The value is stored separately, so the searched text may omit invalid characters.
-    texts = dict.fromkeys(text.replace("\0", " ").strip() for text in put.texts or ())
-    joined = "\n".join(text for text in texts if text)
+    distinct_texts = dict.fromkeys(text.replace("\0", " ").strip() for text in put.texts or ())
+    joined = "\n".join(text for text in distinct_texts if text)
     if joined:
         attributes["value"], text, searched = rules.plain_text(value), joined, True
     if put.ttl is not None:

@@ -66,17 +66,17 @@ def make_plan(
     plan.memory_ids = [row.memory_id for row in rows]
     lines = find_lines(opened.paths, snapshot, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
-    words = [*lines, *(word for row in rows for word in _said_beside(row))]
+    other_texts = [*lines, *(word for row in rows for word in _said_beside(row))]
     names = {*alone.names, *own.names}
-    called = names_of(names - {*alone.dates, *own.dates})
-    spoken = strings_of(texts, words)
-    plan.too_short = len(names - set(called)) + unsought(texts, spoken)
+    entity_strings = names_of(names - {*alone.dates, *own.dates})
+    text_strings = strings_of(texts, other_texts)
+    plan.too_short = len(names - set(entity_strings)) + unsought(texts, text_strings)
     plan.entity_ids = queries.entity_ids(snapshot, plan.entity_pks)
     plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
-    noted = _noted(plan)
-    plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
+    note_strings = _noted(plan)
+    plan.strings = list(dict.fromkeys([*entity_strings, *text_strings, *note_strings]))
     # Names and notes must match as whole words: other words may begin like them.
-    merged = {*called, *noted} - set(spoken)
+    merged = {*entity_strings, *note_strings} - set(text_strings)
     plan.least = {n: len(value) for n, value in enumerate(plan.strings) if value in merged}
     look_again(snapshot, plan)
     plan.vectors = [window.hex() for window in _windows(queries.vectors_of(snapshot, plan.pks))]
@@ -128,37 +128,38 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     pks = queries.memories_named(snapshot, target.kind, target.value)
     if pks:
         return pks, None
-    labels = target.value[:80]
+    label = target.value[:80]
     earlier = queries.erased_before(snapshot, target.kind, target.value)
     if earlier is not None:
-        message = f" by {earlier[0]}" if earlier else ""
+        erased_by = f" by {earlier[0]}" if earlier else ""
         raise Conflict(
-            f"it is already erased{message}", value=labels, erasure_ids=list(earlier[:10])
+            f"it is already erased{erased_by}", value=label, erasure_ids=list(earlier[:10])
         )
     if target.kind is ErasureTargetKind.MEMORY:
-        raise NotFound(f"no memory {labels!r}", value=labels)
-    raise NotFound(f"no memory of the {target.kind.value} {labels!r}", value=labels)
+        raise NotFound(f"no memory {label!r}", value=label)
+    raise NotFound(f"no memory of the {target.kind.value} {label!r}", value=label)
 
 
 def _close(snapshot: Snapshot, plan: ErasurePlan, pks: Sequence[int]) -> None:
     """Set the plan's memories, including those derived only from them, and those that are kept."""
-    kept_fields: dict[str, str] = {}
+    kept_elsewhere: dict[str, str] = {}
     chosen = set(pks)
     if plan.kind in _BY_SOURCE:
         elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
         chosen -= elsewhere
         ids = [row.memory_id for row in queries.memories_to_erase(snapshot, sorted(elsewhere))]
-        kept_fields |= dict.fromkeys(ids, "other_sources")
+        kept_elsewhere |= dict.fromkeys(ids, "other_sources")
     first = frozenset(chosen)
     while True:
-        kept_now, fresh = _derived(snapshot, chosen)
+        kept_derived, fresh = _derived(snapshot, chosen)
         if not fresh:
             break
         chosen |= fresh
     plan.pks, plan.derived_pks = sorted(chosen), sorted(chosen - first)
     plan.derived = len(plan.derived_pks)
     plan.kept = [
-        {"memory_id": value, "why": why} for value, why in sorted((kept_fields | kept_now).items())
+        {"memory_id": value, "why": why}
+        for value, why in sorted((kept_elsewhere | kept_derived).items())
     ]
 
 
@@ -168,15 +169,15 @@ def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[
         item for item in queries.derived_from(snapshot, sorted(chosen)) if item[0] not in chosen
     ]
     elsewhere = queries.said_elsewhere(snapshot, [pk for pk, _, _ in results], sorted(chosen))
-    kept_part, fresh = {}, set()
+    staying, fresh = {}, set()
     for pk, memory_id, grounds in results:
         if stands_without(grounds, chosen):
-            kept_part[memory_id] = "other_grounds"
+            staying[memory_id] = "other_grounds"
         elif pk in elsewhere:
-            kept_part[memory_id] = "other_sources"
+            staying[memory_id] = "other_sources"
         else:
             fresh.add(pk)
-    return kept_part, fresh
+    return staying, fresh
 
 
 def _said_beside(row: MemoryToErase) -> list[str]:
@@ -191,10 +192,12 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
     after a first attempt, because memories stored since may contain erased text too.
     """
     strings, minimum = plan.strings, dict(plan.least)
-    saying = _lengthen(snapshot, plan, plan.folded, minimum)
+    repeating_ids = _lengthen(snapshot, plan, plan.folded, minimum)
     existing = {item["memory_id"] for item in plan.kept}
     plan.kept += [
-        {"memory_id": item, "why": "says_it"} for item in sorted(saying) if item not in existing
+        {"memory_id": item, "why": "says_it"}
+        for item in sorted(repeating_ids)
+        if item not in existing
     ]
     remaining = [
         number for number, value in enumerate(strings) if minimum.get(number, 0) <= len(value)
@@ -211,19 +214,19 @@ def _lengthen(
     snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, minimum: dict[int, int]
 ) -> set[str]:
     """Set the length from which each string is unambiguous; return memories that contain one."""
-    saying = set()
-    source = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
-    while chunk := list(islice(source, _CHUNK)):
+    repeating_ids = set()
+    remaining = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
+    while chunk := list(islice(remaining, _CHUNK)):
         texts = [FoldedBytes(text.encode()).data for _, text in chunk]
         # Joined by NUL, which no string contains.
         data, ends = b"\0".join(texts), list(accumulate(len(item) + 1 for item in texts))
         for hit in needles.hits(data):
             length = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
-            message = unfolded_length(plan.strings[hit.string], length + 1)
-            minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), message)
+            minimum_length = unfolded_length(plan.strings[hit.string], length + 1)
+            minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), minimum_length)
             if length >= len(needles.strings[hit.string]):
-                saying.add(chunk[bisect_right(ends, hit.start)][0])
-    return saying - {""}
+                repeating_ids.add(chunk[bisect_right(ends, hit.start)][0])
+    return repeating_ids - {""}
 
 
 def _windows(vectors: Iterable[bytes]) -> list[bytes]:
@@ -257,7 +260,7 @@ def find_lines(
     for row in rows:
         if row.source_path is not None:
             by_path.setdefault(row.source_path, []).append(row)
-    for path, own in sorted(by_path.items()):
+    for path, file_rows in sorted(by_path.items()):
         relative = below(paths, path)
         if relative is None:
             plan.outside.append(path)
@@ -265,12 +268,12 @@ def find_lines(
         data = read(paths.directory / relative)
         if data is None:
             continue
-        kept_part = queries.remaining_locators(snapshot, path, plan.pks)
-        if plan.kind in _WHOLE and not kept_part:
+        kept_locators = queries.remaining_locators(snapshot, path, plan.pks)
+        if plan.kind in _WHOLE and not kept_locators:
             plan.removals += [relative, relative + MANIFEST_ENDING]
             texts += data.decode(encoding_of(data), "replace").splitlines()
             continue
-        texts += _said(plan, relative, data, own, kept_part)
+        texts += _said(plan, relative, data, file_rows, kept_locators)
     return texts
 
 
@@ -282,9 +285,9 @@ def _said(
     texts: Sequence[str],
 ) -> list[str]:
     lines, encoding = line_spans(data), encoding_of(data)
-    count = set(chain.from_iterable(_span(item, len(lines)) for item in texts))
-    statuses_wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
-    numbers = sorted(statuses_wanted - count)
+    kept_lines = set(chain.from_iterable(_span(item, len(lines)) for item in texts))
+    erased_lines = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
+    numbers = sorted(erased_lines - kept_lines)
     if numbers:
         plan.spans[relative] = [list(run) for run in _runs(numbers)]
     places = [lines[number - 1] for number in numbers]

@@ -272,10 +272,10 @@ def erase(
 def _previewed(opened: OpenOrchestrator, plan: ErasurePlan) -> ErasureReport:
     result = folder.would_erase(opened.paths, plan, opened.database)
     with opened.database.read() as snapshot:
-        message = preview(snapshot, plan).model_copy(update={"waiting": result.waiting})
+        shown_preview = preview(snapshot, plan).model_copy(update={"waiting": result.waiting})
     report = _report(opened, plan, result.files)
     residue = report.residue.model_copy(update={"other_case": result.other_case})
-    return report.model_copy(update={"dry_run": True, "preview": message, "residue": residue})
+    return report.model_copy(update={"dry_run": True, "preview": shown_preview, "residue": residue})
 
 
 def _finish(

@@ -101,18 +101,18 @@ def read_report(text: str) -> ErasureReport:
 
 
 def _said(report: ErasureReport) -> bytes:
-    texts = report.model_dump(mode="json", exclude={"signature"})
+    signed_fields = report.model_dump(mode="json", exclude={"signature"})
     # What a report has nothing of stands in none that was signed before it was known.
     if report.preview is None:
-        del texts["preview"]
+        del signed_fields["preview"]
     if not report.redactions:
-        del texts["redactions"]
+        del signed_fields["redactions"]
     if report.server is None:
-        del texts["server"]
-        del texts["residue"]["tables"]
+        del signed_fields["server"]
+        del signed_fields["residue"]["tables"]
     if not report.residue.other_case:
-        del texts["residue"]["other_case"]
-    return compact_json(texts).encode()
+        del signed_fields["residue"]["other_case"]
+    return compact_json(signed_fields).encode()
 
 
 def _key(root: Path) -> Ed25519PrivateKey:
@@ -231,15 +231,15 @@ def _journal(
 ) -> Literal["agrees", "disagrees", "not_here"]:
     if report.orchestrator not in orchestrator_names(service.root):
         return "not_here"
-    message = {
+    reported = {
         (tombstone.memory_id, tombstone.seq, tombstone.hash) for tombstone in report.tombstones
     }
     try:
         with service.opened(report.orchestrator) as opened, opened.database.read() as snapshot:
-            result = set(erasure.tombstones(snapshot, report.erasure_id))
+            stored = set(erasure.tombstones(snapshot, report.erasure_id))
     except StorageError as error:
         raise type(error)(f"the journal cannot be read: {error.message}") from error
-    return "agrees" if result == message else "disagrees"
+    return "agrees" if stored == reported else "disagrees"
 
 
 ACCEPTED: Final = "accepted-"
@@ -318,16 +318,16 @@ class RedactionProofs:
         result: set[tuple[int, str, str]] = set()
         for path in sorted(self._paths.erasures.glob(f"{ACCEPTED}*.json")):
             try:
-                message = validated(AcceptedRedactions, json.loads(path.read_text("utf-8")))
+                accepted = validated(AcceptedRedactions, json.loads(path.read_text("utf-8")))
             except (OSError, ValueError, InvalidInput):
                 continue
-            signature = message.signature
+            signature = accepted.signature
             if signature is None or signature.public_key != self._key:
                 continue
-            if fits(signature, _accepted_bytes(message)):
+            if fits(signature, _accepted_bytes(accepted)):
                 result |= {
                     (redaction.seq, redaction.hash, redaction.details)
-                    for redaction in message.redactions
+                    for redaction in accepted.redactions
                 }
         return frozenset(result)
 

@@ -224,8 +224,8 @@ class ExportLoader:
             raise refused("header", "not an export of memgraph")
         if header.get("version") != VERSION:
             raise refused("version", f"this memgraph reads version {VERSION}")
-        statuses_wanted = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
-        if header.keys() != statuses_wanted | {"embedding"}:
+        expected_fields = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
+        if header.keys() != expected_fields | {"embedding"}:
             raise refused("fields", "missing or unknown fields")
         schema = header["schema"]
         if not isinstance(schema, str):
@@ -341,11 +341,9 @@ class ExportLoader:
     def _audit(self) -> None:
         report = check_copy(self.transaction, key=self.key)
         if not report.ok:
-            message = ", ".join(
-                f"{count} x {code}" for code, count in sorted(report.totals.items())
-            )
+            counts = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
             raise ImportRejected(
-                f"the export does not match its journal: {message} (audit)",
+                f"the export does not match its journal: {counts} (audit)",
                 reason="audit",
                 findings=dict(report.totals),
             )
@@ -359,5 +357,5 @@ _REASONS: Mapping[Constraint | None, tuple[str, str]] = {
 
 
 def _is_redacted(details: str) -> bool:
-    message = loads(details)
-    return isinstance(message, dict) and is_redacted(message)
+    parsed = loads(details)
+    return isinstance(parsed, dict) and is_redacted(parsed)

@@ -110,7 +110,7 @@ def _check_text(text: str) -> None:
         raise refused("value", "a lone surrogate") from None
 
 
-def json_check(field: str, statuses_wanted: type) -> Check:
+def json_check(field: str, expected_type: type) -> Check:
     """Return a check for lists and objects; a value given as text keeps its spelling."""
 
     def check(value: Any) -> str:
@@ -121,8 +121,8 @@ def json_check(field: str, statuses_wanted: type) -> Check:
             if wrapped.keys() != {"value"}:
                 raise refused("syntax", f"{field} is not JSON")
             value = wrapped["value"]
-        if not isinstance(value, statuses_wanted):
-            raise refused("value", f"{field} is not a JSON {statuses_wanted.__name__}")
+        if not isinstance(value, expected_type):
+            raise refused("value", f"{field} is not a JSON {expected_type.__name__}")
         if isinstance(value, list) and not all(isinstance(tag, str) for tag in value):
             raise refused("value", "a tag is not a text")
         return text
@@ -270,9 +270,9 @@ class RecordMapping:
         if added.keys() & line.keys():
             raise refused("fields", f"fields that schema {schema} does not have")
         line = {**line, **added}
-        call = line.keys() - {"record"}
-        if call != set(self.fields):
-            odd = sorted(call ^ set(self.fields))
+        field_names = line.keys() - {"record"}
+        if field_names != set(self.fields):
+            odd = sorted(field_names ^ set(self.fields))
             raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
         values = {field: self._stored(field, line[field]) for field in self.fields}
         if "completed_at" in added and values["consolidated_at"] is None:
@@ -314,12 +314,8 @@ class RecordMapping:
         """Build the check of a field; the caller caches it."""
         column = self.table.c.get(field)
         optional = column is not None and column.nullable and self.name != "embedding"
-        statuses_wanted = _JSON_COLUMNS.get(field)
-        check = (
-            self._plain_check(field)
-            if statuses_wanted is None
-            else json_check(field, statuses_wanted)
-        )
+        json_type = _JSON_COLUMNS.get(field)
+        check = self._plain_check(field) if json_type is None else json_check(field, json_type)
 
         def checked(value: Any) -> Any:
             if value is not None:

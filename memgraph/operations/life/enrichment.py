@@ -167,7 +167,7 @@ class _Run:
         if not set(naming.accurate.names) - {"llm", "regex"}:
             self.counts["withheld"] += len(may_not)
             may_not = []
-        return [(w, group) for w, group in (((), may), (("llm",), may_not)) if group]
+        return [(without, group) for without, group in (((), may), (("llm",), may_not)) if group]
 
     def _find(self, group: Sequence[EnrichmentCandidate], without: Sequence[str]) -> StrategyResult:
         return self.opened.naming.find_accurate(

@@ -267,7 +267,7 @@ def propose(
         )
     answers: list[_Kept] = []
     error: ProviderError | None = None
-    for name in [each for each in unsure if each.entity_id not in asked_ids][:MAX_ASKED]:
+    for name in [entity for entity in unsure if entity.entity_id not in asked_ids][:MAX_ASKED]:
         try:
             answers.append(_ask(model, name, mark()) | {"at": at_ms, "provider": model.name})
         except ProviderAnswerInvalid:

@@ -44,7 +44,7 @@ def expiring(
     with opened.database.read() as snapshot:
         rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
         ends = [(_expires_at(row, rule), row.pk, row) for row in rows if has_expired(row, rule)]
-        first = nsmallest(limit, ends, key=lambda each: each[:2])
+        first = nsmallest(limit, ends, key=lambda item: item[:2])
         visible = graph.visible_memories(
             snapshot, [row.memory_id for _, _, row in first], View(viewer)
         )

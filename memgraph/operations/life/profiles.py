@@ -166,7 +166,7 @@ class EntityReader:
             entity = self.found(row)
             if entity is not None and any(key.startswith(prefix) for key in entity.names.keys):
                 best.append(entity)
-                best.sort(key=lambda each: (-each.seen.mentions, each.row.pk))
+                best.sort(key=lambda match: (-match.seen.mentions, match.row.pk))
         return best[:limit]
 
     def _names(self, row: EntityRecord, mentions: int) -> EntityNames | None:

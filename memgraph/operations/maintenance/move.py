@@ -82,18 +82,18 @@ def move(
         DatabaseCorrupt, JournalBroken: the copy failed the audit; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
-        begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
-        if begun is not None and begun[1] == source:
-            remaining = _put_aside(paths, begun[0], clock)
+        unfinished = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
+        if unfinished is not None and unfinished[1] == source:
+            left_at = _put_aside(paths, unfinished[0], clock)
             paths.moving.unlink()
-            return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
+            return MoveReport(paths.name, unfinished[0], source, left_at, 0, 0)
         if source == target:
             raise Conflict("the orchestrator already uses this store", orchestrator=paths.name)
         settings = _placed(paths, target)
-        if begun is not None:
+        if unfinished is not None:
             # An interrupted move published this copy, but it was never used.
-            if _is_copy(store_of(paths, begun[1]), store_of(paths, source)):
-                _put_aside(paths, begun[1], clock)
+            if _is_copy(store_of(paths, unfinished[1]), store_of(paths, source)):
+                _put_aside(paths, unfinished[1], clock)
             paths.moving.unlink()
         paths.moving.write_text(json.dumps([source, target]), "utf-8")
         published = False
@@ -105,7 +105,7 @@ def move(
                 TemporaryDirectory(prefix=".draft-", dir=paths.memory) as folder,
                 old.locked() as require_lock,
             ):
-                began = time.monotonic()
+                started = time.monotonic()
                 anchored = sound_anchor(anchor.anchor_path(paths.database, anchor_folder))
                 file = Path(folder) / "copy.db"
                 old.back_up(file)
@@ -121,15 +121,15 @@ def move(
                 with draft_beside(paths.config_file) as config:
                     config.write_text(settings, "utf-8")
                     publish(config, paths.config_file, force=True)
-                remaining = _put_aside(paths, source, clock)
+                left_at = _put_aside(paths, source, clock)
                 paths.moving.unlink()
-                paused_ms = round((time.monotonic() - began) * 1000)
+                paused_ms = round((time.monotonic() - started) * 1000)
         except BaseException:
             if not published:
                 paths.moving.unlink()
             raise
-    many = report.checked.get("memories", 0)
-    return MoveReport(paths.name, source, target, remaining, many, paused_ms)
+    memories = report.checked.get("memories", 0)
+    return MoveReport(paths.name, source, target, left_at, memories, paused_ms)
 
 
 def _is_copy(store: Store, source: Store) -> bool:
@@ -137,10 +137,10 @@ def _is_copy(store: Store, source: Store) -> bool:
     if not store.exists():
         return False
     with store.inspect() as copy, source.inspect() as snapshot:
-        seq, seal = journal.head(copy)
+        seq, copy_hash = journal.head(copy)
         creation_times = [metadata.get(side, "created_at") for side in (copy, snapshot)]
         return creation_times[0] == creation_times[1] and (
-            not seq or journal.hash_of(snapshot, seq) == seal
+            not seq or journal.hash_of(snapshot, seq) == copy_hash
         )
 
 

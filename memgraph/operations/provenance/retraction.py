@@ -121,7 +121,7 @@ def retract(
         ids,
         MemoryStatus.RETRACTED,
         reason=f"{SOURCE_RETRACTED}: {reason}",
-        entry=lambda one: NewEntry("retract", one, details | {"by": plan.gone[one]}),
+        entry=lambda key: NewEntry("retract", key, details | {"by": plan.gone[key]}),
     )
     for memory_id, loss in plan.weakened.items():
         _weaken(transaction, memory_id, loss, details)
@@ -296,7 +296,7 @@ def _reinstate(
         [memory_id for memory_id in reinstated if memory_id not in lost],
         MemoryStatus.ACTIVE,
         reason=reason,
-        entry=lambda one: NewEntry("restore", one, {"reason": reason}),
+        entry=lambda key: NewEntry("restore", key, {"reason": reason}),
     )
 
 
@@ -428,7 +428,7 @@ def restore(
             ids,
             status,
             reason=because,
-            entry=lambda one: NewEntry("restore", one, details),
+            entry=lambda key: NewEntry("restore", key, details),
         )
     for loss in plan.losses:
         _count_again(transaction, loss, details)

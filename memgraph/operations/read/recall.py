@@ -113,7 +113,7 @@ def _answered(
             clock=opened.clock.now_ms,
             ids=opened.ids,
             model_changed=partial(_model_changed, opened),
-            held=opened.held_vectors,
+            held_vectors=opened.held_vectors,
             timed=partial(opened.timed, "recall"),
             turn=opened.turns,
             then=then,

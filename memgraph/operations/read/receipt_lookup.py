@@ -307,14 +307,14 @@ def _shares(
 def _best(shares: Mapping[str, float], memories: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """Return the memories that support a sentence, best first; for equal shares, shorter first."""
     enough = [memory_id for memory_id, share in shares.items() if share >= ENOUGH]
-    return tuple(sorted(enough, key=lambda one: (-shares[one], len(memories[one]), one)))
+    return tuple(sorted(enough, key=lambda key: (-shares[key], len(memories[key]), key)))
 
 
 def _rated(
     receipt: Receipt, shares: Sequence[Mapping[str, float]], sizes: Sequence[int]
 ) -> ReceiptSupport:
     ids = [item.memory_id for item in receipt.items]
-    best = [max((each.get(one, 0.0) for one in ids), default=0.0) for each in shares]
+    best = [max((each.get(key, 0.0) for key in ids), default=0.0) for each in shares]
     places = tuple(place for place, share in enumerate(best) if share >= ENOUGH)
     # Weight sentences by length: a long one says more than a short one.
     covered_share = sum(share * size for share, size in zip(best, sizes, strict=True))

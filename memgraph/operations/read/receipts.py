@@ -130,13 +130,13 @@ class ReceiptBook:
         """True when something is pending."""
         return bool(self._kept or self._handed)
 
-    def add(self, receipt: Receipt, source_data: ReceiptContext = NOTHING) -> bool:
+    def add(self, receipt: Receipt, context: ReceiptContext = NOTHING) -> bool:
         """Buffer a receipt; return True when the buffer should be flushed."""
         with self._lock:
             if len(self._kept) >= MAX_KEPT:
                 self.dropped += 1
                 return True
-            self._kept.append(_Kept(receipt, source_data))
+            self._kept.append(_Kept(receipt, context))
             return self._enough()
 
     def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
@@ -152,15 +152,15 @@ class ReceiptBook:
                 return False
             lines = bulletin.text.splitlines()
             known_lines = frozenset[str]() if last is None else last.lines
-            news = [line for line in lines if line not in known_lines]
+            new_lines = [line for line in lines if line not in known_lines]
             since = at if last is None else last.at
             self._bulletins[bulletin.view_key] = _Shown(
-                bulletin.text, known_lines.union(news), since
+                bulletin.text, known_lines.union(new_lines), since
             )
             self._bulletins.move_to_end(bulletin.view_key)
             while len(self._bulletins) > MAX_VIEWS:
                 self._bulletins.popitem(last=False)
-        return self.add_text("\n".join(news), at) if news else False
+        return self.add_text("\n".join(new_lines), at) if new_lines else False
 
     def add_text(self, text: str, at: int) -> bool:
         """Buffer a delivered text; return True when the buffer should be flushed."""
@@ -260,9 +260,9 @@ class ReceiptBook:
                 item.handed_out = _handed_out(item.receipt, item.behind, snapshot)
         give_way()
 
-    def _report_retired(self, retired: Mapping[str, int]) -> None:
+    def _report_retired(self, used_at: Mapping[str, int]) -> None:
         with self._lock:
-            self._retired.update(retired)
+            self._retired.update(used_at)
             pending, self._retired = self._retired, {}
         if not pending:
             return
@@ -278,17 +278,17 @@ class ReceiptBook:
 
 
 def _handed_out(
-    receipt: Receipt, source_data: ReceiptContext, snapshot: Snapshot | None = None
+    receipt: Receipt, context: ReceiptContext, snapshot: Snapshot | None = None
 ) -> NewReceipt:
-    if source_data.bulletin is not None:
-        return _of_bulletin(receipt, source_data.bulletin)
-    if source_data.bundle is not None and receipt.sha256 is None:
-        digest = hashlib.sha256(bundle_bytes(source_data.bundle)).hexdigest()
+    if context.bulletin is not None:
+        return _of_bulletin(receipt, context.bulletin)
+    if context.bundle is not None and receipt.sha256 is None:
+        digest = hashlib.sha256(bundle_bytes(context.bundle)).hexdigest()
         receipt = replace(receipt, sha256=digest)
     hidden: Mapping[str, Sequence[str]] = {}
-    if snapshot is not None and source_data.match and source_data.narrowing is not None:
-        hidden = receipts.hidden_matches(snapshot, source_data.match, source_data.narrowing)
-    return NewReceipt(receipt, hidden, beside=source_data.beside)
+    if snapshot is not None and context.match and context.narrowing is not None:
+        hidden = receipts.hidden_matches(snapshot, context.match, context.narrowing)
+    return NewReceipt(receipt, hidden, beside=context.beside)
 
 
 def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:

@@ -197,13 +197,13 @@ def resolve(
         already_resolved=edge.resolved_at is not None,
         current=_standing(transaction, loser_id, edge.edge_id),
     )
-    because = lost_to(winner_id, reason)
+    loss_reason = lost_to(winner_id, reason)
     for change in plan.changes:
-        apply(transaction, change, reason=because)
+        apply(transaction, change, reason=loss_reason)
     if set(last_retractions(transaction, loser_id)[:1]) & QUIET:
         # Housekeeping had retracted it; the resolution does not bring it back.
         status = MemoryStatus.RETRACTED
-        memories.set_status(transaction, loser_id, status, reason=because)
+        memories.set_status(transaction, loser_id, status, reason=loss_reason)
     resolution = plan.record.as_dict() | {"reason": reason, "actor": transaction.actor}
     edges.set_resolution(transaction, edge.edge_id, resolution)
     details = {"edge_id": edge.edge_id, **resolution, **_left_with(transaction, loser_id)}

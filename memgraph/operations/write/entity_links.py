@@ -271,7 +271,7 @@ def _meant(full: str, rules: NameFinder) -> EntityName | None:
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern for the longest of several names at a position, as whole words."""
-    longest_first = sorted(names, key=lambda each: (-len(each), each))
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
 
 

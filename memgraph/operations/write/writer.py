@@ -266,7 +266,7 @@ class Writer:
         """
         if compare is ComparisonTime.NEVER:
             return
-        waiting: dict[ComparisonStage, list[int]] = {stage_: [] for stage_ in ComparisonStage}
+        waiting: dict[ComparisonStage, list[int]] = {item: [] for item in ComparisonStage}
         for place, outcome in enumerate(written.memories):
             pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
             if pk is None:

@@ -246,7 +246,7 @@ class CaptureHandle(Handle):
             rows = same_content(snapshot, list(hashes), self._view, at=now)
             memories_by_id = visible_memories(snapshot, [row.memory_id for row in rows], self._view)
             sources = {
-                each.source_id: each for each in sources_of(snapshot, memories_by_id.values())
+                source.source_id: source for source in sources_of(snapshot, memories_by_id.values())
             }
         return [(memory, sources[memory.source_id]) for memory in memories_by_id.values()]
 

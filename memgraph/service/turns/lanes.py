@@ -34,20 +34,20 @@ class LaneLimit:
         self._inside: set[LaneTask[Any]] = set()
         self._queue: deque[tuple[LaneTask[Any], threading.Event]] = deque()
 
-    def enter(self, ticket: LaneTask[Any]) -> None:
+    def enter(self, task: LaneTask[Any]) -> None:
         """Wait for a place; return early when the task is abandoned."""
         with self._lock:
             if len(self._inside) < self._places:
-                self._inside.add(ticket)
+                self._inside.add(task)
                 return
             turn = threading.Event()
-            self._queue.append((ticket, turn))
+            self._queue.append((task, turn))
         turn.wait()
 
-    def leave(self, ticket: LaneTask[Any]) -> None:
+    def leave(self, task: LaneTask[Any]) -> None:
         """Free the place of a task that is done or abandoned; may be called twice."""
         with self._lock:
-            self._inside.discard(ticket)
+            self._inside.discard(task)
             waiting = deque[tuple[LaneTask[Any], threading.Event]]()
             for waiter, turn in self._queue:
                 if waiter.abandoned:
@@ -197,7 +197,7 @@ class Lane:
                 start.
             LaneClosed: the lane was closed.
         """
-        ticket = LaneTask(work, keeps=self._keeps, gate=self._gate)
+        task = LaneTask(work, keeps=self._keeps, gate=self._gate)
         with self._changed:
             if self._closed:
                 raise LaneClosed("these hooks were closed")
@@ -205,12 +205,12 @@ class Lane:
                 self._drop_abandoned()
                 if self._lost() or len(self._queue) >= self._waiting:
                     raise LaneFull("too many calls are waiting for the memory")
-            self._queue.append(ticket)
+            self._queue.append(task)
             if len(self._queue) <= self._idle:
                 self._changed.notify_all()
             elif self._alive < self._threads:
                 self._begin()
-        return ticket
+        return task
 
     @property
     def alive(self) -> int:
@@ -258,10 +258,10 @@ class Lane:
                 raise LaneFull("the system cannot start another thread") from error
 
     def _serve(self) -> None:
-        while (ticket := self._next()) is not None:
-            ticket.run()
+        while (task := self._next()) is not None:
+            task.run()
             with self._changed:
-                self._running.discard(ticket)
+                self._running.discard(task)
                 self._changed.notify_all()
 
     def _next(self) -> LaneTask[Any] | None:
@@ -272,6 +272,6 @@ class Lane:
             if not has_work or not self._queue:
                 self._alive -= 1
                 return None
-            ticket = self._queue.popleft()
-            self._running.add(ticket)
-            return ticket
+            task = self._queue.popleft()
+            self._running.add(task)
+            return task

@@ -500,8 +500,8 @@ def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
     """Return warnings that explain why a write was not acknowledged."""
     if isinstance(error, LaneTimeout):
         return (unacknowledged("the write is"), warning_of(error))
-    what = str(error) if isinstance(error, LaneError) else "the memory did not accept the write"
-    return (refused(what), warning_of(error))
+    reason = str(error) if isinstance(error, LaneError) else "the memory did not accept the write"
+    return (refused(reason), warning_of(error))
 
 
 def _ids(outcomes: Iterable[Outcome]) -> tuple[str, ...]:

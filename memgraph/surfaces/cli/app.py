@@ -300,15 +300,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refused(invocation: Invocation, error: MemgraphError) -> int:
-    message = error.as_dict()
+    problem = error.as_dict()
     step = next_step(error, invocation.command, invocation.named)
     if error.code == OrchestratorMissing.code and invocation.server_url is None:
         step = _existing(invocation.root)
     if step is not None and not invocation.as_json:
-        message["message"] = f"{error.message}. {step}"
+        problem["message"] = f"{error.message}. {step}"
     elif type(error) is InvalidInput and invocation.command and not invocation.as_json:
-        message["message"] = in_options(error, invocation.command)
-    return invocation.refuse(message, code=_exit_code(error))
+        problem["message"] = in_options(error, invocation.command)
+    return invocation.refuse(problem, code=_exit_code(error))
 
 
 def _existing(folder: str | None) -> str:

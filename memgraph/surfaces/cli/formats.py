@@ -136,12 +136,12 @@ def standing_of(edge: Edge, *, moot: bool) -> str:
 
 def outcome_of(edge: Edge) -> str | None:
     """Return the decision on a contradiction, and its reason; None while it is open."""
-    message = edge.resolution
-    if message is None:
+    resolution = edge.resolution
+    if resolution is None:
         return None
-    dismissed = contradiction_state(message) == "dismissed"
-    outcome = "no contradiction" if dismissed else f"{message.get('winner_id', '?')} holds"
-    return f"{outcome}: {message.get('reason', '')}"
+    dismissed = contradiction_state(resolution) == "dismissed"
+    outcome = "no contradiction" if dismissed else f"{resolution.get('winner_id', '?')} holds"
+    return f"{outcome}: {resolution.get('reason', '')}"
 
 
 def show_memory(screen: Screen, memory: Memory) -> None:

@@ -46,9 +46,9 @@ def command_of(
         text: the help; by default what the method's docstring says.
     """
     declared = operation_of(method)
-    call = dict(options or {})
+    option_by_name = dict(options or {})
     parameters = [
-        _command_parameter(item, declared, call.get(name))
+        _command_parameter(item, declared, option_by_name.get(name))
         for name, item in declared.parameters.items()
     ]
 
@@ -73,7 +73,10 @@ def command_of(
         inspect.Parameter("orchestrator", kind, annotation=OrchestratorName),
     ]
     # Typer's functions may have a required parameter after an optional one, Python's may not.
-    signature = [*first, *sorted(parameters, key=lambda each: each.default is not each.empty)]
+    signature = [
+        *first,
+        *sorted(parameters, key=lambda parameter: parameter.default is not parameter.empty),
+    ]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     run.__annotations__ = {item.name: item.annotation for item in signature}
     run.__name__ = declared.id

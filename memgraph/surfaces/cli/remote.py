@@ -101,10 +101,10 @@ class LocalOnly(MemgraphError):
 
 def local_only(command: str) -> LocalOnly:
     """Return the error for a command, or an option of it, that servers do not support."""
-    what = f"{command} with these options" if command in REMOTE else command
+    subject = f"{command} with these options" if command in REMOTE else command
     instead = "; files are sent by upload of memgraph.client, or PUT /ingest/files/{name}"
     return LocalOnly(
-        f"memgraph {what} works on a root of this machine, not on a server: leave --server and"
+        f"memgraph {subject} works on a root of this machine, not on a server: leave --server and"
         f" {SERVER_VARIABLE} out, or name a --root{instead if command == 'ingest' else ''}"
     )
 

@@ -311,8 +311,8 @@ def _width() -> int | None:
     """Return the width; None: that of the terminal."""
     if sys.stdout is not None and sys.stdout.isatty():
         return None
-    call = os.environ.get("COLUMNS", "")
-    return int(call) if call.isdecimal() and 20 <= int(call) <= 10_000 else PIPED_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and 20 <= int(columns) <= 10_000 else PIPED_WIDTH
 
 
 class CommandEntry(NamedTuple):

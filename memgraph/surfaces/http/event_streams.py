@@ -80,44 +80,44 @@ class EventStreamResponse(StreamingResponse):
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         with self._streams.one(self._actor):
-            lookout = await run_sync(self._begin, limiter=self._streams.limiter)
-            self.body_iterator = self._events(lookout)
+            reader = await run_sync(self._begin, limiter=self._streams.limiter)
+            self.body_iterator = self._events(reader)
             await until_gone(receive, lambda: self.stream_response(send))
 
-    async def _events(self, lookout: EventReader) -> AsyncIterator[str]:
-        yield f"retry: {RETRY_MS}\n{_beat(lookout)}"
-        beaten = monotonic()
-        last_look = beaten - LOOK_S
+    async def _events(self, reader: EventReader) -> AsyncIterator[str]:
+        yield f"retry: {RETRY_MS}\n{_beat(reader)}"
+        last_beat = monotonic()
+        last_poll = last_beat - LOOK_S
         while not self._ending():
             await sleep(TICK_S)
             now = monotonic()
-            if now - last_look < LOOK_S:
+            if now - last_poll < LOOK_S:
                 continue
-            last_look, due = now, now - beaten >= HEARTBEAT_S
+            last_poll, due = now, now - last_beat >= HEARTBEAT_S
             try:
-                results = await run_sync(self._look, lookout, due, limiter=self._streams.limiter)
+                results = await run_sync(self._look, reader, due, limiter=self._streams.limiter)
             except MemgraphError:
                 # A client that reconnects gets the error.
                 return
             for item in results:
                 yield _message(item)
             if due:
-                beaten = now
-                yield _beat(lookout)
+                last_beat = now
+                yield _beat(reader)
 
     def _look(self, lookout: EventReader, thoroughly: bool) -> Sequence[ObservedEvent]:
         self._check()
         return lookout.look(thoroughly=thoroughly)
 
 
-def _message(happening: ObservedEvent) -> str:
-    data = json.dumps(happening.data, ensure_ascii=False, separators=(",", ":"))
-    return f"id: {happening.position}\nevent: {happening.topic}\ndata: {data}\n\n"
+def _message(event: ObservedEvent) -> str:
+    data = json.dumps(event.data, ensure_ascii=False, separators=(",", ":"))
+    return f"id: {event.position}\nevent: {event.topic}\ndata: {data}\n\n"
 
 
-def _beat(lookout: EventReader) -> str:
+def _beat(reader: EventReader) -> str:
     """Return a heartbeat: a comment that keeps the connection open, with the position."""
-    return f"id: {lookout.position}\n: \n\n"
+    return f"id: {reader.position}\n: \n\n"
 
 
 CHUNK: Final = 1 << 18

@@ -39,14 +39,14 @@ def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallTo
     Args:
         text: the field that is meant to be read as it is; None: the text is the value in JSON.
     """
-    message = seen(answer)
+    shown = seen(answer)
     if text is not None:
-        message[text] = answer[text]
+        shown[text] = answer[text]
     return types.CallToolResult(
         content=[
-            types.TextContent(type="text", text=as_json(message) if text is None else answer[text])
+            types.TextContent(type="text", text=as_json(shown) if text is None else answer[text])
         ],
-        structured_content=message,
+        structured_content=shown,
     )
 
 

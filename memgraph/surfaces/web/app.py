@@ -286,8 +286,8 @@ class Console:
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
         """Raise RequestRefused when the form has no token, or not that of its cookie."""
-        call = request.headers.get(HEADER) if token is None else token
-        if not self.tokens.fits(cookie, call, site=request.headers.get("sec-fetch-site")):
+        sent_token = request.headers.get(HEADER) if token is None else token
+        if not self.tokens.fits(cookie, sent_token, site=request.headers.get("sec-fetch-site")):
             raise RequestRefused(
                 "this form has expired: go back, reload the page, and send it again"
             )
@@ -362,8 +362,8 @@ async def _on_error(request: Request, error: Exception) -> Response:
     if isinstance(error, Unauthenticated):
         return _sign_in(request)
     await settle(console.gate, request.scope, error)
-    message = sanitized_error(error, console.gate.service.root)
-    return failure_page(console, request, message, status_of(error))
+    shown_error = sanitized_error(error, console.gate.service.root)
+    return failure_page(console, request, shown_error, status_of(error))
 
 
 def _sign_in(request: Request) -> Response:
@@ -377,8 +377,8 @@ def _sign_in(request: Request) -> Response:
 async def _on_http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    texts = {404: "page not found", 405: "this address does not accept this method"}
-    text = texts.get(error.status_code, "the request cannot be read")
+    messages = {404: "page not found", 405: "this address does not accept this method"}
+    text = messages.get(error.status_code, "the request cannot be read")
     answer = failure_page(console_of(request), request, RequestRefused(text), error.status_code)
     # Such as the methods that an address takes.
     answer.headers.update(error.headers or {})

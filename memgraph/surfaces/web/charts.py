@@ -148,7 +148,7 @@ def _scored(item: RecallItem, best: float, depth: int, top: float) -> ScoredItem
         fused=item.score / product if product else 0.0,
         legs=tuple(
             Bar(name, f"place {rank:,}", _percent(depth + 1 - rank, depth))
-            for name, rank in sorted(item.legs.items(), key=lambda each: (each[1], each[0]))
+            for name, rank in sorted(item.legs.items(), key=lambda leg: (leg[1], leg[0]))
         ),
         modifiers=tuple(
             Bar(name, f"× {factor:.3f}", _percent(factor, top), lowers=factor < 1.0)

@@ -250,8 +250,8 @@ class CsrfTokens:
         """
         if not cookie or site not in _OWN:
             return False
-        call = (token or "").encode("utf-8", "surrogatepass")
-        return hmac.compare_digest(call, self.of(cookie).encode())
+        token_bytes = (token or "").encode("utf-8", "surrogatepass")
+        return hmac.compare_digest(token_bytes, self.of(cookie).encode())
 
 
 MAX_SECRET_CHARS: Final = 200

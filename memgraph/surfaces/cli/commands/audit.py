@@ -167,13 +167,13 @@ def verify(
     except InvalidInput as error:
         raise InvalidContent(error.message, **error.details) from None
     with call.service() as service:
-        message = check_report(service, result, key=public_key)
-    data: dict[str, Any] = {"erasure_id": result.erasure_id, **message.as_dict()}
+        check = check_report(service, result, key=public_key)
+    data: dict[str, Any] = {"erasure_id": result.erasure_id, **check.as_dict()}
 
     def show(screen: Screen) -> None:
         screen.fields(_checked_rows(data))
 
-    return CommandResult(data, show, None if message.ok else ErasureUnproven(message.problem))
+    return CommandResult(data, show, None if check.ok else ErasureUnproven(check.problem))
 
 
 def _checked_rows(details: dict[str, Any]) -> list[tuple[str, str]]:
@@ -236,17 +236,17 @@ def _traces(server: ServerTraces) -> list[tuple[str, str]]:
 
 def _show_preview(screen: Screen, report: ErasureReport) -> None:
     """Show what would be erased, by the beginnings of its texts; a dry run has no erasure id."""
-    message = report.preview or ErasurePreview()
-    if message.begins:
+    planned = report.preview or ErasurePreview()
+    if planned.begins:
         screen.heading("would be erased")
         rows = [
             (
                 memory_id,
-                "derived" if memory_id in message.derived_ids else "",
-                short(message.begins[memory_id]),
+                "derived" if memory_id in planned.derived_ids else "",
+                short(planned.begins[memory_id]),
             )
             for memory_id in report.memory_ids
-            if memory_id in message.begins
+            if memory_id in planned.begins
         ]
         screen.table(("memory", "", "text"), rows)
         if len(report.memory_ids) > len(rows):
@@ -256,8 +256,8 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
         ("strings looked for", str(report.residue.strings)),
         ("files to be redacted", " ".join(report.files_redacted) or "none"),
         ("files to be removed", " ".join(report.files_removed) or "none"),
-        ("files that wait and are not touched", " ".join(message.waiting)),
-        ("similar names, not meant", ", ".join(message.similar)),
+        ("files that wait and are not touched", " ".join(planned.waiting)),
+        ("similar names, not meant", ", ".join(planned.similar)),
     ]
     screen.fields([field for field in fields if field[1]])
     _show_rest(screen, report)
@@ -288,9 +288,9 @@ def _show_rest(screen: Screen, report: ErasureReport) -> None:
 def _unfinished(report: ErasureReport) -> MemgraphError | None:
     if report.dry_run or report.complete:
         return None
-    message = ", ".join(report.unfinished)
+    steps = ", ".join(report.unfinished)
     where = f" in {', '.join(report.residue.places)}" if report.residue.places else ""
-    return ErasureUnproven(f"not finished ({message}){where}; run the same again")
+    return ErasureUnproven(f"not finished ({steps}){where}; run the same again")
 
 
 COMMANDS: dict[str, Any] = {

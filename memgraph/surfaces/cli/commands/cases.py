@@ -170,9 +170,9 @@ def _case_tree(case: Case) -> Branch:
         _add_suggestion(root, case.suggestion)
     journal = root.add("journal")
     for entry in case.journal:
-        why = entry.details.get("reason")
-        message = f": {why}" if why else ""
-        journal.add(short(f"{moment(entry.at)} {entry.action} by {entry.actor}{message}", 160))
+        reason = entry.details.get("reason")
+        text = f": {reason}" if reason else ""
+        journal.add(short(f"{moment(entry.at)} {entry.action} by {entry.actor}{text}", 160))
     if case.cut:
         root.add("there is more than is counted here", style="yellow")
     return root
@@ -201,10 +201,10 @@ def _add_side(root: Branch, side: CaseSide) -> None:
 
 
 def _add_suggestion(root: Branch, suggestion: Suggestion) -> None:
-    message = (
+    outcome = (
         f"{suggestion.winner_id} may hold" if suggestion.winner_id else "the evidence does not tell"
     )
-    branch = root.add(f"suggestion: {message} ({suggestion.confidence:.0%})", style="green")
+    branch = root.add(f"suggestion: {outcome} ({suggestion.confidence:.0%})", style="green")
     for reason in suggestion.reasons:
         branch.add(
             f"{reason.favours}: {REASONS.get(reason.code, reason.code)} (+{reason.weight:.2f})"
@@ -220,11 +220,11 @@ def _stale_tree(memory: StaleMemory) -> Branch:
 def _add_premise(branch: Branch, premise: InvalidPremise) -> None:
     """Add the path to the evidence, each step below the one before."""
     for step in premise.path:
-        how = "derived from" if step.edge_type is None else f"{step.edge_type.value}"
-        branch = branch.add(f"{how} {step.ground_id}")
-    why = f": {premise.reason}" if premise.reason else ""
+        relation = "derived from" if step.edge_type is None else f"{step.edge_type.value}"
+        branch = branch.add(f"{relation} {step.ground_id}")
+    reason = f": {premise.reason}" if premise.reason else ""
     ended = "lost a contradiction" if premise.ended == "lost" else premise.ended
-    branch.add(f"{ended} on {day(premise.ended_at)} by {premise.actor}{why}", style="yellow")
+    branch.add(f"{ended} on {day(premise.ended_at)} by {premise.actor}{reason}", style="yellow")
     branch.add(short(summary_of(premise.ground)), style="dim")
 
 
@@ -257,16 +257,16 @@ def _add(root: Branch, diff: Diff, name: str, lines: Iterable[str]) -> None:
 
 
 def _memory_line(event: MemoryEvent) -> str:
-    why = f" ({event.reason})" if event.reason else ""
-    return f"{moment(event.at)}  {event.memory_id}  {event.actor}{why}: {short(event.text)}"
+    reason = f" ({event.reason})" if event.reason else ""
+    return f"{moment(event.at)}  {event.memory_id}  {event.actor}{reason}: {short(event.text)}"
 
 
 def _pair_line(event: PairEvent) -> str:
     by = event.actor or "unknown"
     for_whom = f" for {event.winner_id}" if event.winner_id else ""
-    why = f" ({event.reason})" if event.reason else ""
+    reason = f" ({event.reason})" if event.reason else ""
     sides = f"{short(event.first_text)} / {short(event.second_text)}"
-    return f"{moment(event.at)}  {event.edge_id}  {by}{for_whom}{why}: {sides}"
+    return f"{moment(event.at)}  {event.edge_id}  {by}{for_whom}{reason}: {sides}"
 
 
 def _show_history(screen: Screen, history: History, _: Mapping[str, Any]) -> None:

@@ -466,8 +466,8 @@ def _held(
     from memgraph.operations.context.database_backend import DatabaseBackend
 
     backend = DatabaseBackend(handle, which, scope_id)
-    items_held = backend.query_held({}, limit=limit)
-    return backend.count(), [(memory.memory_id, memory.item) for memory in items_held]
+    items = backend.query_held({}, limit=limit)
+    return backend.count(), [(memory.memory_id, memory.item) for memory in items]
 
 
 def _promoted(

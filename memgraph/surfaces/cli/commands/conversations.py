@@ -91,9 +91,9 @@ def sessions(
     with invocation(context).orchestrator(orchestrator) as handle:
         if end is not None:
             ended = handle.sessions.end(end)
-            message = f"{end} is over" if ended else f"{end} was over already"
+            state = f"{end} is over" if ended else f"{end} was over already"
             return CommandResult(
-                {"session_id": end, "ended": ended}, lambda screen: screen.line(message)
+                {"session_id": end, "ended": ended}, lambda screen: screen.line(state)
             )
         results = handle.sessions.list(pending=pending or None, before=before, limit=limit)
     following = results[-1].session_id if len(results) == limit else None
@@ -159,15 +159,15 @@ def _many(call: Invocation, orchestrator: str, file: str, common: dict[str, Any]
         {"line": line, **outcome.model_dump(exclude={"edge_id"})}
         for line, outcome in zip(lines, outcomes, strict=True)
     ]
-    told = sorted([*stored, *refused], key=lambda each: int(each["line"]))
-    rejected = [item for item in told if item["outcome"] == "rejected"]
-    data = {"outcomes": told, "rejected": len(rejected), "embedding": embedding}
+    entries = sorted([*stored, *refused], key=lambda entry: int(entry["line"]))
+    rejected = [item for item in entries if item["outcome"] == "rejected"]
+    data = {"outcomes": entries, "rejected": len(rejected), "embedding": embedding}
     error = None
     if rejected:
-        error = InvalidInput(f"{len(rejected)} of {len(told)} lines were rejected")
+        error = InvalidInput(f"{len(rejected)} of {len(entries)} lines were rejected")
 
     def show(screen: Screen) -> None:
-        screen.line(f"stored {counted(len(told) - len(rejected), 'turn')}")
+        screen.line(f"stored {counted(len(entries) - len(rejected), 'turn')}")
         for item in rejected:
             screen.line(f"line {item['line']}: rejected, {item['message']}")
 

@@ -211,9 +211,9 @@ def _trace_tree(trace: Trace) -> Branch:
     history = root.add("status")
     for period in trace.status_history:
         until = moment(period.until) or "now"
-        why = f": {period.reason}" if period.reason else ""
+        reason = f": {period.reason}" if period.reason else ""
         history.add(
-            f"{period.status.value} from {moment(period.since)} to {until}, {period.actor}{why}"
+            f"{period.status.value} from {moment(period.since)} to {until}, {period.actor}{reason}"
         )
     for title, links in (
         ("superseded by", trace.replaced_by),
@@ -250,11 +250,11 @@ def _add_links(root: Branch, title: str, links: Iterable[Link], trace: Trace) ->
     by_id: dict[str, Branch] = {}
     for link in links:
         branch = branch or root.add(title)
-        how = "derived" if link.edge_type is None else link.edge_type.value
+        relation = "derived" if link.edge_type is None else link.edge_type.value
         parent = by_id.get(link.via_id, branch)
         stale = link.memory_id in trace.stale_grounds and title == "evidence"
         by_id[link.memory_id] = parent.add(
-            f"{how}: {_named(trace, link.memory_id)}", style="yellow" if stale else ""
+            f"{relation}: {_named(trace, link.memory_id)}", style="yellow" if stale else ""
         )
 
 

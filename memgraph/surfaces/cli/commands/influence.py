@@ -119,8 +119,8 @@ def _impact_tree(impact: Impact) -> Branch:
     for title, reached in (("run", impact.runs), ("conversation", impact.conversations)):
         if reached:
             owns = [_own_of(title, item, impact) for item in reached]
-            some = "" if all(owns) else f", {sum(map(bool, owns))} given the memory itself"
-            branch = root.add(f"{title}s: {len(reached)}{some}")
+            note = "" if all(owns) else f", {sum(map(bool, owns))} given the memory itself"
+            branch = root.add(f"{title}s: {len(reached)}{note}")
             for value, times in zip(reached[:MOST_SHOWN], owns, strict=False):
                 _add_reached(branch, value, times, memories)
             _add_more(branch, len(reached))
@@ -158,14 +158,14 @@ def _grounds_tree(report: EvidenceReport) -> Branch:
 
 def _add_ground(
     parent: Branch,
-    how: str,
+    prefix: str,
     memory_id: str,
     report: EvidenceReport,
     lines: Mapping[str, SourceLines],
 ) -> Branch:
     removed = memory_id in report.refuted
     style = "yellow" if removed else ""
-    branch = parent.add(f"{how}{memory_line(report.memory_by_id[memory_id])}", style=style)
+    branch = parent.add(f"{prefix}{memory_line(report.memory_by_id[memory_id])}", style=style)
     _add_source(branch, memory_id, report, lines)
     return branch
 
@@ -174,18 +174,22 @@ def _add_source(
     branch: Branch, memory_id: str, report: EvidenceReport, lines: Mapping[str, SourceLines]
 ) -> None:
     source = report.source_by_id[report.memory_by_id[memory_id].source_id]
-    message = lines.get(memory_id)
-    state = "" if message is None or message.state in ("kept", "none") else f" ({message.state})"
+    source_lines = lines.get(memory_id)
+    state = (
+        ""
+        if source_lines is None or source_lines.state in ("kept", "none")
+        else f" ({source_lines.state})"
+    )
     place = branch.add(f"from {citation(source)}{state}", style="dim")
-    for line in () if message is None else message.lines:
+    for line in () if source_lines is None else source_lines.lines:
         place.add(_line_text(line))
-    for turn in () if message is None else message.turns:
-        who = turn.speaker or "somebody"
-        place.add(short(f"{who}, {moment(turn.at)}: {turn.text}", LINE_CHARS))
+    for turn in () if source_lines is None else source_lines.turns:
+        speaker = turn.speaker or "somebody"
+        place.add(short(f"{speaker}, {moment(turn.at)}: {turn.text}", LINE_CHARS))
     for support in report.supports:
         if support.memory_id == memory_id:
-            repeated = citation(report.source_by_id[support.source_id])
-            branch.add(f"also stated in {repeated}, {moment(support.added_at)}", style="dim")
+            citation_text = citation(report.source_by_id[support.source_id])
+            branch.add(f"also stated in {citation_text}, {moment(support.added_at)}", style="dim")
 
 
 def _line_text(line: SourceLine) -> str:
@@ -225,9 +229,9 @@ def _add_hand_outs(
     """Add the receipts to a branch; with ``names``, also the memories that they returned."""
     for hand_out in hand_outs[:MOST_SHOWN]:
         which = f": {_few(hand_out.memory_ids)}" if names else ""
-        reader = _for_whom(hand_out)
+        recipient = _for_whom(hand_out)
         branch.add(
-            f"{hand_out.receipt_id}  {hand_out.purpose}, {moment(hand_out.at)}{reader}{which}"
+            f"{hand_out.receipt_id}  {hand_out.purpose}, {moment(hand_out.at)}{recipient}{which}"
         )
     _add_more(branch, len(hand_outs))
 

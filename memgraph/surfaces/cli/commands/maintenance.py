@@ -269,7 +269,7 @@ def db_upgrade(
             for name in names:
                 service.orchestrator(name)
                 try:
-                    message = maintenance.upgrade(
+                    outcome = maintenance.upgrade(
                         service.paths(name),
                         service.clock,
                         key=read_key(service.settings(name).memory.audit.key_file, service.root),
@@ -279,8 +279,8 @@ def db_upgrade(
                     if not everyone:
                         raise
                     failed.append(error)
-                    message = {"orchestrator": name, "error": error.as_dict()}
-                done.append(message)
+                    outcome = {"orchestrator": name, "error": error.as_dict()}
+                done.append(outcome)
                 advance(1)
     rows = [
         (item["orchestrator"], item.get("before", ""), item.get("after", ""), _error(item))

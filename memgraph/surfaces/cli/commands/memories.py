@@ -296,8 +296,8 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
     memory = item.memory
     when = day(memory.event_time if memory.event_time is not None else memory.created_at)
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    who = "" if memory.source_role is None else f", {memory.source_role}"
-    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{who}")
+    speaker = "" if memory.source_role is None else f", {memory.source_role}"
+    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{speaker}")
     # Texts of records and documents begin with a title on a line of its own.
     title, _, text = memory.content.strip().partition("\n")
     for part in (title, text) if text else (memory.content,):

@@ -232,17 +232,17 @@ def _as_json(receipt: Receipt) -> dict[str, Any]:
 
 def _for_whom(receipt: Receipt) -> dict[str, Any]:
     """Return the conversation, run, step, task, project and agent, as far as known."""
-    texts = {name: getattr(receipt, name, receipt.asked.get(name)) for name in FOR_WHOM}
-    return {FOR_WHOM[name]: value for name, value in texts.items() if value is not None}
+    values = {name: getattr(receipt, name, receipt.asked.get(name)) for name in FOR_WHOM}
+    return {FOR_WHOM[name]: value for name, value in values.items() if value is not None}
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:
-    whom = [f"{label} {value}" for label, value in _for_whom(receipt).items()]
+    recipients = [f"{label} {value}" for label, value in _for_whom(receipt).items()]
     return (
         receipt.receipt_id,
         moment(receipt.at),
         receipt.purpose or RECALL,
-        ", ".join(whom),
+        ", ".join(recipients),
         str(len(receipt.items)),
         short(receipt.query or (receipt.query_sha256 or "")[:16]),
     )
@@ -276,9 +276,9 @@ def _show(
         for name in TOLD
         if name not in request and name not in FOR_WHOM and name != "purpose"
     }
-    texts = {"query": receipt.query, **labels, **others, **details}
+    fields = {"query": receipt.query, **labels, **others, **details}
     screen.fields(
-        [(name, _text(value)) for name, value in texts.items() if value not in (None, "")]
+        [(name, _text(value)) for name, value in fields.items() if value not in (None, "")]
     )
     screen.line()
     if data["items"]:
@@ -292,8 +292,8 @@ def _show(
     if bulletin:
         screen.line()
         ids = bulletin.get("memory_ids", ())
-        many = counted(len(ids), "memory", "memories")
-        screen.heading(f"bulletin {bulletin.get('change_seq', '')}: {many}")
+        count = counted(len(ids), "memory", "memories")
+        screen.heading(f"bulletin {bulletin.get('change_seq', '')}: {count}")
         for memory_id in ids:
             screen.line(f"  {memory_id}")
 
@@ -301,8 +301,8 @@ def _show(
 def _show_replay(screen: Screen, replay: Replay) -> None:
     from memgraph.model.receipts import WHY
 
-    texts = "the same memories in the same order" if replay.same else "a different result"
-    screen.heading(f"{replay.receipt_id}, as of {moment(replay.at)}: {texts}")
+    outcome = "the same memories in the same order" if replay.same else "a different result"
+    screen.heading(f"{replay.receipt_id}, as of {moment(replay.at)}: {outcome}")
     if replay.same_digest is not None:
         screen.line("the same bytes" if replay.same_digest else "different bytes")
     if replay.because:
@@ -359,8 +359,8 @@ def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
-def _pairs(call: Mapping[str, float], form: str) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:{form}}" for name, value in call.items())
+def _pairs(numbers: Mapping[str, float], form: str) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:{form}}" for name, value in numbers.items())
 
 
 def _seen(viewer: Mapping[str, Any] | None) -> str:

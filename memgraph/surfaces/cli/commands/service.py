@@ -387,8 +387,8 @@ def _key_result(
 
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
     """Return a key without its digest, and its state."""
-    message = key.model_dump(mode="json", exclude={"sha256"})
-    return message | {"permissions": sorted(key.permissions), "state": key.state(now)}
+    fields = key.model_dump(mode="json", exclude={"sha256"})
+    return fields | {"permissions": sorted(key.permissions), "state": key.state(now)}
 
 
 def _row(key: ApiKey, now: int) -> tuple[str, ...]:

@@ -95,15 +95,15 @@ def show_source(
 def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """List the trust assigned with `memgraph source trust`."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        lines = handle.sources.trusted()
+        assignments = handle.sources.trusted()
 
     def show(screen: Screen) -> None:
-        if lines:
-            screen.table(_SAID, [_said(item) for item in lines])
+        if assignments:
+            screen.table(_SAID, [_said(item) for item in assignments])
         else:
             screen.line("nothing was said of any source: memory.trust decides")
 
-    return CommandResult({"items": [as_json(item) for item in lines]}, show)
+    return CommandResult({"items": [as_json(item) for item in assignments]}, show)
 
 
 def trust(
@@ -126,15 +126,17 @@ def trust(
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
-        message = handle.sources.trust(kind, name, tier, max_memories=max_memories, reason=reason)
+        assignment = handle.sources.trust(
+            kind, name, tier, max_memories=max_memories, reason=reason
+        )
         existing = _is_known(handle, kind, name)
 
     def show(screen: Screen) -> None:
-        screen.table(_SAID, [_said(message)])
+        screen.table(_SAID, [_said(assignment)])
         if not existing:
             screen.line("no memory came from it yet, as far as you see: it holds for what will")
 
-    return CommandResult({**as_json(message), "known": existing}, show)
+    return CommandResult({**as_json(assignment), "known": existing}, show)
 
 
 def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
@@ -277,9 +279,9 @@ def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
         ]
         screen.table(("memory", "confidence", "then"), less[:SHOWN])
     if retraction.reinstated_items:
-        repeated = "would have" if retraction.dry_run else "have"
+        auxiliary = "would have" if retraction.dry_run else "have"
         message = (
-            f"{repeated} their place back, which nothing else replaces: {retraction.reinstated}"
+            f"{auxiliary} their place back, which nothing else replaces: {retraction.reinstated}"
         )
         screen.heading(message)
         restored = [
@@ -306,8 +308,8 @@ def _row(info: SourceInfo) -> tuple[str, ...]:
 
 def _said(source: TrustedSource) -> tuple[str, ...]:
     limit = "" if source.max_memories is None else str(source.max_memories)
-    who = (moment(source.set_at), source.actor, source.reason)
-    return (source.kind.value, source.name, source.tier.value, limit, *who)
+    provenance = (moment(source.set_at), source.actor, source.reason)
+    return (source.kind.value, source.name, source.tier.value, limit, *provenance)
 
 
 _COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")

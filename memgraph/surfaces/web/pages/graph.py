@@ -51,13 +51,13 @@ def explorer(visit: Visit) -> Response:
 def data(visit: Visit) -> Response:
     """Return the neighbourhood of the given memories, or of disputed, stale or connected ones."""
     orc = visit.enter()
-    labels = visit.request.query_params.getlist("seed")
-    if len(labels) > MAX_SEEDS:
+    seeds = visit.request.query_params.getlist("seed")
+    if len(seeds) > MAX_SEEDS:
         raise InvalidInput(f"seed: at most {MAX_SEEDS}", field="seed")
     stale = _stale(visit, orc)
     limit = _bound(visit, "max_nodes", NODES)
     result = orc.graph.subgraph(
-        labels or _seeds(orc, stale, visit.as_of, limit),
+        seeds or _seeds(orc, stale, visit.as_of, limit),
         hops=_bound(visit, "hops", 1),
         max_nodes=limit,
         as_of=visit.as_of,
@@ -114,10 +114,10 @@ def _seeds(
 
 
 def _bound(visit: Visit, name: str, default: int) -> int:
-    call = visit.query(name)
-    if call and not (call.isascii() and call.isdecimal() and len(call) <= 6):
+    text = visit.query(name)
+    if text and not (text.isascii() and text.isdecimal() and len(text) <= 6):
         raise InvalidInput(f"{name} must be a whole number", field=name)
-    return int(call or default)
+    return int(text or default)
 
 
 # The drawing as JSON.
@@ -279,16 +279,16 @@ def _derivations(
     pairs = [
         (derivation.memory_id, derivation.derived_from_id) for derivation in subgraph.derivations
     ]
-    pairs += [(value, ground) for value, ground, kind in steps if kind == DERIVED]
-    for value, ground in dict.fromkeys(pairs):
-        if value in drawn and ground in drawn:
+    pairs += [(memory_id, ground) for memory_id, ground, kind in steps if kind == DERIVED]
+    for memory_id, ground in dict.fromkeys(pairs):
+        if memory_id in drawn and ground in drawn:
             yield {
-                "id": f"derived:{value}:{ground}",
-                "source": value,
+                "id": f"derived:{memory_id}:{ground}",
+                "source": memory_id,
                 "target": ground,
                 "type": DERIVED,
                 "open": False,
-                "stale": frozenset((value, ground)) in marked,
+                "stale": frozenset((memory_id, ground)) in marked,
             }
 
 

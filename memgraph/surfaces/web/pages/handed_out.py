@@ -107,21 +107,21 @@ def explain(visit: Visit) -> Response:
     The answer is sent in a form: it may be long, and belongs into no address.
     """
     orc = visit.enter(Permission.AUDIT)
-    call = EMPTY | {name: text.strip() for name, text in visit.form.items()}
-    until = call.get("until", "")[:MAX_TIME_CHARS]
+    fields = EMPTY | {name: text.strip() for name, text in visit.form.items()}
+    until = fields.get("until", "")[:MAX_TIME_CHARS]
     try:
         explanation = orc.receipts.explain(
-            call.get("answer", ""),
-            conversation_id=call.get("conversation") or None,
+            fields.get("answer", ""),
+            conversation_id=fields.get("conversation") or None,
             until=moment_of(until, visit.console.now_ms(), ends=True) if until else None,
             limit=EXPLAINED,
         )
     except InvalidInput as error:
-        wrong = {"fields": call, "explanation": None, "lines": {}, "wrong": error.message}
+        wrong = {"fields": fields, "explanation": None, "lines": {}, "wrong": error.message}
         return visit.show("why.html", status=422, **wrong)
     best = [sentence.memory_ids[0] for sentence in explanation.sentences if sentence.memory_ids]
     lines = visit.lines(*list(dict.fromkeys(best))[:LINED])
-    return visit.show("why.html", fields=call, explanation=explanation, lines=lines, wrong="")
+    return visit.show("why.html", fields=fields, explanation=explanation, lines=lines, wrong="")
 
 
 # Bulletins.

@@ -131,15 +131,15 @@ def decide(visit: Visit) -> Response:
     """Retract or confirm the selected memories, each in its own transaction, for one reason."""
     orc = visit.enter(Permission.WRITE)
     decision, reason = visit.form.get("decision"), visit.form.get("reason", "").strip()
-    ways = {
+    actions = {
         "retract": lambda memory_id: orc.retract(memory_id, reason=visit.required("reason")),
         "confirm": orc.confirm,
     }
-    if decision not in ways:
+    if decision not in actions:
         raise InvalidInput("decision must be retract or confirm", field="decision")
     if decision == "retract" and not reason:
         raise InvalidInput("a reason is required", field="reason")
-    return bulk(visit, ways[decision], visit.link("memories"))
+    return bulk(visit, actions[decision], visit.link("memories"))
 
 
 def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
@@ -198,7 +198,7 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    items_held = [(value.since, value.confidence) for value in orc.history.get(memory_id).values]
+    confidences = [(value.since, value.confidence) for value in orc.history.get(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
@@ -210,7 +210,7 @@ def memory(visit: Visit) -> Response:
         lines=visit.lines(memory_id),
         periods=ribbon(trace.status_history, now),
         confidence=step_chart(
-            [item for item in items_held if item[0] <= now] or items_held[:1], now
+            [item for item in confidences if item[0] <= now] or confidences[:1], now
         ),
         impact=impact,
     )
@@ -250,8 +250,8 @@ def search(visit: Visit) -> Response:
         if text.startswith(prefix) and len(text) == len(prefix) + ULID_CHARS:
             return RedirectResponse(visit.link(place, text), 303)
     names = ("pages", "memories", "contradictions", "entities", "sessions", "sources", "receipts")
-    result = dict.fromkeys(names, ()) | (_parts(visit, orc, text) if text else {})
-    return visit.show("search.html", text=text, results=result, any_results=any(result.values()))
+    results = dict.fromkeys(names, ()) | (_parts(visit, orc, text) if text else {})
+    return visit.show("search.html", text=text, results=results, any_results=any(results.values()))
 
 
 def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:

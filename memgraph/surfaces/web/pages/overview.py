@@ -107,8 +107,12 @@ def diff(visit: Visit) -> Response:
 
 
 def _changes(diff: Diff) -> list[dict[str, Any]]:
-    message = diff.model_dump(mode="json", exclude={"counts", "since", "until", "cut"})
-    return [{"change": change, **event} for change, events in message.items() for event in events]
+    events_by_change = diff.model_dump(mode="json", exclude={"counts", "since", "until", "cut"})
+    return [
+        {"change": change, **event}
+        for change, events in events_by_change.items()
+        for event in events
+    ]
 
 
 def stale(visit: Visit) -> Response:
