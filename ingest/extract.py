@@ -147,13 +147,15 @@ def _without_dropped(
         document,
         candidates=tuple(candidates),
         edges=tuple(e for e in document.edges if e.from_key in keys and e.to_key in keys),
-        links=_rehung(document, keys, main),
+        links=_links_of(document, keys, main),
         findings=findings,
         main_key=main,
     )
 
 
-def _rehung(document: ParsedDocument, keys: set[str], main: str | None) -> tuple[DocumentLink, ...]:
+def _links_of(
+    document: ParsedDocument, keys: set[str], main: str | None
+) -> tuple[DocumentLink, ...]:
     """Return the links of the remaining memories; a dropped main memory's go to the new one."""
     return tuple(
         link if link.local_key in keys else replace(link, local_key=main)

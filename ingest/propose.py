@@ -58,7 +58,7 @@ class ModelExtractor:
         if parsed.format not in _FORMATS:
             return extracted
         if self._failures >= GIVE_UP_AFTER:
-            return _with(extracted, [ParseFinding(SkippedPart.EXTRACTOR_NOT_ASKED)])
+            return _with_findings(extracted, [ParseFinding(SkippedPart.EXTRACTOR_NOT_ASKED)])
         proposals = self.propose(parsed.text)
         if proposals is None:
             return extracted
@@ -91,7 +91,7 @@ class _Merge:
         if self.made:
             findings = [e for e in grown.findings if e.code is not SkippedPart.NOTHING_EXTRACTED]
             grown = replace(grown, findings=tuple(findings))
-        return _with(grown, list(self._findings()))
+        return _with_findings(grown, list(self._findings()))
 
     def _take_all(self) -> None:
         # Imported here, because it is not needed without a model.
@@ -171,5 +171,5 @@ class _Surroundings:
         return self._ordered[place - 1] if place else None
 
 
-def _with(document: ParsedDocument, findings: Sequence[ParseFinding]) -> ParsedDocument:
+def _with_findings(document: ParsedDocument, findings: Sequence[ParseFinding]) -> ParsedDocument:
     return replace(document, findings=(*document.findings, *findings))

@@ -143,12 +143,12 @@ def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileCo
     finally:
         if lease is _Lease.HELD:
             _release_lease(descriptor)
-    same = (before.st_size, before.st_mtime_ns, before.st_ctime_ns) == (
+    is_unchanged = (before.st_size, before.st_mtime_ns, before.st_ctime_ns) == (
         after.st_size,
         after.st_mtime_ns,
         after.st_ctime_ns,
     )
-    if not same or len(data) != after.st_size:
+    if not is_unchanged or len(data) != after.st_size:
         raise StillBeingWritten
     return FileContent(data, hashlib.sha256(data).hexdigest(), after.st_mtime_ns)
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from memgraph.errors import InvalidInput
 
 MS_PER_DAY = 86_400_000
-# The years 0001 to 9999 that datetime can show; anything else would fail only when read.
+# The range of datetime, the years 0001 to 9999; other values would fail only when they are read.
 MIN_MS = -62_135_596_800_000
 MAX_MS = 253_402_300_799_999
 
@@ -39,12 +39,12 @@ class FixedClock:
         self._now_ms += ms + round(days * MS_PER_DAY)
 
 
-# An answer has some 170 times, most of them twice, and its receipt has them all again.
+# An answer contains about 170 times, most of them twice, and its receipt repeats them all.
 @lru_cache(maxsize=4_096)
 def iso(ms: int) -> str:
     """Return milliseconds as ISO 8601 in UTC, e.g. 2026-01-01T00:00:00.000Z."""
     seconds, rest = divmod(ms, 1000)
-    # A third of the time of ``strftime``.
+    # Takes a third of the time of ``strftime``.
     stamp = datetime.fromtimestamp(seconds, UTC).isoformat()[: len("2026-01-01T00:00:00")]
     return f"{stamp}.{rest:03d}Z"
 

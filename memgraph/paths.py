@@ -93,7 +93,9 @@ def runtime_root(
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
-        raise InvalidInput("the runtime root is in a home folder that does not exist") from error
+        raise InvalidInput(
+            "the home folder in the path of the runtime root does not exist"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +268,10 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
         raise DatabaseFull("the disk is full; nothing was changed", path=str(folder)) from error
     except StorageError as error:
         details = error.details
-        failed = str(details.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
-        if isinstance(error, DatabaseFull) or not (failed or details.get("errno") in _FULL_NAMES):
+        no_space = (
+            str(details.get("sqlite", "")).startswith("SQLITE_IOERR") and _free(folder) < _ROOM
+        )
+        if isinstance(error, DatabaseFull) or not (no_space or details.get("errno") in _FULL_NAMES):
             raise
         raise DatabaseFull("the disk is full; nothing was written", path=str(folder)) from error
 

@@ -143,10 +143,10 @@ def _is_message(value: Any) -> bool:
 
 def _speaker(message: Json) -> str | None:
     for name in _SPEAKER_FIELDS:
-        who = message.get(name)
-        if isinstance(who, dict):
-            who = who.get("name") or who.get("role")
-        if label := _name(who):
+        author = message.get(name)
+        if isinstance(author, dict):
+            author = author.get("name") or author.get("role")
+        if label := _name(author):
             return label
     return None
 

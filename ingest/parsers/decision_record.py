@@ -126,11 +126,11 @@ def parse_decision_record(
     and in ``attributes.decision_status``.
     """
     anatomy = dissect(parts, front, path, order)
-    word = status_word(anatomy.statuses)
+    status_text = status_word(anatomy.statuses)
     replaced = any(is_wholly_superseded(line.text) for line in anatomy.statuses)
-    tags = clean_tags(["decision-record", *front.tags, *([word] if word else [])])
+    tags = clean_tags(["decision-record", *front.tags, *([status_text] if status_text else [])])
     status = MemoryStatus.SUPERSEDED if replaced else MemoryStatus.ACTIVE
-    draft = _Draft(path, anatomy, word, tags, status, findings=list(findings))
+    draft = _Draft(path, anatomy, status_text, tags, status, findings=list(findings))
     if anatomy.date is None and anatomy.dates:
         unread = {"text": next(iter(anatomy.dates.values()))[:80]}
         draft.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, details=unread))
@@ -180,7 +180,7 @@ def _add_decision(draft: _Draft) -> None:
     attributes |= {
         name.translate({32: "_", 45: "_"}): value for name, value in anatomy.fields.items()
     }
-    importance, confidence = _worth(draft)
+    importance, confidence = _importance_and_confidence(draft)
     content = f"{_title(draft)}: {text}"
     draft.candidates.append(
         IngestCandidate(
@@ -246,7 +246,7 @@ def _joined(passages: Sequence[Passage]) -> str:
     return "".join(parts).strip()
 
 
-def _worth(draft: _Draft) -> tuple[int, float]:
+def _importance_and_confidence(draft: _Draft) -> tuple[int, float]:
     """Return importance and confidence; they are lower for decisions that are not in force."""
     if draft.status is MemoryStatus.SUPERSEDED:
         return 45, 0.85
@@ -272,7 +272,9 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
     blocks = [block for block in section.blocks if role != "preamble" or not is_field(block)]
     if role in ("context", "preamble"):
         passages = [
-            passage for passage in _usable(draft, section, statements(blocks)) if _grounds(passage)
+            passage
+            for passage in _usable(draft, section, statements(blocks))
+            if _is_context(passage)
         ]
         for passage in passages[: _MOST["context"]]:
             _add(draft, passage.text, passage.locator, "context", "context")
@@ -282,7 +284,9 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
             _add(draft, text, where, "context", section.title.casefold())
     elif role == "consequences" and not draft.is_dropped:
         passages = [
-            passage for passage in _usable(draft, section, statements(blocks)) if _follows(passage)
+            passage
+            for passage in _usable(draft, section, statements(blocks))
+            if _is_consequence(passage)
         ]
         for passage in passages[: _MOST["consequences"]]:
             _add(draft, passage.text, passage.locator, "consequence", _kind(draft, section))
@@ -407,7 +411,7 @@ def _says_something(passage: Passage, min_words: int) -> bool:
     return passage.listed or len(words) >= min_words
 
 
-def _grounds(passage: Passage) -> bool:
+def _is_context(passage: Passage) -> bool:
     return _stands(passage) and not _ABOUT_RECORD.search(passage.text)
 
 
@@ -422,7 +426,7 @@ def _stands(passage: Passage) -> bool:
     )
 
 
-def _follows(passage: Passage) -> bool:
+def _is_consequence(passage: Passage) -> bool:
     """Like ``_stands``, but "this" may refer to the decision, and items need no verb."""
     if points_elsewhere(passage.text) or len(passage.text.split()) < 3:
         return False

@@ -186,14 +186,14 @@ def _memory(
     keys_by_name: dict[str, str],
     findings: list[ParseFinding],
 ) -> IngestCandidate | None:
-    refusal = _claim(raw, where)
+    refusal = _forged_field(raw, where)
     if refusal is not None:
         findings.append(refusal)
         return None
     try:
         item = MemoryItem.model_validate(raw)
     except ValidationError as error:
-        findings.append(_broken(error, where))
+        findings.append(_validation_finding(error, where))
         return None
     problem = _inconsistency(item)
     event_time, valid_until = _moment(item.event_time), _moment(item.valid_until)
@@ -235,7 +235,7 @@ def _memory(
     )
 
 
-def _claim(raw: Any, where: str) -> ParseFinding | None:
+def _forged_field(raw: Any, where: str) -> ParseFinding | None:
     if not isinstance(raw, dict):
         return None
     if raw.get("type") == MemoryType.IDENTITY.value:
@@ -286,7 +286,7 @@ def _capped_confidence(item: MemoryItem, where: str, findings: list[ParseFinding
     return item.confidence
 
 
-def _broken(error: ValidationError, where: str) -> ParseFinding:
+def _validation_finding(error: ValidationError, where: str) -> ParseFinding:
     """Return a finding with the problems of an item; the first problem determines its code.
 
     The invalid values are not repeated.
@@ -320,7 +320,7 @@ def _edges(
         try:
             item = EdgeItem.model_validate(raw)
         except ValidationError as error:
-            findings.append(_broken(error, where))
+            findings.append(_validation_finding(error, where))
             continue
         missing = [key for key in (item.from_key, item.to_key) if key not in keys_by_name]
         if missing:

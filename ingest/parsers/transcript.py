@@ -247,8 +247,8 @@ def _read_turns(text: str) -> tuple[list[_Turn], list[int | None], str | None]:
             continue
         turn = _open_turn(line)
         if turn is not None:
-            when = read_date(turn.stamp) if turn.stamp else None
-            turns.append(_Turn(turn.name, number, number, len(starts) - 1, when, [turn.text]))
+            event_time = read_date(turn.stamp) if turn.stamp else None
+            turns.append(_Turn(turn.name, number, number, len(starts) - 1, event_time, [turn.text]))
         elif turns and turns[-1].session == len(starts) - 1:
             turns[-1].texts.append(line)
             turns[-1].last = number

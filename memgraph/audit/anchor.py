@@ -1,8 +1,8 @@
-"""The anchor: a small file beside the database with the journal's head.
+"""The anchor: a small file next to the database with the journal's head.
 
-It is written after each commit and never synced, so it may lag behind a crash, but never run ahead:
-a journal without the anchored entry was cut or rewritten. Such an anchor is evidence: it stays
-unchanged, whatever is written afterwards, until somebody accepts the journal with a reason.
+It is written after each commit and never synced. After a crash it may be behind the journal, but
+never ahead: a journal without the anchored entry was truncated or rewritten. Such an anchor is
+evidence, so later writes leave it unchanged until somebody accepts the journal and gives a reason.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")
 
 
 class AnchorState(StrEnum):
-    """The agreement of a journal and its anchor.
+    """The result of comparing a journal with its anchor.
 
-    ``behind``: acknowledged entries are gone or were changed; ``missing`` and ``damaged``: unknown.
+    ``behind``: acknowledged journal entries are missing or were changed. ``missing``, ``damaged``:
+    there is no usable anchor to compare with.
     """
 
     AGREES = "agrees"
@@ -36,7 +37,7 @@ def anchor_path(database: Path, folder: str = "") -> Path:
     """Return the path of the anchor of an orchestrator's database.
 
     Args:
-        folder: of ``memory.audit.anchor_path``; empty: beside the database.
+        folder: the value of ``memory.audit.anchor_path``; empty: next to the database.
     """
     if not folder:
         return database.with_name("journal.anchor")
@@ -58,7 +59,7 @@ def read(path: Path) -> JournalHead | None:
     """Return the anchored head; None when there is no anchor.
 
     Raises:
-        JournalBroken: the file is no anchor, or cannot be read.
+        JournalBroken: the file is not an anchor, or cannot be read.
     """
     try:
         text = path.read_text(encoding="ascii")
@@ -81,11 +82,11 @@ def read_state(path: Path) -> JournalHead | AnchorState | None:
 
 
 def compare(snapshot: Snapshot, anchored: JournalHead | AnchorState | None) -> AnchorState:
-    """Return whether the journal has the anchored entry.
+    """Compare the journal with its anchor.
 
     Args:
-        anchored: as ``read_state`` returned it before the snapshot began: its journal has at least
-            what was anchored then.
+        anchored: the result of ``read_state`` from before the snapshot began, so that the snapshot
+            must contain the anchored entry.
     """
     if isinstance(anchored, AnchorState):
         return anchored
@@ -99,7 +100,7 @@ def compare(snapshot: Snapshot, anchored: JournalHead | AnchorState | None) -> A
 def require_held(
     snapshot: Snapshot, anchored: JournalHead | AnchorState | None, orchestrator: str
 ) -> AnchorState:
-    """Return how the two agree, unless entries are gone.
+    """Compare the journal with its anchor, and raise if entries are missing.
 
     Raises:
         JournalBroken: the journal lacks acknowledged entries.
@@ -108,8 +109,8 @@ def require_held(
     if state is AnchorState.BEHIND and isinstance(anchored, JournalHead):
         seq = journal.head(snapshot)[0]
         raise JournalBroken(
-            f"the journal ends at entry {seq} and does not hold entry {anchored.seq}, which was"
-            f" acknowledged; nothing is written until: memgraph repair {orchestrator}",
+            f"the journal ends at entry {seq} and lacks the acknowledged entry {anchored.seq};"
+            f" writes are refused until you run: memgraph repair {orchestrator}",
             seq=seq,
             anchored=anchored.seq,
         )

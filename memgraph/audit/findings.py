@@ -10,15 +10,15 @@ from typing import Any
 
 from memgraph.clock import iso
 
-# A wholly damaged database has one finding per row; the report stays small, the counts are full.
+# A badly damaged database may have a finding per row: the list is limited, the counts are complete.
 MAX_PER_CODE = 100
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a stage, how much of it is done, and how much there is in all."""
+"""Called with the name of a stage, the number of steps done, and their total."""
 
 
 class FindingCode(StrEnum):
-    """The kinds of damage. ``memgraph rebuild`` repairs those of `REBUILDABLE`."""
+    """The kinds of damage. ``memgraph rebuild`` repairs those in `REBUILDABLE`."""
 
     DATABASE_DAMAGED = "database.damaged"
     SCHEMA_CHANGED = "schema.changed"
@@ -87,9 +87,9 @@ class VerifyReport:
 
     Attributes:
         findings: in order, at most `MAX_PER_CODE` of each code.
-        totals: how many there are of each code, without that limit.
-        checked: how many of each kind were checked.
-        last_at: when the last entry of the journal was made, in milliseconds; None: it has none.
+        totals: the number of findings by code, without that limit.
+        checked: the number of checked objects by kind.
+        last_at: the time of the journal's last entry, milliseconds; None if it has no entries.
     """
 
     findings: list[AuditDefect] = field(default_factory=list)
@@ -108,7 +108,7 @@ class VerifyReport:
 
     @property
     def summary(self) -> str:
-        """Return all of it in one line for people."""
+        """The report in one line for people."""
         number = self.checked.get("journal_entries", 0)
         entries = "1 entry" if number == 1 else f"{number:,} entries"
         last = (

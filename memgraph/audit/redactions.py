@@ -1,7 +1,7 @@
 """Redactions: the journal entries that an erasure may have changed, and their proofs.
 
-An entry of the chain lists what was redacted. A writer of the database can forge such an entry, so
-it proves nothing by itself: the proof is a signed report outside of the database.
+An entry of the chain lists what was redacted. Whoever can write to the database can forge such an
+entry, so it proves nothing: the proof is a signed report outside of the database.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Redaction:
     """The record of a redacted entry in a later entry of the journal.
 
     Attributes:
-        seq, hash: number and seal of the redacted entry.
-        details: SHA-256 of its details as they are now.
+        seq, hash: the number and the seal of the redacted entry.
+        details: the SHA-256 of its details after the redaction.
         listed_in: the number of the entry with this record.
-        ended_in: of the entry that ended the erasure; None: it did not end.
-        entries: how many entries the erasure redacted in all.
+        ended_in: the number of the entry that ended the erasure; None if it did not end.
+        entries: the number of entries that the erasure redacted in total.
     """
 
     seq: int
@@ -36,7 +36,7 @@ class Redaction:
     entries: int
 
     def fits(self, details: Any, sealed: str) -> bool:
-        """Return True when an entry is as this redaction left it."""
+        """Return True when an entry is unchanged since this redaction."""
         if not isinstance(details, str):
             return False
         digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
@@ -44,17 +44,17 @@ class Redaction:
 
     @property
     def listed(self) -> tuple[int, str, str]:
-        """Return the form in a signed report."""
+        """The redaction as it is listed in a signed report."""
         return self.seq, self.hash, self.details
 
 
 Proofs = Callable[[Redaction], str | None]
-"""Returns why a redaction is not proven by anything outside of the database; None: it is."""
+"""Returns the reason why a redaction lacks a proof outside of the database; None if it has one."""
 
 
 def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
-    """Return the last redaction of each entry that was redacted, by its number."""
-    # An engine may give an element of JSON as text.
+    """Return the last redaction of each redacted entry, by the entry's number."""
+    # Some engines return an element of JSON as text.
     rows = [(_number(seq), *rest) for seq, *rest in integrity.redactions().rows(snapshot)]
     entries: dict[str, set[Any]] = {}
     for seq, _, _, erasure_id, *_ in rows:

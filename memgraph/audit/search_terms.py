@@ -1,9 +1,9 @@
-"""Searching many strings at once in bytes, in all their encodings.
+"""Search bytes for many strings at once, in all their encodings.
 
 A string is stored in a database as UTF-8, in a file also as UTF-16, in a JSON text with escapes,
-and in a JSON text inside of another one with escapes of escapes. A truncated beginning counts as an
-occurrence, too. All positions of a buffer are hashed at once with numpy, and the few that may begin
-a string are compared.
+and in a JSON text inside of another one with escapes of escapes. The beginning of a string that was
+cut off counts as a match, too. All positions of a buffer are hashed at once with numpy, and only
+those where a string may begin are compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _ANCHORS: Final = (8, 4)
-"""Bytes that are hashed: eight of a string that has them, else four."""
+"""The number of bytes that are hashed: eight, or four of shorter strings."""
 _TABLE_BITS: Final = 22
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _PIECE: Final = 1 << 22
@@ -47,11 +47,11 @@ _ENCODINGS: Final[tuple[Callable[[str], bytes], ...]] = (
     lambda text: _utf8(_ascii(text)),
     lambda text: _utf8(_json(_json(text))),
     lambda text: _utf8(_json(_ascii(text))),
-    # As files are taken, too.
+    # Ingested files may be UTF-16.
     lambda text: text.encode("utf-16-le", "surrogatepass"),
     lambda text: text.encode("utf-16-be", "surrogatepass"),
 )
-# Where a few letters or digits occur by chance: ids, digests, large numbers.
+# Short strings of letters and digits occur by chance in ids, digests and large numbers.
 _BARE: Final = re.compile(r"[0-9A-Za-z]{1,11}")
 _TOKEN: Final = re.compile(rb"[a-z]{2,5}_[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{32,}|[0-9]{10,}")
 _TOKEN_BYTES: Final = 80
@@ -60,7 +60,7 @@ _ESCAPE_BYTES: Final = 6
 
 
 class TermMatch(NamedTuple):
-    """An occurrence: the number of the string, its start and end (bytes)."""
+    """A match: the number of the string, and the start and end of the match in bytes."""
 
     string: int
     start: int
@@ -79,7 +79,7 @@ class _EncodedTerm:
     bare: bool = False
 
     def extent(self, buffer: bytes, start: int) -> int:
-        """Return how many bytes of it match there, in whole characters."""
+        """Return the number of bytes that match at ``start``, in whole characters."""
         if buffer.startswith(self.data, start):
             return len(self.data)
         ends = list(accumulate(len(self.way(character)) for character in self.text))
@@ -93,9 +93,10 @@ class SearchTerms:
     """The strings to search for.
 
     Args:
-        strings: of four bytes at least; shorter ones are never found.
-        least: how many first characters of a string identify it, if not ``ENOUGH``.
-        blobs: bytes that are searched literally; they are numbered after the strings.
+        strings: at least four bytes each; shorter ones never match.
+        min_chars: by a string's number, how many of its first characters identify it; the default
+            is ``ENOUGH``.
+        blobs: bytes to search for literally; they are numbered after the strings.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class SearchTerms:
         return len(self.strings) + len(self._blobs)
 
     def hits(self, buffer: bytes) -> Iterator[TermMatch]:
-        """Yield occurrences, unordered; one place may match several strings."""
+        """Yield the matches, unordered; several strings may match at one position."""
         for size in _ANCHORS:
             by_anchor = self._by_anchor[size]
             if not by_anchor:
@@ -125,14 +126,14 @@ class SearchTerms:
                         yield TermMatch(term.string, start, start + term.extent(buffer, start))
 
     def found_in(self, buffer: bytes) -> set[int]:
-        """Return which of the strings occur in it."""
+        """Return the numbers of the strings that occur in a buffer."""
         return {match.string for match in self.hits(buffer)}
 
     def spans(self, buffer: bytes) -> list[tuple[int, int]]:
-        """Return the spans of the strings, in order and disjoint.
+        """Return the disjoint spans of all matches, in order.
 
-        An escape of JSON that begins or ends such a span belongs to it as a whole: the text remains
-        readable when the spans are replaced.
+        A span is extended to include any JSON escape that it would cut in two, so that the text
+        remains valid when the spans are replaced.
         """
         hits = _joined((match.start, match.end) for match in self.hits(buffer))
         return _joined(
@@ -141,7 +142,7 @@ class SearchTerms:
         )
 
     def scrub(self, text: str) -> str:
-        """Return the text with a mark in place of the strings; the same object without any."""
+        """Replace all matches by a mark; return the same object if there are none."""
         data = text.encode("utf-8", "surrogatepass")
         spans = self.spans(data)
         if not spans:
@@ -154,7 +155,7 @@ class SearchTerms:
 
     @property
     def overlap(self) -> int:
-        """The maximum number of bytes before a piece of a file in which a string may begin."""
+        """The number of bytes by which consecutive pieces of a file must overlap."""
         return max((term.least for term in self._written), default=1) - 1
 
     @cached_property
@@ -167,12 +168,12 @@ class SearchTerms:
             min_chars = self._least.get(number, min(len(text), ENOUGH))
             bare = _BARE.fullmatch(text) is not None
             distinct = set()
-            for way in _ENCODINGS:
-                data = way(text)
+            for encode in _ENCODINGS:
+                data = encode(text)
                 if data not in distinct and len(data) >= min(_ANCHORS):
                     distinct.add(data)
-                    head = max(len(way(text[:min_chars])), min(_ANCHORS))
-                    encoded.append(_EncodedTerm(number, data, head, way, text, bare))
+                    head = max(len(encode(text[:min_chars])), min(_ANCHORS))
+                    encoded.append(_EncodedTerm(number, data, head, encode, text, bare))
         return encoded
 
     @cached_property
@@ -185,7 +186,7 @@ class SearchTerms:
 
     @cached_property
     def _tables(self) -> dict[int, np.ndarray]:
-        """Return for each size the table of the anchors' hashes."""
+        """The table of the anchors' hashes, by the size of the anchors."""
         import numpy as np
 
         tables = {}
@@ -197,7 +198,7 @@ class SearchTerms:
         return tables
 
     def _places(self, buffer: bytes, size: int) -> Iterator[int]:
-        """Yield possible positions of an anchor."""
+        """Yield the positions at which an anchor of this size may begin."""
         import numpy as np
 
         table = self._tables[size]
@@ -223,11 +224,11 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _escape_around(buffer: bytes, place: int) -> tuple[int, int]:
-    """Return start and end of the escape that ``place`` would cut in two, else the place twice."""
+    """Return the span of the escape that ``place`` would cut in two, else an empty span there."""
     start = first = buffer.rfind(b"\\", max(place - _ESCAPE_BYTES + 1, 0), place)
     while first > 0 and buffer.startswith(b"\\", first - 1):
         first -= 1
-    # Of a row of backslashes every second one begins an escape.
+    # In a run of backslashes every second one begins an escape.
     if start >= 0 and (start - first) % 2 == 0:
         escape = _ESCAPE.match(buffer, start)
         if escape is not None and place < escape.end():

@@ -1,7 +1,7 @@
-"""The audit of a database: pages, journal, memories, edges, indexes. It changes nothing.
+"""Audit a database: pages, journal, memories, edges and indexes. Nothing is changed.
 
-It runs on one snapshot beside writers. Only the comparison of the full-text index with the texts
-holds the write lock, since FTS5 knows it as an INSERT.
+The audit runs on one snapshot while others write. Only the comparison of the full-text index with
+the texts takes the write lock, because FTS5 implements it as an INSERT.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _FAULTS = {
-    VectorFault.DAMAGED: (FindingCode.VECTOR_DAMAGED, "the vector has a wrong length or number"),
+    VectorFault.DAMAGED: (FindingCode.VECTOR_DAMAGED, "the vector has a wrong length or value"),
     VectorFault.VISIBILITY: (
         FindingCode.VECTOR_INDEX_STRAY,
         "the index has an outdated scope, status or sensitivity",
@@ -58,15 +58,14 @@ _FAULTS = {
 
 
 def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Report vectors that are damaged, missing, or inconsistent with the visibility of their
-    memory.
-    """
+    """Report vectors that are damaged or missing, or whose visibility is outdated."""
     number = integrity.vectors().scalar(snapshot)
     report.checked["vectors"] = number
     for faulty in embeddings.index(snapshot).check():
         report.add(*_FAULTS[faulty.fault], faulty.memory_id)
     for memory_id in integrity.without_vector().column(snapshot):
-        report.add(FindingCode.VECTOR_MISSING, "the memory is not queued for embedding", memory_id)
+        message = "the memory has no vector and is not queued for embedding"
+        report.add(FindingCode.VECTOR_MISSING, message, memory_id)
 
 
 Check = Callable[[Snapshot, VerifyReport], object]
@@ -84,25 +83,25 @@ def verify(
 ) -> VerifyReport:
     """Check everything that can be checked; problems are reported, not raised.
 
-    Compared with entries of the journal are the text of a memory and all that is sealed with it
-    (`SEALED_FIELDS`), its importance, confidence and decay rate if the journal records them, its
-    status with times, reasons and actors, and edges with their resolutions; every other value with
-    the digest of its table. What is not compared is in `whole_tables.UNCOUNTED`.
+    Memories are compared with their journal entries: the text and the other sealed fields
+    (`SEALED_FIELDS`), importance, confidence and decay rate if the journal records them, and the
+    statuses with times, reasons and actors. So are edges and their resolutions. All other values
+    are compared by the digest of their table, except for `whole_tables.UNCOUNTED`.
 
     Args:
         anchor_file: the path of the anchor.
-        stop: checked between two checks; the report has those until then.
+        stop: called before each check; True ends the audit with the findings so far.
         proofs: proofs of redactions outside of the database; None: not checked.
-        key: of a keyed journal; None: it has none.
+        key: the key of a keyed journal; None if it has none.
 
-    About 16 seconds of processor time for 100,000 memories; the write lock is held for the last
-    half second.
+    It takes about 16 seconds of processor time for 100,000 memories, and the write lock for the
+    last half second.
 
     Raises:
         StorageError: the database is busy or the disk fails, so that there is no result.
     """
     report = VerifyReport()
-    # Read before the snapshot begins: the journal in it holds at least what is anchored.
+    # Read before the snapshot begins, so that the snapshot must contain the anchored entry.
     anchored = _anchored(anchor_file, report)
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
@@ -143,20 +142,20 @@ def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
 
 
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that tables, indexes and triggers are those that the migrations make."""
+    """Check that tables, indexes and triggers are those that the migrations create."""
     expected = snapshot.engine.expected_schema()
     current = snapshot.engine.schema(snapshot)
     report.checked["schema_objects"] = len(current)
     for name in sorted(expected.keys() | current.keys()):
         if expected.get(name) != current.get(name):
-            what = (
+            state = (
                 "missing" if name not in current else "changed" if name in expected else "foreign"
             )
-            report.add(FindingCode.SCHEMA_CHANGED, f"the {name} of the schema is {what}", name)
+            report.add(FindingCode.SCHEMA_CHANGED, f"the {name} of the schema is {state}", name)
 
 
 def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that the postings that rank texts are those of the memories."""
+    """Check that the postings for ranking texts match the memories."""
     if not snapshot.engine.texts.check(snapshot):
         report.add(FindingCode.TEXT_INDEX_DRIFT, "the postings differ from the memories")
 
@@ -164,7 +163,7 @@ def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_references(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that no row refers to a missing row."""
     for table, rowid, parent in snapshot.engine.dangling(snapshot):
-        message = f"a row of {table} refers to a row of {parent} that is not there"
+        message = f"a row of {table} refers to a row of {parent} that does not exist"
         report.add(FindingCode.REFERENCE_DANGLING, message, table, rowid=rowid)
 
 
@@ -184,36 +183,36 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             width:
         ]
         if not isinstance(content, str):
-            report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not a text", memory_id)
+            report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not text", memory_id)
             continue
         if seq is None:
             report.add(
-                FindingCode.MEMORY_UNJOURNALLED, "the journal does not know this memory", memory_id
+                FindingCode.MEMORY_UNJOURNALLED, "the memory has no journal entry", memory_id
             )
         remembered = _object(details)
-        # An erased memory keeps its row and nothing of its text.
+        # An erased memory keeps its row, but not its text.
         if not (erased and content == ""):
             if content_hash(content) != stored_hash:
-                message = "the content does not fit its hash"
+                message = "the content does not match its hash"
                 report.add(FindingCode.MEMORY_CONTENT_DAMAGED, message, memory_id)
             elif seq is not None and not _as_journalled(row[:width], stored_hash, at, remembered):
-                message = "the memory is not as it was journalled when it was stored"
+                message = "the memory differs from the journal entry of its creation"
                 report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
         changed = moved.get(memory_id, {})
         if (seq or 0) < rates_changed and _may_not_decay(row, source_type, captured_by, values):
             changed = {"decay_rate": 0.0} | changed
         for name in _values_edited(values, remembered, changed):
-            message = f"the memory's {name} is not as it was journalled last"
+            message = f"the memory's {name} differs from its last journal entry"
             report.add(FindingCode.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
         if terms != expected:
-            message = "the search terms do not fit the content"
+            message = "the search terms do not match the content"
             report.add(FindingCode.TEXT_INDEX_DRIFT, message, memory_id)
     report.checked["memories"] = number
     for subject, seq in integrity.lost_memories().cursor(snapshot):
         report.add(
             FindingCode.MEMORY_MISSING,
-            "the memory was journalled and is not there",
+            "the journal has an entry for the memory, which does not exist",
             subject,
             seq=seq,
         )
@@ -225,20 +224,20 @@ def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
     for stored_id, *values in integrity.sources().cursor(snapshot):
         number += 1
         if _source_id(dict(zip(SOURCE_FIELDS, values, strict=True))) != stored_id:
-            report.add(FindingCode.SOURCE_EDITED, "the source does not fit its id", stored_id)
+            report.add(FindingCode.SOURCE_EDITED, "the source does not match its id", stored_id)
     report.checked["sources"] = number
 
 
 def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the status of a memory, its history and the journal agree."""
     for memory_id, status, last in integrity.status_mismatches().cursor(snapshot):
-        message = f"the memory is {status}, its history ends with {last}"
+        message = f"the memory is {status}, but its history ends with {last}"
         report.add(FindingCode.STATUS_MISMATCH, message, memory_id)
     for memory_id, status_id in integrity.broken_histories().cursor(snapshot):
-        message = "the periods of the memory's history do not follow one another"
+        message = "the periods of the memory's history do not join"
         report.add(FindingCode.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
     for memory_id, status, since in integrity.unjournalled_statuses().cursor(snapshot):
-        message = f"the journal does not know how the memory became {status}"
+        message = f"the journal has no entry for the memory's change to {status}"
         report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
     edited = {
         *integrity.edited_beginnings().cursor(snapshot),
@@ -246,13 +245,13 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
         *_periods_edited(snapshot),
     }
     for memory_id, status_id in sorted(edited, key=lambda period: int(period[1])):
-        message = "the reason or the actor of the memory's status is not as it was journalled"
+        message = "the reason or the actor of the memory's status differs from the journal"
         report.add(FindingCode.STATUS_EDITED, message, memory_id, status_id=status_id)
     report.checked["status_periods"] = row_count(snapshot, "memory_status")
 
 
 def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that edges and the resolutions of contradictions are as they were journalled."""
+    """Check that edges and the resolutions of contradictions match the journal."""
     number = 0
     for edge in integrity.edges().cursor(snapshot):
         number += 1
@@ -260,11 +259,9 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
         resolved_at, resolution = later
         subject, first_details, entries, action, at, decided = edge[9:]
         if subject is None:
-            report.add(
-                FindingCode.EDGE_UNJOURNALLED, "the journal does not know this edge", edge_id
-            )
+            report.add(FindingCode.EDGE_UNJOURNALLED, "the edge has no journal entry", edge_id)
             continue
-        # A partial edge may have been made whole since, which is an entry of its own.
+        # A partial edge may have become a full one later, which has its own journal entry.
         grown = entries > 1
         stored = {
             "edge_id": edge_id,
@@ -275,38 +272,37 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
             "partial": bool(partial) or grown,
         }
         if subject != from_id or _details(first_details) != stored or (grown and partial):
-            report.add(FindingCode.EDGE_EDITED, "the edge is not as it was journalled", edge_id)
+            report.add(FindingCode.EDGE_EDITED, "the edge differs from the journal", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):
             extra = ("edge_id", "loser_confidence")
             expected = {key: field for key, field in _details(decided).items() if key not in extra}
         if _object(resolution) != expected or resolved_at != (at if expected else None):
-            message = "the resolution of the contradiction is not as it was journalled"
+            message = "the resolution of the contradiction differs from the journal"
             report.add(FindingCode.EDGE_EDITED, message, edge_id)
     report.checked["edges"] = number
     for edge_id, seq in integrity.lost_edges().cursor(snapshot):
-        report.add(
-            FindingCode.EDGE_MISSING, "the edge was journalled and is not there", edge_id, seq=seq
-        )
+        message = "the journal has an entry for the edge, which does not exist"
+        report.add(FindingCode.EDGE_MISSING, message, edge_id, seq=seq)
 
 
 def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that the rows of every table match their digests, and those in the journal."""
+    """Check the rows of every table against its digest, and the digests against the journal."""
     for name, then, now in whole_tables.differing(snapshot):
-        rows = f"{now.rows:,} rows where {then.rows:,} were" if now.rows != then.rows else "rows"
-        message = f"{name} was changed by something else than memgraph: it holds other {rows}"
+        rows = f"{now.rows:,} rows, not {then.rows:,}" if now.rows != then.rows else "other rows"
+        message = f"{name} was changed by something other than memgraph: it has {rows}"
         report.add(FindingCode.TABLE_EDITED, message, name, rows=now.rows, written=then.rows)
     sealed = journal.sealed_state(snapshot)
     if sealed is not None and sealed != whole_tables.state(snapshot):
-        message = "the digests of the tables are not those that the journal tells"
+        message = "the digests of the tables differ from those in the journal"
         report.add(FindingCode.TABLE_UNSEALED, message)
 
 
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that the mentions of an entity match the number of its links."""
+    """Check that the mention count of each entity matches the number of its links."""
     report.checked["entities"] = row_count(snapshot, "entities")
     for entity_id, stored, actual in integrity.miscounted_entities().cursor(snapshot):
-        message = f"the entity says {stored} mentions and has {actual}"
+        message = f"the entity counts {stored} mentions but has {actual}"
         report.add(FindingCode.ENTITY_COUNT_WRONG, message, entity_id)
 
 
@@ -360,9 +356,9 @@ def _check_journal(
 ) -> None:
     head = check_chain(snapshot, report, anchored, proofs, key)
     anchor_findings = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
-    # A database that nothing was ever written to has no anchor yet.
+    # A database that was never written to has no anchor yet.
     if anchored is None and head.seq and not anchor_findings:
-        report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "there is no anchor of the journal")
+        report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "the journal has no anchor")
 
 
 def _as_journalled(
@@ -371,17 +367,17 @@ def _as_journalled(
     if details.get("content_hash") != stored_hash:
         return False
     row = dict(zip(SEALED_FIELDS, fields, strict=True))
-    # Entries of before seals were journalled tell of the content, kind and type alone.
+    # Entries from before seals were journalled have only the content's hash, the kind and the type.
     if "seal" not in details:
         return (details.get("kind"), details.get("type")) == (row["kind"], row["type"])
     return (row["created_at"], memory_seal(row)) == (at, details["seal"])
 
 
 def _last_values(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Return the last journalled values of numbers that were changed.
+    """Return the last journalled confidence and decay rate of each memory where they were changed.
 
-    A statement of its own and no join: SQLite joins the memories with it by reading all of it each
-    time.
+    This is a separate statement instead of a join, for which SQLite would read all of the changes
+    again for each memory.
     """
     result: dict[str, dict[str, Any]] = {}
     for memory_id, action, details, _, confirmed in integrity.confidence_changes().cursor(snapshot):
@@ -422,7 +418,7 @@ def _values_edited(
 
 
 def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield the periods that none of their journal entries records as they are."""
+    """Yield the status periods whose actor and reason match none of their journal entries."""
     rows = integrity.status_entries().cursor(snapshot)
     for (status_id, memory_id, actor, reason), entries in groupby(rows, lambda row: row[:4]):
         for *_, action, subject, by, details in entries:
@@ -457,21 +453,19 @@ def _details(details: Any) -> dict[str, Any]:
 
 @contextmanager
 def _as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[None]:
-    """Turn damage that a check runs into into a finding; a busy database or a failing disk is
-    raised.
-    """
+    """Report damage that interrupts a check as a finding; raise other storage errors."""
     try:
         with engine.translated_errors():
             yield
     except DatabaseCorrupt:
         report.add(
-            FindingCode.DATABASE_DAMAGED, f"damaged pages ended the check of: {stage}", stage
+            FindingCode.DATABASE_DAMAGED, f"damaged pages interrupted the check: {stage}", stage
         )
     except StorageError as error:
         if not engine.is_schema_fault(error):
             raise
         report.add(
-            FindingCode.SCHEMA_CHANGED, f"a changed schema ended the check of: {stage}", stage
+            FindingCode.SCHEMA_CHANGED, f"a changed schema interrupted the check: {stage}", stage
         )
 
 
@@ -489,8 +483,8 @@ def check_chain(
         anchored: the anchor as it was before the snapshot began; None: there is no anchor to
             compare with (not a finding here).
         proofs: the proofs of redactions outside of the database; None: not checked.
-        key: of a keyed journal; older entries are sealed without one.
-        start: an entry that was checked before; None: from the first one.
+        key: the key of a keyed journal; entries from before it are sealed without a key.
+        start: an entry that was already checked; None: start with the first entry.
     """
     head = start or JournalHead(0, "")
     number = 0
@@ -509,13 +503,13 @@ def check_chain(
             )
         with_key = key is not None and _seal(head.hash, entry, key) == sealed
         keyed = keyed or with_key
-        # Once there was a key, nothing without it counts.
+        # After the first entry with the key, every entry must be sealed with it.
         if not with_key and (keyed or _seal(head.hash, entry) != sealed):
             _check_changed(entry, redacted.get(seq), proofs, report)
         if anchored is not None and seq == anchored.seq and sealed != anchored.hash:
             report.add(
                 FindingCode.JOURNAL_REWRITTEN,
-                f"journal entry {seq} is not the one that the anchor remembers",
+                f"journal entry {seq} differs from the anchored one",
                 seq,
             )
         head = JournalHead(int(seq), sealed)
@@ -523,7 +517,7 @@ def check_chain(
     if anchored is not None and anchored.seq > head.seq:
         report.add(
             FindingCode.JOURNAL_TRUNCATED,
-            f"the journal ends at {head.seq}, the anchor remembers {anchored.seq}",
+            f"the journal ends at entry {head.seq}, but entry {anchored.seq} is anchored",
             head.seq + 1,
             until=anchored.seq,
         )
@@ -556,5 +550,5 @@ def _check_changed(
 def _seal(previous: str, entry: tuple[Any, ...], key: bytes | None = None) -> str | None:
     try:
         return chain_hash(previous, *entry[:-1], key=key)
-    except TypeError:  # a column holds bytes, which no entry of ours does
+    except TypeError:  # a column contains bytes, which memgraph never writes
         return None

@@ -38,7 +38,7 @@ EMPTY = "bulletin.empty"
 NO_SNAPSHOT = "bulletin.snapshot_failed"
 
 
-class _Kept(NamedTuple):
+class _CachedBulletin(NamedTuple):
     head: tuple[int, int, str]
     bulletin: Bulletin
     erased: Stamp
@@ -48,14 +48,14 @@ class BulletinBoard:
     """Builds and caches bulletins, with fallbacks. Thread-safe.
 
     Args:
-        database: of the orchestrator.
+        database: the orchestrator's database.
         settings: size limits and the number of snapshots.
-        folder: of the snapshots; None: none are written or read.
-        plain_viewer: whose snapshots are named by ``change_seq`` alone.
+        folder: the folder of the snapshots; None: no snapshots are written or read.
+        plain_viewer: the viewer whose snapshots are named by ``change_seq`` alone.
         log: records every fallback and every snapshot that could not be written.
-        deferred: snapshots wait for ``flush``, which saves a message about 1 ms; else they are
-            written as soon as a bulletin is made.
-        erased: returns another value after texts were erased, by any process.
+        deferred: snapshots wait for ``flush``, which saves about 1 ms per message; otherwise they
+            are written as soon as a bulletin is made.
+        erased: returns a value that changes when any process erases texts.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class BulletinBoard:
         self._erased = erased
         self._waiting: dict[str, Bulletin] = {}
         self._lock = threading.Lock()
-        # Taken before the other one, around writing and removing files.
+        # Guards writing and removing files; acquired before ``_lock``.
         self._files = threading.Lock()
         self._epoch = 0
-        self._kept: OrderedDict[Viewer, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Viewer, _CachedBulletin] = OrderedDict()
         self._snapshots: BulletinFiles | None = None
         if folder is not None:
             plain_key = view_key(plain_viewer, settings)
@@ -92,9 +92,9 @@ class BulletinBoard:
 
         Raises:
             StorageError: the database cannot be read.
-            MemoryDisabled: it was closed.
+            MemoryDisabled: the database was closed.
         """
-        # A process that shows no bulletin does without.
+        # Imported here, because a process that shows no bulletin does not need it.
         from memgraph.bulletin.generate import generate_in
 
         with self._lock:
@@ -110,9 +110,9 @@ class BulletinBoard:
                     return cached.bulletin
             bulletin = generate_in(snapshot, viewer, self._settings)
         with self._lock:
-            # Read before an erasure: good for this answer, not for keeping.
+            # A bulletin that was read before an erasure may be returned now, but not cached.
             if epoch == self._epoch:
-                self._keep(viewer, _Kept(head, bulletin, erased))
+                self._keep(viewer, _CachedBulletin(head, bulletin, erased))
         if not self._deferred:
             self.flush()
         return bulletin
@@ -150,7 +150,7 @@ class BulletinBoard:
             return BuiltBulletin(last or self._empty(viewer), warning, cause)
 
     def forget(self) -> None:
-        """Drop the cache, in memory and as snapshots; to be called after text was erased.
+        """Clear the cache and remove the snapshots. Call this after texts were erased.
 
         Raises:
             OSError: a snapshot cannot be removed.
@@ -167,14 +167,14 @@ class BulletinBoard:
         """Return the snapshot files that ``forget`` would remove now."""
         return [] if self._snapshots is None else self._snapshots.files()
 
-    def _keep(self, viewer: Viewer, cached: _Kept) -> None:
-        # A thread that read an earlier state and was slower does no harm: heads are compared.
+    def _keep(self, viewer: Viewer, cached: _CachedBulletin) -> None:
+        # A slower thread may store an older bulletin here, which does no harm: heads are compared.
         self._kept[viewer] = cached
         self._kept.move_to_end(viewer)
         while len(self._kept) > MAX_VIEWS:
             self._kept.popitem(last=False)
         if self._snapshots is not None:
-            # Anew at the end; the oldest views give way, so that what waits is bounded too.
+            # Move the view to the end, and drop the oldest ones, so that the queue is limited too.
             self._waiting.pop(cached.bulletin.view_key, None)
             self._waiting[cached.bulletin.view_key] = cached.bulletin
             while len(self._waiting) > MAX_VIEWS:
@@ -190,9 +190,9 @@ class BulletinBoard:
             self._log_failure(NO_SNAPSHOT, error)
 
     def _require_unerased(self, change_seq: int) -> None:
-        """Remove snapshots made before an erasure, maybe by another process.
+        """Remove snapshots from before an erasure, which may be another process's.
 
-        Checked after they were written: a later erasure removes them itself.
+        Called after the snapshots were written: a later erasure removes them itself.
         """
         with self._database.read() as snapshot:
             if change_seq < erased_through(snapshot) and self._snapshots is not None:
@@ -245,8 +245,8 @@ class BulletinFiles:
     """The snapshot files of one orchestrator.
 
     Args:
-        folder: made when the first snapshot is written; its parent has to exist.
-        keep: >= 1; how many snapshots (pairs of files) remain: the last ones written.
+        folder: created with the first snapshot; its parent must exist.
+        keep: the number of snapshots (pairs of files) to keep, >= 1: the last ones written.
         plain_key: the view whose files are named by ``change_seq`` alone.
     """
 
@@ -256,24 +256,24 @@ class BulletinFiles:
         self._plain_key = plain_key
 
     def save(self, bulletin: Bulletin) -> Path:
-        """Write both files, each atomically, and remove the oldest; return the .md.
+        """Write both files, each atomically, remove the oldest ones, and return the .md file.
 
         Raises:
             OSError: the folder or a file cannot be written.
         """
-        # Without its parents: an orchestrator that was removed must not come back as a folder.
+        # Do not create its parents: the folder of a removed orchestrator must not come back.
         self._folder.mkdir(exist_ok=True, mode=0o700)
         suffix = "" if bulletin.view_key == self._plain_key else f"-{bulletin.view_key}"
         stem = f"{bulletin.change_seq}{suffix}"
         text = self._folder / f"{stem}.md"
         _replace(text, bulletin.text)
-        # Last, because it is what the others are found by.
+        # Written last, because snapshots are found by their .json file.
         _replace(self._folder / f"{stem}.json", bulletin.model_dump_json(indent=2) + "\n")
         self._prune()
         return text
 
     def latest(self, view_key: str) -> Bulletin | None:
-        """Return the newest readable snapshot of this view; None: there is none."""
+        """Return the newest readable snapshot of this view; None if there is none."""
         for path in self._found(view_key):
             bulletin = _read(path)
             if bulletin is not None and bulletin.view_key == view_key:
@@ -304,7 +304,7 @@ class BulletinFiles:
         for path in paths:
             match = _NAME.fullmatch(path.name)
             if match is not None and view_key in (None, match["key"] or self._plain_key):
-                # By time, since a restored backup goes on counting from a lower number.
+                # Sort by time, because after the restore of a backup the numbers are lower.
                 existing.append((_modified(path), int(match["seq"]), path.name, path))
         return [path for *_, path in sorted(existing, reverse=True)]
 
@@ -330,15 +330,13 @@ def _read(path: Path) -> Bulletin | None:
 
 
 def _remove(path: Path) -> None:
-    # The text first: without its .json it would never be found again.
+    # Remove the text first: without its .json file it would never be found again.
     path.with_suffix(".md").unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file atomically, without syncing: one that a power cut garbled is skipped when
-    read.
-    """
+    """Replace a file atomically, without syncing: reads skip a file damaged by a power cut."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
@@ -350,29 +348,29 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-# One that stays the same is told to the book of receipts anew so often, as a bulletin is.
+# A reflection that stays the same is recorded in receipts once in this time, like a bulletin.
 AGAIN_MS = 3_600_000
 
 
-class _KeptReflection(NamedTuple):
+class _CachedReflection(NamedTuple):
     head: tuple[int, str]
     found: Memory | None
 
 
 class LatestReflections:
-    """The cache of one open database. Thread-safe; writes by other processes apply at once."""
+    """Caches the latest reflection per viewer. Thread-safe; notices writes of other processes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Viewer, _KeptReflection] = OrderedDict()
+        self._kept: OrderedDict[Viewer, _CachedReflection] = OrderedDict()
         self._told: OrderedDict[str, int] = OrderedDict()
 
     def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
-        """Return the latest active reflection that may be seen. Raises StorageError.
+        """Return the latest active reflection that the viewer may see. Raises StorageError.
 
         Args:
-            as_of: as it was at that time, milliseconds.
+            as_of: the time to look back to, milliseconds; None: now.
         """
         with self._database.read() as snapshot:
             if as_of is not None:
@@ -384,7 +382,7 @@ class LatestReflections:
                 return cached.found
             latest = queries.latest(snapshot, View(viewer))
         with self._lock:
-            self._kept[viewer] = _KeptReflection(head, latest)
+            self._kept[viewer] = _CachedReflection(head, latest)
             self._kept.move_to_end(viewer)
             while len(self._kept) > MAX_VIEWS:
                 self._kept.popitem(last=False)
@@ -396,12 +394,10 @@ class LatestReflections:
             self._kept.clear()
 
     def is_news(self, memory: Memory, now_ms: int) -> bool:
-        """Return True when it was not handed out within the last hour, and record that it is
-        now.
-        """
+        """Return True if a reflection was not returned within the last hour; record it if so."""
         with self._lock:
-            text = self._told.get(memory.memory_id)
-            if text is not None and 0 <= now_ms - text < AGAIN_MS:
+            returned_at = self._told.get(memory.memory_id)
+            if returned_at is not None and 0 <= now_ms - returned_at < AGAIN_MS:
                 return False
             self._told[memory.memory_id] = now_ms
             self._told.move_to_end(memory.memory_id)

@@ -1,7 +1,7 @@
-"""Making a bulletin from the database.
+"""Generate a bulletin from the database.
 
 Equal journal heads give equal bytes: no clock is read, and data that changes without a journal
-entry (when a memory was last read) is not used. "Uncertain" therefore refers to the stored
+entry, such as the time of the last access, is not used. "Uncertain" therefore refers to the stored
 confidence, and expiry is judged at the time of the last change.
 """
 
@@ -31,12 +31,13 @@ from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
-# A line with its citation takes about 100 characters, and at least three sections share the room.
+# A line with its citation takes about 100 characters, and at least three sections share the space.
 _CHARS_PER_OFFERED_LINE = 300
 _FEWEST_LINES = 10
 _EPOCH = date(1970, 1, 1).toordinal()
 _MAX_STATUS_CHARS = 40
-# The newest endings, and so many that stand on them: in a store with more it takes no longer.
+# Limits on the ended evidence that is read, newest first, and on the memories that depend on it, so
+# that a large store takes no longer.
 _ENDINGS_LOOKED_AT = 200
 _STANDING_READ = 200
 _SECTIONS: Mapping[BulletinSection, queries.SectionQuery] = {
@@ -49,7 +50,7 @@ _SECTIONS: Mapping[BulletinSection, queries.SectionQuery] = {
 
 
 def generate(database: Database, viewer: Viewer, settings: BulletinSettings) -> Bulletin:
-    """Return the bulletin of what the viewer may see now.
+    """Return the current bulletin for a viewer.
 
     Raises:
         StorageError: the database cannot be read.
@@ -64,10 +65,10 @@ def generate_in(
     settings: BulletinSettings,
     as_of: int | None = None,
 ) -> Bulletin:
-    """Return the bulletin of ``generate`` on the snapshot of a reader.
+    """Return the bulletin for a viewer, read from a snapshot.
 
     Args:
-        as_of: milliseconds; the bulletin of that time, byte for byte. None: that of now.
+        as_of: the time whose bulletin is reproduced byte for byte, milliseconds; None: now.
     """
     seq, at, _ = queries.journal_head(snapshot, as_of)
     view = View(viewer, as_of)
@@ -87,7 +88,7 @@ def generate_in(
         fitting = [excerpt for excerpt in excerpts if _is_shown(excerpt)]
         offered[section] = [_in_section(excerpt, section, conflicts) for excerpt in fitting[:limit]]
     totals = {section_: place.total(snapshot, view, at) for section_, place in _SECTIONS.items()}
-    # A contradiction takes two lines' room.
+    # A contradiction takes two lines.
     pairs = [in_order((pair.first, pair.second)) for pair in open_]
     listed = pairs[: limit // 2]
     stale = find_stale(
@@ -97,7 +98,7 @@ def generate_in(
     texts = queries.excerpts(
         snapshot, view, names + [memory.memory_id for memory in stale.items], at
     )
-    # What fell with its ground in one and the same file is no news.
+    # Leave out memories from files: their evidence comes from the same file and ends with it.
     unsupported = [
         memory
         for memory in stale.items
@@ -133,7 +134,7 @@ def generate_in(
 def _in_section(
     excerpt: BulletinExcerpt, section: BulletinSection, conflicts: Conflicts
 ) -> LayoutEntry:
-    """Return the line of a memory, with what contradicts it."""
+    """Return the line of a memory, marked with what contradicts it."""
     lead = _until(excerpt)
     if section is BulletinSection.KNOWLEDGE_SUMMARY:
         lead = f"{excerpt.type}: "
@@ -145,7 +146,7 @@ def _in_section(
 
 
 def _persons_first(excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
-    """Sort what persons said first, then files: the best of each file, then its second best …"""
+    """Put what persons said first, then the best of each file, then the second best of each …"""
     of_file: Counter[str] = Counter()
     places = {}
     for excerpt in excerpts:
@@ -160,7 +161,7 @@ def _is_shown(excerpt: BulletinExcerpt) -> bool:
 
 
 def _in_turn(*kinds: list[LayoutEntry]) -> Iterator[LayoutEntry]:
-    """Return one of each kind in turns while any is left, so that no kind takes all places."""
+    """Interleave the kinds, so that none of them takes all places."""
     return (line for row in zip_longest(*kinds) for line in row if line is not None)
 
 
@@ -182,7 +183,7 @@ def _date(excerpt: BulletinExcerpt) -> str:
 
 
 def _status(excerpt: BulletinExcerpt) -> str:
-    # Stored attributes are free: only a short text is a status.
+    # An attribute may have any value: only text is a status, and a long one is cut.
     status = excerpt.decision_status
     return f"({status[:_MAX_STATUS_CHARS]}) " if isinstance(status, str) and status else ""
 
@@ -200,13 +201,13 @@ def composed(
     key: str,
     totals: Mapping[policy.BulletinSection, int] | None = None,
 ) -> Bulletin:
-    """Return the bulletin of the candidates; pure.
+    """Compose a bulletin from candidate lines. Pure.
 
     Args:
-        totals: as of ``policy.compose``.
+        totals: see ``policy.compose``.
     """
     chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals)
-    # Built without validation, being made of our own.
+    # Built without validation, because all values are our own.
     return Bulletin.model_construct(
         sections={
             section.value: tuple(

@@ -1,6 +1,6 @@
 """A client of ``memgraph serve``: the library's methods, values and errors over HTTP.
 
-``Client`` blocks, ``AsyncClient`` is awaited; both come with the extra ``client``.
+``Client`` is blocking, ``AsyncClient`` asynchronous; both require the extra ``client``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from memgraph.errors import ExtraMissing
 
 try:
-    import httpx as _httpx  # noqa: F401 - asked for by name, so that what is missing can be told
+    import httpx as _httpx  # noqa: F401 - imported only to report a missing extra
 except ModuleNotFoundError:
     raise ExtraMissing.of("the client needs httpx", extra="client") from None
 

@@ -1,4 +1,4 @@
-"""One call to a server as a value: the request, and how its answer is read. Pure."""
+"""One call to a server as a value: the request, and the parser of its response. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Read = Callable[[bytes], T]
 class RetryRule(StrEnum):
     """The rule for sending a call again when its outcome is unknown.
 
-    ``SAFE``: it changes nothing, or the same thing. ``KEYED``: a write that carries an
-    Idempotency-Key, which the server does once. ``NEVER``: any other.
+    ``SAFE``: repeating it has no further effect. ``KEYED``: a write with an Idempotency-Key, which
+    the server applies once. ``NEVER``: any other call.
     """
 
     SAFE = "safe"
@@ -36,17 +36,18 @@ class RetryRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """The request of a call, and the reader of its answer.
+    """The request of a call, and the parser of its response.
 
     Attributes:
-        path: from the root of the server, every part of it escaped.
-        params: of the query; None and empty ones are left out, collections repeated.
-        body: bytes as they are sent, or None.
-        read: parses the body of a successful answer.
-        repeat: whether it may be sent again.
+        path: the path from the root of the server, every segment escaped.
+        params: query parameters; None is left out, and a collection is sent item by item.
+        body: the bytes to send, or None.
+        read: parses the body of a successful response.
+        repeat: when the call may be sent again.
         slow: True when the server may work on it for minutes.
-        accepts: the media type of a successful answer; None: it has no body.
-        sink: takes the body of a successful answer piece by piece; ``read`` then gets no bytes.
+        accepts: the media type of a successful response; None if it has no body.
+        sink: receives the body of a successful response piece by piece; ``read`` then gets no
+            bytes.
     """
 
     method: str
@@ -63,28 +64,28 @@ class Call(Generic[T]):
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
         """Return the parameters as they are sent."""
-        results: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         for name, value in self.params.items():
-            many = isinstance(value, Collection) and not isinstance(value, str)
-            values = value if many else (value,)
-            results.extend((name, _written(item)) for item in values if item is not None)
-        return tuple(results)
+            is_repeated = isinstance(value, Collection) and not isinstance(value, str)
+            values = value if is_repeated else (value,)
+            pairs.extend((name, _written(item)) for item in values if item is not None)
+        return tuple(pairs)
 
 
 def segment(text: str, *, field: str = "id") -> str:
-    """Return a part of a path, escaped.
+    """Escape a segment of a path.
 
     Raises:
-        NotFound: an impossible name: it is empty, no text, or contains a slash.
+        NotFound: the name is impossible: empty, not text, or with a slash.
     """
     if not isinstance(text, str) or not text or "/" in text or not _storable(text):
         raise NotFound(f"no record has this {field}", field=field)
-    # A dot by itself would be taken for a step in the path.
+    # A segment of dots would be resolved as a step in the path.
     return quote(text, safe="").replace(".", "%2E")
 
 
 def orchestrator_path(name: str) -> str:
-    """Return the path of an orchestrator. Raises OrchestratorMissing: an impossible name."""
+    """Return the path of an orchestrator. Raises OrchestratorMissing if the name is impossible."""
     try:
         return f"/v1/orchestrators/{segment(name, field='orchestrator')}"
     except NotFound:
@@ -92,17 +93,17 @@ def orchestrator_path(name: str) -> str:
 
 
 def body(fields: Mapping[str, Any] | Value) -> bytes:
-    """Return JSON as it is sent; of a value, the fields that were set.
+    """Return the JSON body of a request; of a value, only the fields that were set.
 
     Raises:
-        InvalidInput: it is no JSON.
+        InvalidInput: a field cannot be written as JSON.
     """
     if isinstance(fields, Value):
         fields = fields.model_dump(mode="json", exclude_unset=True)
     try:
         return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput("a field is not plain JSON, or a lone surrogate") from None
+        raise InvalidInput("a field is not plain JSON, or has a lone surrogate") from None
 
 
 def value_of(kind: type[ValueT]) -> Read[ValueT]:
@@ -124,7 +125,7 @@ def part_of(kind: type[ValueT], pick: Callable[[ValueT], T]) -> Read[T]:
 
 
 def typed(kind: type[T]) -> Read[T]:
-    """Return a reader of a type that is no ``Value``: a dataclass, a mapping of numbers."""
+    """Return a reader of a type that is not a ``Value``, such as a dataclass or a mapping."""
     # Built at first use, as values are.
     adapter = cache(lambda: TypeAdapter(kind))
 
@@ -138,12 +139,12 @@ def typed(kind: type[T]) -> Read[T]:
 
 
 def nothing(_answer: bytes) -> None:
-    """Read an answer without a body."""
+    """Read a response without a body."""
 
 
 def _unreadable(what: str) -> RemoteAnswerInvalid:
     return RemoteAnswerInvalid(
-        f"the server's answer is not the {what} that was expected: is it another version?"
+        f"the server's response is not the expected {what}: does it run another version?"
     )
 
 
@@ -152,7 +153,7 @@ def _written(value: Any) -> str:
         return "true" if value else "false"
     text = str(value)
     if not _storable(text):
-        raise InvalidInput("a filter holds a NUL character or a lone surrogate")
+        raise InvalidInput("a filter contains a NUL character or a lone surrogate")
     return text
 
 

@@ -49,9 +49,9 @@ class ServerMethods(Methods[F]):
         """Create a new orchestrator; requires the permission admin.
 
         Raises:
-            OrchestratorExists: it exists. Also when a first attempt succeeded and its answer was
-                lost.
-            InvalidInput: an invalid name of an orchestrator.
+            OrchestratorExists: it exists already, also when an earlier attempt succeeded but its
+                response was lost.
+            InvalidInput: the name is invalid.
         """
         return Call(
             "POST",
@@ -66,7 +66,7 @@ class ServerMethods(Methods[F]):
         """Return the state of an orchestrator's memory; see ``MemoryService.health``.
 
         Raises:
-            OrchestratorMissing: there is none, or the key may not use it.
+            OrchestratorMissing: it does not exist, or the key may not use it.
         """
         return Call("GET", orchestrator_path(name), _health)
 
@@ -75,17 +75,17 @@ class Client(ServerMethods[Blocking]):
     """A blocking client of a server. Thread-safe; close it, or use it as a context manager.
 
     Args:
-        url: of the server, for instance ``https://memory.example`` or ``http://127.0.0.1:8420``.
-        key: the secret of a key; it is sent to this server alone and shown nowhere.
+        url: the server's URL, such as ``https://memory.example`` or ``http://127.0.0.1:8420``.
+        key: the secret of an API key; it is sent only to this server, and never shown.
         timeout_s: how long a connection may be silent, seconds; long work (jobs, audits, copies)
             may take an hour.
         retries: how often a call that is safe to repeat is sent again, 0 or more.
-        verify: False checks no certificate; a context of ``ssl`` has other authorities.
+        verify: False disables the check of certificates; an ``ssl.SSLContext`` configures it.
         plain_http: allow sending the key to another machine unencrypted.
-        transport: in place of the network, for tests or a proxy (``httpx.HTTPTransport``).
+        transport: replaces the network, for tests or a proxy (``httpx.HTTPTransport``).
 
     Raises:
-        InvalidInput: it is no address, or the key would leave the machine unencrypted.
+        InvalidInput: the URL is invalid, or the key would leave the machine unencrypted.
     """
 
     def __init__(
@@ -106,17 +106,18 @@ class Client(ServerMethods[Blocking]):
         self._remote = ServerTarget(self._sending)
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> RemoteOrchestrator:
-        """Return the handle of one orchestrator. Nothing is sent: a missing one fails at the first
-        call.
+        """Return the handle of one orchestrator.
+
+        Nothing is sent yet: if the orchestrator does not exist, the first call fails.
 
         Args:
-            narrowing: of ``Narrowing``; options that are not given stay as the key grants them, an
+            narrowing: the fields of ``Narrowing``. An omitted one stays as the key grants it; an
                 empty ``project_ids`` or ``session_ids`` leaves none. A key for every project or
-                session (``*``) sees only those that are named here.
+                session (``*``) sees only those that are listed here.
 
         Raises:
-            InvalidInput: a field is wrong.
-            OrchestratorMissing: an impossible name.
+            InvalidInput: an option is invalid.
+            OrchestratorMissing: the name is impossible.
         """
         return RemoteOrchestrator(self._sending, name, validated(Narrowing, dict(narrowing)))
 

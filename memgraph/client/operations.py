@@ -1,4 +1,4 @@
-"""The library's operations, asked for over HTTP: described once, blocking and asynchronous."""
+"""The library's operations over HTTP: described once for the blocking and the async client."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class AsyncSender(Protocol):
 
 
 class ServerTarget:
-    """A server that methods are asked of, through either kind of sender."""
+    """A server that methods call, through either kind of sender."""
 
     def __init__(self, sender: Sender | AsyncSender) -> None:
         self.sender = sender
         self.awaited = iscoroutinefunction(sender.run)
 
     def ask(self, call: Call[T]) -> Steps[T]:
-        """Make one call of a method that takes several: ``yield from server.ask(call)``."""
+        """Make one of several calls of a method: ``yield from server.ask(call)``."""
         return exchange(call, self.sender.rules)
 
     def aside(self, work: Callable[[], T]) -> Steps[T]:
@@ -92,30 +92,31 @@ class RemoteTarget(ServerTarget):
         }
 
     def get(self, path: str, read: Read[T], **params: Any) -> Call[T]:
-        """Return a read."""
+        """Return a call that reads, with its parameters in the query."""
         return Call("GET", self.root + path, read, self.view | params)
 
     def look(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """Return a read whose parameters are too long for an address."""
+        """Return a call that reads, with its parameters in the body."""
         return Call("POST", self.root + path, read, self.view, body(fields))
 
     def write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """Return a change, which is done once however often it is sent."""
+        """Return a call that writes; the server applies it once, however often it is sent."""
         return replace(self.look(path, fields, read), repeat=RetryRule.KEYED)
 
 
 def _named(names: Sequence[str] | None) -> Sequence[str] | None:
-    """Return names as a query has them. An empty list is an empty name: omitted, it would mean
-    all.
+    """Return names as query parameters.
+
+    An empty list is sent as one empty name, because an omitted parameter means all names.
     """
     return ("",) if names is not None and not names else names
 
 
 class RemoteMethod(Method[P, T]):
-    """A method that is described by the call it makes, or by a sequence of calls.
+    """A method that is described by the call or the sequence of calls that it makes.
 
     Args:
-        describe: a function of the target and the method's arguments.
+        describe: a function of the target and the method's arguments that returns the calls.
     """
 
     def __init__(self, describe: Callable[..., Call[T] | Steps[T]]) -> None:
@@ -153,7 +154,7 @@ def like(library: Method[P, T], describe: Callable[..., Call[T] | Steps[T]]) -> 
 
 
 def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
-    """Return the method of the client that asks a server for an operation.
+    """Return the client's method for an operation of the library.
 
     It has the parameters, the result, the errors and the docstring of the library's method.
     """
@@ -201,13 +202,13 @@ def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
 def asked_of_a_server(kind: type[T]) -> type[T]:
     """Replace the operations that a class inherits from the library by methods of the client.
 
-    Raises TypeError: it inherits a method that is no operation, and has none of its own for it.
+    Raises TypeError if it inherits a method that is not an operation without overriding it.
     """
     for name, member in methods_of(kind).items():
         if is_operation(member):
             setattr(kind, name, remote(member))
         elif is_local(member):
-            raise TypeError(f"{kind.__name__} has no {name} of its own, which is no operation")
+            raise TypeError(f"{kind.__name__} must override {name}, which is not an operation")
     return kind
 
 
@@ -222,7 +223,7 @@ def _body(declared: Operation, fields: Mapping[str, Any] | Value) -> bytes | Non
 
 
 def _reader(declared: Operation) -> Read[Any]:
-    """Return the reader of an operation's answer."""
+    """Return the parser of an operation's response."""
     if declared.sent is None:
         return nothing
     answer, read = declared.answer, typed(declared.sent)
@@ -232,10 +233,10 @@ def _reader(declared: Operation) -> Read[Any]:
 
 
 def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields as plain JSON: enums, times and values as they are sent; None is left out.
+    """Convert fields, such as enums, times and values, to plain JSON; leave out None.
 
     Raises:
-        InvalidInput: one of them cannot be sent.
+        InvalidInput: a field cannot be written as JSON.
     """
     present = {name: field for name, field in fields.items() if field is not None}
     try:

@@ -98,7 +98,7 @@ def _promote(
     confirmation_callback: ConfirmationCallback | None = None,
     reason: str = "",
 ) -> Steps[str | None]:
-    # The person is asked on this side, in a thread where the handle is asynchronous.
+    # The client asks the person, in a thread if the handle is asynchronous.
     path = f"/memories/{segment(memory_id)}"
     fields = {"to": str(to), "scope_id": scope_id, "reason": reason}
     try:
@@ -177,9 +177,9 @@ def _run(
     now: Moment | None = None,
     progress: object = None,
 ) -> Call[JobRun]:
-    """Run a job now, whatever its schedule; return the record of the run.
+    """Run a job now, regardless of its schedule; return the record of the run.
 
-    It is not sent again when its answer is lost: see ``list``.
+    The call is not repeated when its response is lost: see ``list`` for the runs of the job.
 
     Raises:
         Conflict: another process is running this job.
@@ -193,7 +193,7 @@ def _run(
 def _maintain(
     server: RemoteTarget, *, now: Moment | None = None, progress: object = None
 ) -> Call[Sequence[JobRun]]:
-    """Run consolidation, decay and reflection in turn; stop at one that fails."""
+    """Run consolidation, decay and reflection in turn; stop at the first that fails."""
     del progress  # it stays on this side
     return _run_job(server, "consolidate", _runs, now=_time(now))
 
@@ -205,11 +205,11 @@ def _consolidate(
     dry_run: bool = False,
     progress: object = None,
 ) -> Call[Sequence[SessionReport]]:
-    """Return what a consolidation would extract from the turns that were not read yet.
+    """Return what a consolidation would extract from turns that were not consolidated yet.
 
     Args:
-        session_id: this session, even if it continues; None: all that are over or long idle.
-        dry_run: must be True: ``run("consolidation")`` does it.
+        session_id: a session, even if it continues; None: all that ended or have long been idle.
+        dry_run: must be True; call ``run("consolidation")`` to consolidate.
 
     Raises:
         InvalidInput: not a dry run.
@@ -217,7 +217,7 @@ def _consolidate(
     """
     del progress  # it stays on this side
     if not dry_run:
-        raise InvalidInput("a server consolidates as a job: jobs.run('consolidation')")
+        raise InvalidInput("a server consolidates only as a job: use jobs.run('consolidation')")
     return _run_job(server, "consolidation", _sessions, session_id=session_id, dry_run=True)
 
 
@@ -226,16 +226,16 @@ def _upload(server: RemoteTarget, name: str, content: bytes) -> Call[UploadResul
 
     Args:
         name: a file name that ends in .txt, .md or .json.
-        content: the whole file, UTF-8. The same content is taken only once.
+        content: the whole file, UTF-8. The same content is accepted only once.
 
     Raises:
-        IngestRejected, InvalidInput: it is no such file.
+        IngestRejected, InvalidInput: the name or the content is not accepted.
         RequestTooLarge: it exceeds the limit of ``memory.ingest``.
     """
     if not isinstance(content, bytes):
         raise InvalidInput("the content of a file must be bytes", field="content")
     call = server.look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult))
-    # Named by its content: a second one is the first.
+    # The server identifies a file by its content, so that sending it twice is safe.
     return replace(call, method="PUT", body=content, content_type=BYTES, repeat=RetryRule.SAFE)
 
 
@@ -321,7 +321,7 @@ class RemoteContexts(Contexts[F]):
 
 
 class RemoteErasure(Erasure[F]):
-    """The removal of texts: ``orc.erasure``."""
+    """The erasure of texts: ``orc.erasure``."""
 
     erase = like(Erasure.erase, _erase)
 
@@ -335,7 +335,7 @@ class RemoteJobs(Jobs[F]):
 
 
 class RemoteIngestion(Ingestion[F]):
-    """Files that are sent, and those that were dropped: ``orc.ingestion``."""
+    """Uploaded files and dropped files: ``orc.ingestion``."""
 
     upload = method(_upload)
 
@@ -365,7 +365,7 @@ class RemoteOperations(Operations[F]):
     """The operations of an orchestrator on a server.
 
     Attributes:
-        name: of the orchestrator.
+        name: the name of the orchestrator.
         narrowing: the narrowing of this handle's view, within what the key grants.
     """
 
@@ -399,7 +399,7 @@ class RemoteOrchestrator(RemoteOperations[Blocking]):
 
 
 class AsyncRemoteOrchestrator(RemoteOperations[Awaited]):
-    """The same, asynchronous. Made by ``AsyncClient.orchestrator``."""
+    """The asynchronous form of ``RemoteOrchestrator``. Made by ``AsyncClient.orchestrator``."""
 
 
 _SESSIONS: Read[Sequence[SessionInfo]] = part_of(SessionPage, lambda page: page.items)
@@ -432,7 +432,7 @@ def _sessions(answer: bytes) -> Sequence[SessionReport]:
 
 
 def _verified(answer: bytes) -> VerifyReport:
-    """Return the library's own report. A finding that this version does not know is refused."""
+    """Parse the report of an audit. Raises RemoteAnswerInvalid for an unknown kind of finding."""
     report = value_of(AuditReport)(answer)
     try:
         findings = [
@@ -454,7 +454,7 @@ def _verified(answer: bytes) -> VerifyReport:
 def _store_all(
     server: RemoteTarget, path: str, kind: type[MemoryInput], items: Iterable[Item]
 ) -> Steps[list[Outcome]]:
-    """Store items batch by batch; an invalid one is rejected by itself, and not sent."""
+    """Store items in batches; an invalid item is rejected alone, and not sent."""
     outcomes: list[Outcome] = []
     for batch in batches(_checked(kind, each) for each in items):
         sent = [item for item in batch if not isinstance(item, Outcome)]
@@ -497,14 +497,14 @@ def _checked(kind: type[MemoryInput], item: Item) -> dict[str, Any] | Outcome:
 
 def _fields(item: Item) -> dict[str, Any]:
     if isinstance(item, UserTurn | AgentTurn):
-        raise InvalidInput("a server takes turns as EpisodeInput, whose role says who spoke")
+        raise InvalidInput("pass turns as EpisodeInput, whose role tells who spoke")
     if isinstance(item, MemoryInput):
         return {name: getattr(item, name) for name in item.model_fields_set}
     if isinstance(item, Mapping):
         return dict(item)
-    raise InvalidInput("an item is a mapping of fields, or a MemoryInput")
+    raise InvalidInput("an item must be a mapping of fields, or a MemoryInput")
 
 
 def _size(item: Mapping[str, Any]) -> int:
-    """Return the approximate size as JSON, bytes; free texts are what can be long."""
+    """Return the approximate size of an item as JSON, bytes."""
     return len(json.dumps(item, ensure_ascii=False).encode("utf-8"))

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-# A key that only the process as a whole can have; an orchestrator's own file may not set it.
+# A setting of the whole process, which an orchestrator's own file may not set.
 GLOBAL_ONLY: dict[str, Any] = {"global_only": True}
 
 _PROVIDER = re.compile(r"litellm/\S+")
@@ -20,13 +20,13 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def embedding_provider(name: str) -> str:
     if name in {"local", "onnx", "fake", "none"} or _PROVIDER.fullmatch(name):
         return name
-    raise ValueError("one of local, onnx, none, fake or litellm/<model>")
+    raise ValueError("must be one of local, onnx, none, fake or litellm/<model>")
 
 
 def model_provider(name: str) -> str:
     if name == "none" or _PROVIDER.fullmatch(name):
         return name
-    raise ValueError("none or litellm/<model>")
+    raise ValueError("must be none or litellm/<model>")
 
 
 def _api_base(url: str) -> str:
@@ -34,9 +34,9 @@ def _api_base(url: str) -> str:
         return url
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("an http or https address, or empty")
+        raise ValueError("must be an http or https URL, or empty")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("an address without user and password; a key belongs into a variable")
+        raise ValueError("must be a URL without user and password; put a key into a variable")
     return url
 
 
@@ -45,9 +45,9 @@ def _server_url(url: str) -> str:
         return url
     parts = urlsplit(url)
     if parts.scheme not in {"postgresql", "postgresql+psycopg"}:
-        raise ValueError("an address like postgresql+psycopg://user@host/database, or empty")
+        raise ValueError("must be a URL like postgresql+psycopg://user@host/database, or empty")
     if parts.password is not None or "password" in parse_qs(parts.query):
-        raise ValueError("an address without a password; give that by PGPASSFILE or PGPASSWORD")
+        raise ValueError("must be a URL without a password; use PGPASSFILE or PGPASSWORD")
     return url
 
 
@@ -55,20 +55,20 @@ def _placement(entries: tuple[str, ...]) -> tuple[str, ...]:
     for entry in entries:
         pattern, sign, url = entry.partition("=")
         if not pattern or not sign:
-            raise ValueError("each as pattern=url, with an empty url for a file")
+            raise ValueError("each entry must be pattern=url, with an empty url for a file")
         _server_url(url)
     return entries
 
 
 def _variable(name: str) -> str:
     if name and not _VARIABLE.fullmatch(name):
-        raise ValueError("the name of an environment variable, or empty")
+        raise ValueError("must be the name of an environment variable, or empty")
     return name
 
 
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
     if not all(path.startswith("/") and "\0" not in path for path in paths):
-        raise ValueError("absolute paths")
+        raise ValueError("must be absolute paths")
     return paths
 
 
@@ -79,7 +79,7 @@ def _cron(expression: str) -> str:
         try:
             CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC))
         except CronSimError as error:
-            raise ValueError("five fields of a cron expression, or empty") from error
+            raise ValueError("must be a cron expression of five fields, or empty") from error
     return expression
 
 
@@ -87,37 +87,37 @@ def _time_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError("the name of a time zone, like Europe/Berlin") from error
+        raise ValueError("must be the name of a time zone, like Europe/Berlin") from error
     return name
 
 
 def _entity_providers(names: tuple[str, ...]) -> tuple[str, ...]:
     providers = ("regex", "spacy", "llm")
     if not set(names) <= set(providers) or len(set(names)) != len(names):
-        raise ValueError("each of regex, spacy, llm at most once")
+        raise ValueError("may list each of regex, spacy, llm at most once")
     return names
 
 
 def _fast_providers(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names or "llm" in names:
-        raise ValueError("regex, spacy or both: no language model is asked while a write waits")
+        raise ValueError("must be regex, spacy or both: a write never waits for a language model")
     return _entity_providers(names)
 
 
 def _nicknames(pairs: tuple[str, ...]) -> tuple[str, ...]:
     if not all(pair.count("=") == 1 and all(map(str.strip, pair.split("="))) for pair in pairs):
-        raise ValueError("each as nickname=full name")
+        raise ValueError("each entry must be nickname=full name")
     return pairs
 
 
 def list_to_tuple(value: Any) -> Any:
-    """TOML has arrays; strict validation wants the tuple itself."""
+    """Convert an array of TOML to the tuple that strict validation requires."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def no_crossing(crosses: bool) -> bool:
     if crosses:
-        raise ValueError("false: recall across orchestrators is not possible")
+        raise ValueError("must be false: recall across orchestrators is not possible")
     return crosses
 
 
@@ -148,23 +148,23 @@ class SettingsGroup(BaseModel):
 
 
 class ModelGroup(SettingsGroup):
-    """A model: which one, where it is, and how long to wait for it."""
+    """The settings of a model: its provider, address and key, and the limits of its calls."""
 
     provider: Annotated[str, AfterValidator(model_provider)] = "none"
     api_base: ApiBase = Field(
-        default="", description="Address of the provider; empty: the provider's own."
+        default="", description="URL of the provider's API; empty: the provider's default."
     )
     api_key_env: VariableName = Field(
-        default="", description="Variable that holds the key; empty: the provider's usual one."
+        default="", description="Environment variable with the key; empty: the provider's default."
     )
     api_key_file: str = Field(
         default="",
         max_length=4_096,
-        description="File that holds the key, read at every call; it wins over the variable.",
+        description="File with the key, read at every call; takes precedence over the variable.",
     )
     timeout_s: float = Field(
-        default=60.0, gt=0.0, le=3_600.0, description="Limit of one call, seconds."
+        default=60.0, gt=0.0, le=3_600.0, description="Time limit of one call, seconds."
     )
     retries: int = Field(
-        default=2, ge=0, le=20, description="Further attempts after one that failed."
+        default=2, ge=0, le=20, description="Number of retries after a failed attempt."
     )

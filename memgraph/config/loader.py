@@ -28,7 +28,7 @@ ENVIRONMENT_PREFIX = "MEMGRAPH_"
 SHORT_VARIABLES = {f"{ENVIRONMENT_PREFIX}STORAGE_URL": "MEMORY__STORAGE__URL"}
 DEFAULT_ORIGIN = "default"
 CODE_ORIGIN = "code"
-_PLACE = "memory.storage.url"
+_STORAGE_URL = "memory.storage.url"
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -43,7 +43,7 @@ class SettingValue:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _Setting:
     value: Any
     origin: str
 
@@ -68,35 +68,37 @@ def load_settings(
         InvalidConfig: a value has the wrong type or range, or a file cannot be read.
     """
     layers = [_read_toml(global_config_file(root))]
-    own: dict[str, _Given] = {}
+    own: dict[str, _Setting] = {}
     if orchestrator is not None:
         own = _read_toml(OrchestratorPaths(root, orchestrator).config_file)
         _refuse_global_only(own)
         layers.append(own)
     layers.append(_from_environment(os.environ if environ is None else environ))
     layers.append(_flat_layer(overrides or {}, CODE_ORIGIN))
-    merged: dict[str, _Given] = {}
+    merged: dict[str, _Setting] = {}
     settings = Settings()
     # Validating after each layer attributes an error to the layer that was added last.
     for layer in layers:
         if layer:
             merged.update(layer)
             settings = _validated(merged)
-    if orchestrator is not None and (place := own.get(_PLACE) or _place(merged, orchestrator)):
-        merged[_PLACE] = place
+    if orchestrator is not None and (
+        place := own.get(_STORAGE_URL) or _place(merged, orchestrator)
+    ):
+        merged[_STORAGE_URL] = place
         settings = _validated(merged)
     settings._origins.update({name: setting.origin for name, setting in merged.items()})
     return settings
 
 
-def _place(merged: Mapping[str, _Given], orchestrator: str) -> _Given | None:
+def _place(merged: Mapping[str, _Setting], orchestrator: str) -> _Setting | None:
     """Return the location of an orchestrator by ``placement``, or None if no pattern matches."""
     if (placement := merged.get("memory.storage.placement")) is None:
         return None
     for entry in placement.value:
         pattern, _, url = entry.partition("=")
         if fnmatchcase(orchestrator, pattern):
-            return _Given(url, placement.origin)
+            return _Setting(url, placement.origin)
     return None
 
 
@@ -115,7 +117,7 @@ def _value_at(settings: Settings, name: str) -> Any:
     return value
 
 
-def _read_toml(path: Path) -> dict[str, _Given]:
+def _read_toml(path: Path) -> dict[str, _Setting]:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
@@ -132,7 +134,7 @@ def _read_toml(path: Path) -> dict[str, _Given]:
     return _flat_layer(tree, str(path))
 
 
-def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Given]:
+def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Setting]:
     layer = {}
     for name, value in _flat(tree, ""):
         if name in groups():
@@ -145,7 +147,7 @@ def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Given]:
         elif name not in keys():
             raise _unknown(name, origin)
         else:
-            layer[name] = _Given(value, origin)
+            layer[name] = _Setting(value, origin)
     return layer
 
 
@@ -159,7 +161,7 @@ def _flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, _Setting]:
     layer = {}
     for variable in sorted(environ):
         path = SHORT_VARIABLES.get(variable) or variable.removeprefix(ENVIRONMENT_PREFIX)
@@ -169,7 +171,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
         name = path.lower().replace("__", ".")
         if name not in keys():
             raise _unknown(name, variable)
-        layer[name] = _Given(_parse(keys()[name], environ[variable], variable), variable)
+        layer[name] = _Setting(_parse(keys()[name], environ[variable], variable), variable)
     return layer
 
 
@@ -191,7 +193,7 @@ def _parse(key: SettingReference, text: str, variable: str) -> Any:
     return text
 
 
-def _refuse_global_only(layer: Mapping[str, _Given]) -> None:
+def _refuse_global_only(layer: Mapping[str, _Setting]) -> None:
     for name, setting in layer.items():
         if keys()[name].global_only:
             raise InvalidConfig(
@@ -201,7 +203,7 @@ def _refuse_global_only(layer: Mapping[str, _Given]) -> None:
             )
 
 
-def _validated(merged: Mapping[str, _Given]) -> Settings:
+def _validated(merged: Mapping[str, _Setting]) -> Settings:
     try:
         return Settings.model_validate(_nested(merged))
     except ValidationError as error:
@@ -215,7 +217,7 @@ def _validated(merged: Mapping[str, _Given]) -> Settings:
         ) from None
 
 
-def _nested(merged: Mapping[str, _Given]) -> dict[str, Any]:
+def _nested(merged: Mapping[str, _Setting]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, setting in merged.items():
         *parents, last = name.split(".")
@@ -239,7 +241,7 @@ def _known_prefix(location: tuple[int | str, ...]) -> str:
 
 
 def _unknown(name: str, origin: str) -> UnknownConfigKey:
-    import difflib  # 20 ms, for the one message
+    import difflib  # takes 20 ms, and only this message needs it
 
     near = difflib.get_close_matches(name, list(keys()), n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
@@ -320,7 +322,7 @@ def _walk(
 
 def _key(name: str, field: FieldInfo, *, global_only: bool) -> SettingReference:
     annotation: Any = field.annotation
-    # pydantic has taken Annotated apart: its constraints are in field.metadata.
+    # pydantic has unpacked Annotated: its constraints are in field.metadata.
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
     kind = str if choices else get_origin(annotation) or annotation
     return SettingReference(

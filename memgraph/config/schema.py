@@ -32,18 +32,18 @@ from memgraph.config.server import ServerSettings, WebhookSettings
 
 class ContextSettings(SettingsGroup):
     budget_tokens: int = Field(
-        default=2_000, ge=0, le=10_000_000, description="Tokens of a context, where none are named."
+        default=2_000, ge=0, le=10_000_000, description="Default token budget of a context."
     )
-    task_share: Factor = Field(default=0.4, description="Share of the task, 0 to 1.")
-    project_share: Factor = Field(default=0.4, description="Share of the project, 0 to 1.")
+    task_share: Factor = Field(default=0.4, description="Budget share of the task, 0 to 1.")
+    project_share: Factor = Field(default=0.4, description="Budget share of the project, 0 to 1.")
     global_share: Factor = Field(
-        default=0.2, description="Share of what belongs to neither, 0 to 1."
+        default=0.2, description="Budget share of global memories, 0 to 1."
     )
     head_tail: int = Field(
         default=2,
         ge=0,
         le=1_000,
-        description="So many of a task's first and of its last items are kept before others.",
+        description="Number of a task's first and of its last items that take precedence.",
     )
     format: Literal["fenced", "list", "sections"] = Field(
         default="fenced", description="How memories are written into a prompt."
@@ -52,17 +52,18 @@ class ContextSettings(SettingsGroup):
         default=5,
         ge=1,
         le=1_000,
-        description="Memories that `orc.context()` puts before a message.",
+        description="Number of memories that `orc.context()` puts before a message.",
     )
     min_relevance: Factor = Field(
         default=0.25,
-        description="What has less to do with the message is not put before it, 0 to 1; 0: all is.",
+        description="Minimum relevance of these memories to the message, 0 to 1; 0: no minimum.",
     )
     max_project_items: int = Field(
         default=1_000,
         ge=1,
         le=1_000_000,
-        description="A project that holds more gives up a tenth, the least important first.",
+        description="Items of a project; if there are more, a tenth is retracted, the least"
+        " important first.",
     )
     deadline_ms: int = Field(
         default=250,
@@ -74,20 +75,20 @@ class ContextSettings(SettingsGroup):
     @model_validator(mode="after")
     def _shares_something(self) -> ContextSettings:
         if self.task_share + self.project_share + self.global_share <= 0:
-            raise ValueError("task_share, project_share, global_share: one of them is above 0")
+            raise ValueError("task_share, project_share, global_share: one must be above 0")
         return self
 
 
 class ReceiptSettings(SettingsGroup):
     query_text: bool = Field(
         default=False,
-        description="Whether a receipt keeps what was asked; else only its SHA-256.",
+        description="Whether a receipt keeps the text of the query; if not, only its SHA-256.",
     )
     keep: int = Field(
-        default=50_000, ge=0, le=10_000_000, description="Receipts kept, the newest ones."
+        default=50_000, ge=0, le=10_000_000, description="Number of receipts kept, the newest ones."
     )
     keep_days: float = Field(
-        default=366.0, ge=0.0, le=100_000.0, description="Older receipts are removed, days."
+        default=366.0, ge=0.0, le=100_000.0, description="Age at which receipts are removed, days."
     )
 
 
@@ -100,12 +101,12 @@ class CaptorTiers(SettingsGroup):
     extractor: TierName = Field(
         default="standard", description="Tier of what is extracted from files and conversations."
     )
-    system: TierName = Field(default="standard", description="Tier of what a program notes.")
+    system: TierName = Field(default="standard", description="Tier of what a program records.")
 
 
 class SourceTypeTiers(SettingsGroup):
     workflow_output: TierName = Field(
-        default="standard", description="Tier of what a workflow gives out."
+        default="standard", description="Tier of the output of workflows."
     )
     channel_transcript: TierName = Field(
         default="standard", description="Tier of what is said in conversations."
@@ -117,10 +118,10 @@ class SourceTypeTiers(SettingsGroup):
 
 class QuotaSettings(SettingsGroup):
     low: Quota = Field(
-        default=10_000, description="Memories that one source of low trust may hold; 0: no limit."
+        default=10_000, description="Maximum memories of one source of low trust; 0: no limit."
     )
-    standard: Quota = Field(default=0, description="The same, of standard trust.")
-    high: Quota = Field(default=0, description="The same, of high trust.")
+    standard: Quota = Field(default=0, description="The same for a source of standard trust.")
+    high: Quota = Field(default=0, description="The same for a source of high trust.")
 
 
 class TrustSettings(SettingsGroup):
@@ -134,12 +135,12 @@ class TrustSettings(SettingsGroup):
 class LanguageModelSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none",
-        description="`none` (rules and the local model) or `litellm/<model>`: what consolidates,"
-        " names entities and reflects.",
+        description="`none` (rules and the local model) or `litellm/<model>`: the model for"
+        " consolidation, entities and reflection.",
     )
     max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
         default="Internal",
-        description="More sensitive memories are not sent; rules and the local model take them.",
+        description="More sensitive memories are not sent; rules and the local model process them.",
     )
 
 
@@ -150,8 +151,8 @@ class EntitySettings(SettingsGroup):
     )
     accurate: ProviderNames = Field(
         default=("regex", "spacy", "llm"),
-        description="Providers of the `accurate` strategy, in the nightly enrichment; those that"
-        " are not there are left out.",
+        description="Providers of the `accurate` strategy, in the nightly enrichment; unavailable"
+        " ones are skipped.",
     )
     spacy_model: str = Field(
         default="",
@@ -162,28 +163,28 @@ class EntitySettings(SettingsGroup):
         default=(), description="Other names of entities, each as `nickname=full name`."
     )
     enrichment_limit: int = Field(
-        default=50, ge=1, le=100_000, description="Memories enriched in one run."
+        default=50, ge=1, le=100_000, description="Maximum number of memories enriched in one run."
     )
     enrichment_max_entities: int = Field(
-        default=2, ge=0, le=1_000, description="A memory that names more is not enriched."
+        default=2, ge=0, le=1_000, description="A memory with more entities is not enriched."
     )
 
 
 class ConsolidationSettings(SettingsGroup):
     page_episodes: int = Field(
-        default=30, ge=1, le=500, description="Turns read, and written back, at once."
+        default=30, ge=1, le=500, description="Number of turns that are processed at once."
     )
     max_facts_per_page: int = Field(
-        default=12, ge=1, le=200, description="Facts taken from one page of turns, the best ones."
+        default=12, ge=1, le=200, description="Maximum facts from one page of turns, the best ones."
     )
     idle_minutes: float = Field(
         default=30.0,
         ge=0.0,
         le=1e6,
-        description="The nightly run leaves a session alone whose last turn is younger.",
+        description="The nightly run skips a session whose last turn is more recent, minutes.",
     )
     max_calls: int = Field(
-        default=200, ge=1, le=1_000_000, description="Calls of a language model in one run."
+        default=200, ge=1, le=1_000_000, description="Maximum language model calls in one run."
     )
     max_tokens: int = Field(
         default=500_000,
@@ -196,13 +197,13 @@ class ConsolidationSettings(SettingsGroup):
 class ReflectionSettings(SettingsGroup):
     days: int = Field(default=7, ge=1, le=366, description="Days that a reflection looks back.")
     min_facts: int = Field(
-        default=3, ge=1, le=1_000, description="Fewer new facts are not reflected on."
+        default=3, ge=1, le=1_000, description="Minimum number of new facts for a reflection."
     )
     min_days_between: float = Field(
-        default=6.0, ge=0.0, le=366.0, description="Days between two reflections, at least."
+        default=6.0, ge=0.0, le=366.0, description="Minimum number of days between reflections."
     )
     limit: int = Field(
-        default=200, ge=1, le=5_000, description="Memories that a reflection looks at, the latest."
+        default=200, ge=1, le=5_000, description="Maximum memories for a reflection, the latest."
     )
 
 
@@ -216,10 +217,8 @@ class ScheduleSettings(SettingsGroup):
     consolidation: Cron = Field(
         default="0 3 * * *", description="When all sessions that ended are consolidated."
     )
-    decay: Cron = Field(
-        default="0 4 * * *", description="When inferred facts that nobody used are retired."
-    )
-    reflection: Cron = Field(default="0 3 * * 0", description="When the week is reflected on.")
+    decay: Cron = Field(default="0 4 * * *", description="When unused inferred facts are retired.")
+    reflection: Cron = Field(default="0 3 * * 0", description="When the weekly reflection runs.")
     verification: Cron = Field(
         default="30 4 * * *", description="When the database is verified: cron expression or empty."
     )
@@ -227,10 +226,10 @@ class ScheduleSettings(SettingsGroup):
         default=60.0,
         ge=1.0,
         le=86_400.0,
-        description="A worker that was silent for so long loses its job to another, seconds.",
+        description="A worker that is silent for this long loses its job to another one, seconds.",
     )
     keep_runs: int = Field(
-        default=1_000, ge=1, le=1_000_000, description="Ended runs kept in `memgraph jobs`."
+        default=1_000, ge=1, le=1_000_000, description="Finished runs kept in `memgraph jobs`."
     )
 
 
@@ -239,8 +238,8 @@ class DecaySettings(SettingsGroup):
         default=0.1,
         ge=0.0,
         le=1_000.0,
-        description="Per day, for a fact that a machine inferred. What a person, a file or a record"
-        " said has 0.",
+        description="Decay rate per day of an inferred fact. What a person, a file or a record says"
+        " has the rate 0.",
     )
     exponent: float = Field(
         default=1.0, gt=0.0, le=3.0, description="Power of the days in the decay."
@@ -261,12 +260,12 @@ class BulletinSettings(SettingsGroup):
         default=240,
         ge=20,
         le=10_000,
-        description="A longer memory is cut in the bulletin, characters.",
+        description="Maximum length of a memory in the bulletin, characters; longer ones are cut.",
     )
     min_confidence: Factor = Field(
         default=0.5,
-        description="Goals, todos, decisions and preferences of less confidence are named as"
-        " doubts alone.",
+        description="Goals, todos, decisions and preferences with lower confidence are listed only"
+        " as uncertain.",
     )
     keep_snapshots: int = Field(
         default=20,
@@ -283,14 +282,14 @@ class WeightSettings(SettingsGroup):
     vector: LegWeight = Field(default=0.25, description="Weight of the vector leg.")
     entity: LegWeight = Field(default=0.25, description="Weight of the entity leg.")
     graph: LegWeight = Field(
-        default=0.5, description="Weight of the graph leg: what edges join to good candidates."
+        default=0.5, description="Weight of the graph leg: memories linked to good candidates."
     )
     succession: LegWeight = Field(
-        default=2.0, description="Weight of what replaced a superseded memory that was found."
+        default=2.0, description="Weight of memories that replaced a superseded match."
     )
     context: LegWeight = Field(
         default=20.0,
-        description="Weight of the context leg, which ranks what all other legs found.",
+        description="Weight of the context leg, which ranks the results of all other legs.",
     )
 
 
@@ -298,38 +297,38 @@ class ModifierGroup(SettingsGroup):
     importance_weight: Factor = Field(
         default=0.02, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
     )
-    recency_floor: Factor = Field(default=0.98, description="What an infinitely old memory keeps.")
+    recency_floor: Factor = Field(default=0.98, description="Factor of an infinitely old memory.")
     recency_half_life_days: float = Field(
         default=180.0,
         gt=0.0,
         le=1e6,
-        description="Age at which half of the way to the floor is gone.",
+        description="Age at which the factor is halfway to the floor, days.",
     )
     confidence_floor: Factor = Field(
-        default=0.95, description="What a memory of effective confidence 0 keeps."
+        default=0.95, description="Factor of a memory with effective confidence 0."
     )
     contradiction_factor: Factor = Field(
         default=0.98, description="Factor while a contradiction is unresolved."
     )
     stale_basis_factor: Factor = Field(
-        default=0.95, description="Factor when the ground of a memory was superseded or retracted."
+        default=0.95, description="Factor when a memory's evidence was superseded or retracted."
     )
     superseded_factor: Factor = Field(
-        default=0.5, description="Factor of a superseded memory, where one is shown."
+        default=0.5, description="Factor of a superseded memory, if it is included."
     )
     retracted_factor: Factor = Field(
-        default=0.25, description="Factor of a retracted memory, where one is shown."
+        default=0.25, description="Factor of a retracted memory, if it is included."
     )
 
 
 class RetrievalSettings(SettingsGroup):
-    top_n: int = Field(default=20, ge=1, le=1_000, description="Memories in a bundle.")
+    top_n: int = Field(default=20, ge=1, le=1_000, description="Number of memories in a bundle.")
     source_share: float = Field(
         default=0.33,
         gt=0.0,
         le=1.0,
-        description="Share of an answer's places that one source holds while others are as"
-        " relevant; turns of a talk where it floods the search. 1: no bound.",
+        description="Maximum share of an answer's places for one source while others are as"
+        " relevant; for turns of a conversation if it floods the search. 1: no limit.",
     )
     rrf_k: int = Field(default=60, ge=1, le=10_000, description="k of reciprocal rank fusion.")
     top_k_vector: int = Field(
@@ -342,7 +341,7 @@ class RetrievalSettings(SettingsGroup):
         default=1_000,
         ge=10,
         le=600_000,
-        description="A leg that takes longer is given up, milliseconds.",
+        description="Time limit of a leg, milliseconds; a slower leg is left out.",
     )
     weights: WeightSettings = Field(default_factory=WeightSettings)
     modifiers: ModifierGroup = Field(default_factory=ModifierGroup)
@@ -351,25 +350,26 @@ class RetrievalSettings(SettingsGroup):
 class EmbeddingSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(embedding_provider)] = Field(
         default="local",
-        description="`local`, `onnx`, `litellm/<model>`, `none` (text alone) or `fake` (tests).",
+        description="`local`, `onnx`, `litellm/<model>`, `none` (text search only) or `fake`"
+        " (tests).",
     )
     dimensions: int = Field(default=256, ge=1, le=8_192, description="Length of a vector.")
     model_folder: str = Field(
         default="",
         max_length=4_096,
-        description="Folder of the model of `onnx`, an absolute path; of a named one the cache.",
+        description="Absolute path of the `onnx` model, or of the cache if `model` is set.",
         json_schema_extra=GLOBAL_ONLY,
     )
     model: str = Field(
         default="",
         max_length=200,
-        description="Name of the model of `onnx` as fastembed knows it; empty: `model_folder`.",
+        description="fastembed's name of the `onnx` model; empty: the model in `model_folder`.",
         json_schema_extra=GLOBAL_ONLY,
     )
     timeout_s: float = Field(
-        default=20.0, gt=0.0, le=600.0, description="Limit of one call, seconds."
+        default=20.0, gt=0.0, le=600.0, description="Time limit of one call, seconds."
     )
-    batch_size: int = Field(default=64, ge=1, le=2_048, description="Texts in one call.")
+    batch_size: int = Field(default=64, ge=1, le=2_048, description="Maximum texts in one call.")
 
 
 class ExtractorSettings(ModelGroup):
@@ -377,13 +377,13 @@ class ExtractorSettings(ModelGroup):
         default="none", description="`none` (rules and the local model) or `litellm/<model>`."
     )
     max_chars: int = Field(
-        default=12_000, ge=100, le=1_000_000, description="Text sent in one call, characters."
+        default=12_000, ge=100, le=1_000_000, description="Maximum text in one call, characters."
     )
 
 
 class RerankerSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
-        default="none", description="`none` or `litellm/<model>`: what orders an answer once more."
+        default="none", description="`none` or `litellm/<model>`: the model that reranks an answer."
     )
     mode: Literal["rerank", "chat"] = Field(
         default="rerank", description="A model with a rerank interface, or a language model."
@@ -392,33 +392,33 @@ class RerankerSettings(ModelGroup):
         default=5.0,
         gt=0.0,
         le=600.0,
-        description="Limit of one reranking with all its attempts, seconds.",
+        description="Time limit of one reranking with all its attempts, seconds.",
     )
     retries: int = Field(
-        default=1, ge=0, le=20, description="Further attempts after one that failed."
+        default=1, ge=0, le=20, description="Number of retries after a failed attempt."
     )
     candidates: int = Field(
-        default=50, ge=2, le=500, description="Memories that are sent, the best ones."
+        default=50, ge=2, le=500, description="Maximum memories that are sent, the best ones."
     )
     max_chars: int = Field(
         default=2_000,
         ge=50,
         le=100_000,
-        description="Text sent of the query and of each memory, characters.",
+        description="Maximum text of the query and of each memory that is sent, characters.",
     )
     max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
         default="Internal", description="More sensitive memories are not sent and keep their place."
     )
-    weight: LegWeight = Field(default=20.0, description="Weight of the order in the rank fusion.")
+    weight: LegWeight = Field(default=20.0, description="Weight of its order in the rank fusion.")
 
 
 class IngestSettings(SettingsGroup):
-    enabled: bool = Field(default=True, description="Whether the drop zone is worked off.")
+    enabled: bool = Field(default=True, description="Whether files are ingested.")
     max_file_size_mb: int = Field(
         default=10,
         ge=1,
         le=1_024,
-        description="A larger file is rejected, units of 1,000,000 bytes.",
+        description="Maximum size of a file, units of 1,000,000 bytes; larger ones are rejected.",
     )
     max_memories_per_file: int = Field(
         default=100_000,
@@ -428,7 +428,7 @@ class IngestSettings(SettingsGroup):
     )
     allowed_roots: Folders = Field(
         default=(),
-        description="Absolute folders, besides the drop zone, whose files may be a source.",
+        description="Absolute paths of folders, besides the drop zone, whose files may be sources.",
     )
 
 
@@ -442,41 +442,43 @@ class ScopeSettings(SettingsGroup):
 class StorageSettings(SettingsGroup):
     url: ServerUrl = Field(
         default="",
-        description="PostgreSQL server that keeps the orchestrator, as"
-        " `postgresql+psycopg://user@host/database`, without a password; empty: a file of SQLite."
+        description="URL of the PostgreSQL database that stores the orchestrator, as"
+        " `postgresql+psycopg://user@host/database`, without a password; empty: an SQLite file."
         " Also `MEMGRAPH_STORAGE_URL`.",
     )
     placement: Placement = Field(
         default=(),
-        description="Where orchestrators lie whose own file does not say it: each entry"
+        description="Storage of orchestrators whose own file does not set `url`: entries"
         " `pattern=url`, such as `team-*=postgresql+psycopg://db2/memories` or `local-*=` for"
-        " files; the first whose pattern fits counts before `url`. In a file, not a variable.",
+        " SQLite files. The first matching entry takes precedence over `url`. Set it in a file, not"
+        " in a variable.",
         json_schema_extra=GLOBAL_ONLY,
     )
     synchronous: Literal["FULL", "NORMAL"] = Field(
         default="FULL", description="`NORMAL` is faster and may lose the last writes on power loss."
     )
     busy_timeout_ms: int = Field(
-        default=30_000, ge=0, le=600_000, description="Wait for another writer, milliseconds."
+        default=30_000, ge=0, le=600_000, description="Maximum wait for a writer, milliseconds."
     )
     max_open_orchestrators: int = Field(
         default=64,
         ge=1,
         le=10_000,
-        description="Databases one process keeps open.",
+        description="Maximum number of databases that one process keeps open.",
         json_schema_extra=GLOBAL_ONLY,
     )
     vector_cache_mb: int = Field(
         default=512,
         ge=0,
         le=100_000,
-        description="Vectors one process keeps between recalls, units of 1,000,000 bytes; 0: none.",
+        description="Vectors that one process caches between recalls, units of 1,000,000 bytes;"
+        " 0: none.",
         json_schema_extra=GLOBAL_ONLY,
     )
 
     @property
     def urls(self) -> list[str]:
-        """The servers that may keep an orchestrator, sorted."""
+        """The URLs of the servers that may store an orchestrator, sorted."""
         placed = {entry.partition("=")[2] for entry in self.placement}
         return sorted({self.url, *placed} - {""})
 
@@ -485,15 +487,15 @@ class AuditSettings(SettingsGroup):
     anchor_path: str = Field(
         default="",
         max_length=4_096,
-        description="Folder of the journals' anchors, one file for each orchestrator; empty: beside"
-        " its database. Take one that whoever can write the databases cannot.",
+        description="Folder of the journals' anchors, one file for each orchestrator; empty: next"
+        " to its database. Choose one that users who can write to the databases cannot write to.",
         json_schema_extra=GLOBAL_ONLY,
     )
     key_file: str = Field(
         default="",
         max_length=4_096,
         description="File with the key, 32 bytes or more, that seals the journals (HMAC-SHA256);"
-        " empty: none. Outside of the root; for its owner alone.",
+        " empty: none. It must be outside of the root, and only its owner may have access.",
         json_schema_extra=GLOBAL_ONLY,
     )
 
@@ -508,11 +510,11 @@ class LogSettings(SettingsGroup):
         le=1_000_000_000,
         description="Size at which the log is rotated.",
     )
-    keep_files: int = Field(default=3, ge=0, le=100, description="Rotated logs kept.")
+    keep_files: int = Field(default=3, ge=0, le=100, description="Number of rotated logs kept.")
 
 
 class MemorySettings(SettingsGroup):
-    enabled: bool = Field(default=True, description="Whether memory is on at all.")
+    enabled: bool = Field(default=True, description="Whether memory is enabled.")
     bulletin_mode: Literal["every_message"] = Field(
         default="every_message", description="When a bulletin is made."
     )

@@ -24,8 +24,8 @@ class ConsoleSettings(SettingsGroup):
         default=10,
         ge=1,
         le=10_000,
-        description="How often one address may try to sign in; then it waits. Counted as"
-        " `memory.server.requests_per_second`.",
+        description="Sign-in attempts of one address per minute; further ones must wait. Counted"
+        " like `memory.server.requests_per_second`.",
     )
 
 
@@ -130,15 +130,15 @@ class ServerSettings(SettingsGroup):
         default=500,
         ge=1,
         le=1_000_000,
-        description="Requests of one key, or of one address without; twice as many in a burst."
-        " Servers of one PostgreSQL database count them together.",
+        description="Requests per second of one key, or of one address without a key; a burst may"
+        " have twice as many. Servers of one PostgreSQL database count them together.",
     )
     refusals_per_minute: int = Field(
         default=120,
         ge=1,
         le=100_000,
-        description="Requests of one key that may be denied or miss; then all wait. Counted as"
-        " `requests_per_second`.",
+        description="Requests of one key per minute that may be denied or not found; then all of"
+        " its requests must wait. Counted like `requests_per_second`.",
     )
     streams_per_key: int = Field(
         default=8,

@@ -1,7 +1,7 @@
 """A language model that reads a page of turns and proposes facts through the consolidator's tools.
 
-A model that is down leaves the page for a later run. One that talks nonsense is told so in the
-record and gives its page to the rules, as do pages too sensitive to be sent.
+If the model is unavailable, the page is left for a later run. If its output is unusable, that is
+recorded and the rules process the page. They also process pages that are too sensitive to be sent.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 MAX_CALLS_PER_PAGE: Final = 8
 
-# Without a status nothing was sent. Any other page would be refused for the same reason.
+# With these errors any other page would be refused, too. Without a status nothing was sent.
 _NOT_OF_THE_PAGE: Final = frozenset({None, 401, 402, 403, 404})
 _TOOL_TOKENS: Final = estimated_tokens(list(TOOLS))
 
 
 class AgentExtractor:
-    """Proposes facts by a model that calls tools.
+    """Proposes facts with a model that calls tools.
 
     Args:
         provider: the model.
-        rules: who takes the pages that the model can't or mustn't read.
+        rules: the extractor for pages that the model cannot or must not read.
         max_sensitivity: pages above it are not sent.
-        max_calls: calls of the model for one page, at most.
+        max_calls: the maximum number of model calls for one page.
         mark: makes the random word that fences data in a prompt.
     """
 
@@ -66,12 +66,12 @@ class AgentExtractor:
         return self._provider.name
 
     def propose(self, page: TurnPage) -> PageProposal:
-        """See `Extractor.propose`; a page of which the model makes nonsense goes to the rules.
+        """See `Extractor.propose`; if the model's output is unusable, the rules process the page.
 
         Raises:
             ProviderUnavailable: the page stays for a later run.
-            ProviderRejected: the same; the key or the model is refused. Where it is the request,
-                which may be too long for the model, rules take the page.
+            ProviderRejected: the key or the model was refused; the page stays, too. If only this
+                request was refused, for instance as too long, the rules process the page.
         """
         if not page.turns or page.sensitivity.level > self._max_sensitivity.level:
             return self._rules.propose(page)
@@ -118,8 +118,9 @@ class _Conversation:
 
     @property
     def usable(self) -> bool:
-        """Return True when the model did its work: it gave a fact that can be staged, or said that
-        there is none. A model of whose facts none could be taken did not.
+        """True when the model proposed a valid fact, or ended the page without proposing any.
+
+        False when all of its facts were rejected.
         """
         return bool(self._tools.facts) or (self._tools.ended and not self._tools.saved)
 
@@ -128,20 +129,20 @@ class _Conversation:
         return self._tools.rejected
 
     def told(self, code: str) -> None:
-        """Keep a code for the page as a whole."""
+        """Record a code for the page as a whole."""
         self._tools.told(code, self._page.turns[0].memory_id, room=MAX_REJECTED_KEPT - 1)
 
     def run(self, max_calls: int) -> bool:
         """Let the model work until it is done.
 
         Returns:
-            False: the budget was spent, or the run is to stop, before the model gave anything.
+            False: the run was stopped, or the budget was spent before the model proposed a fact.
         """
         for _ in range(max_calls):
             if self._page.stop():
                 return False
             if self._page.budget.exhausted:
-                # What was given is kept: else a budget below a page's needs would never end.
+                # Keep the facts so far: otherwise a page that exceeds the budget never ends.
                 self.told("agent.budget_spent")
                 return bool(self._tools.facts)
             turn = self._ask()
@@ -174,7 +175,7 @@ class _Conversation:
         try:
             turn = self._provider.chat(self._messages, TOOLS)
         except ProviderError:
-            # It may have read all of it before it failed.
+            # The model may have read the whole prompt before the call failed.
             self._spend(self._size)
             raise
         message = as_message(turn)

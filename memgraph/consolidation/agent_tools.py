@@ -1,4 +1,4 @@
-"""Tools by which a model reads a page of a talk, and what it is shown."""
+"""The tools with which a model consolidates a page of turns, and the text that it sees."""
 
 from __future__ import annotations
 
@@ -110,22 +110,22 @@ TOOLS: Final[tuple[dict[str, Any], ...]] = tuple(
 
 MAX_ARGUMENTS_CHARS: Final = 1_000_000
 MAX_REJECTS: Final = 300
-"""Items of a page that are rejected before its model is given up."""
+"""Rejected items of a page after which the model is not called again."""
 ABOUT_PAGES: Final = 8
-"""Places in a record that single items leave to what is told of the page as a whole."""
+"""Entries of a record that are reserved for codes about the page as a whole."""
 MAX_TOLD: Final = 50
-"""Outcomes of one call that the model is told."""
+"""Outcomes of one call that are returned to the model."""
 MAX_SHOWN: Final = 10
-"""Stored facts that one look for conflicts shows."""
+"""Stored facts that one search for conflicts returns."""
 MAX_PAGE_CHARS: Final = 80_000
-"""Characters of a page's turns that a model is shown; the longest ones are cut."""
+"""Characters of a page's turns that a model sees; the longest turns are cut."""
 MAX_BEFORE_CHARS: Final = 600
 
 Answer: TypeAlias = "dict[str, Any]"
 
 
 class ToolCallRefused(Exception):
-    """A call that is not carried out; holds its code. Never leaves this module's tools."""
+    """Raised for a call that is not executed, with its code. It never leaves this module."""
 
 
 class ConsolidatorTools:
@@ -138,9 +138,9 @@ class ConsolidatorTools:
 
     Attributes:
         facts, resolutions: what was staged, in order.
-        rejected: what was not; a turn of which the model sees but the beginning is told there too.
-        saved: whether a fact was handed in, be it taken or not.
-        ended: whether the page was marked as done.
+        rejected: the rejected items, and the turns of which the model sees only the beginning.
+        saved: True once a fact was handed in, accepted or not.
+        ended: True once the page was marked as done.
     """
 
     def __init__(self, page: TurnPage, *, model: str, mark: str) -> None:
@@ -166,9 +166,7 @@ class ConsolidatorTools:
 
     @property
     def rejected(self) -> tuple[RejectedItem, ...]:
-        """Return what was not taken, in order; where it is too much for a record, a count of the
-        rest.
-        """
+        """The rejected items, in order, and a count of those that do not fit into a record."""
         more = self._rejects - len(self._kept)
         if not more:
             return tuple(self._kept)
@@ -177,17 +175,17 @@ class ConsolidatorTools:
 
     @property
     def hopeless(self) -> bool:
-        """Return True when so much was rejected that the model is not worth more calls."""
+        """True when so many items were rejected that the model is not called again."""
         return self._rejects >= MAX_REJECTS
 
     def told(self, code: str, where: str, *, room: int = MAX_REJECTED_KEPT - ABOUT_PAGES) -> None:
-        """Note what was not taken. A record holds only so much of it."""
+        """Record a rejected item; when the record is full, only count it."""
         self._rejects += 1
         if len(self._kept) < room:
             self._kept.append(RejectedItem(code=code, where=where))
 
     def call(self, name: str, arguments_text: str) -> str:
-        """Carry out one call of a model and give the answer for it, JSON or fenced lines of it."""
+        """Execute one call of a model; return the answer as JSON or as fenced lines of JSON."""
         self._calls += 1
         tools: Mapping[str, Callable[..., Answer | str]] = {
             "get_episodes_for_consolidation": self.get_episodes_for_consolidation,
@@ -201,29 +199,29 @@ class ConsolidatorTools:
             arguments = _arguments(name, arguments_text)
             answer = tools[name](**arguments)
         except ToolCallRefused as refusal:
-            # The name is the model's own text: only known ones are told.
+            # The name is the model's own text: only known names are recorded.
             self._reject(str(refusal), name if name in tools else "tool")
             answer = {"error": str(refusal)}
         return answer if isinstance(answer, str) else json.dumps(answer)
 
     def is_session_consolidated(self, session_id: str) -> Answer:
-        """Tell the model whether the session is consolidated."""
+        """Return whether the session is consolidated."""
         self._check_session(session_id)
         return {"session_id": session_id, "consolidated": self.ended}
 
     def get_episodes_for_consolidation(self, session_id: str) -> str:
-        """Return the page's turns with their ids, and some turns before it without."""
+        """Return the page's turns with their ids, and some earlier turns without ids."""
         self._check_session(session_id)
         return self.episodes()
 
     def save_facts_batch(self, facts: list[Any]) -> Answer:
-        """Stage facts; gives for each a provisional ``ref`` or the code of why it was rejected."""
+        """Stage facts; return for each a provisional ``ref``, or the code of its rejection."""
         self._check_open()
         self.saved = self.saved or bool(facts)
         outcomes: list[Answer] = []
         for place, item in enumerate(facts):
             if self.hopeless:
-                # Nobody looks at them any more; they are counted all the same.
+                # The remaining facts are not examined, only counted as rejected.
                 self._rejects += len(facts) - place
                 break
             outcomes.append(self._stage(item, place))
@@ -233,22 +231,22 @@ class ConsolidatorTools:
         return answer
 
     def detect_conflicts(self, fact: str) -> str:
-        """Stored facts that may contradict a staged one, given by its ref."""
+        """Return stored facts that may contradict a staged one, which is given by its ref."""
         self._check_open()
         place = self._place(fact)
         if fact not in self._shown:
             staged = self.facts[place]
-            when = staged.event_time
-            if when is None:
-                when = max(self._turns[item].at_ms for item in staged.evidence)
-            conflicts = self._page.known.conflicting(staged.content, when)[:MAX_SHOWN]
+            said_at = staged.event_time
+            if said_at is None:
+                said_at = max(self._turns[item].at_ms for item in staged.evidence)
+            conflicts = self._page.known.conflicting(staged.content, said_at)[:MAX_SHOWN]
             self._shown[fact] = {item.memory_id: item for item in conflicts}
         return fenced_lines([_known(item) for item in self._shown[fact].values()], self._mark)
 
     def resolve_conflict(
         self, winner: str, loser: str, winner_says: str, loser_says: str, reason: str
     ) -> Answer:
-        """Propose which of a staged fact and a stored one, that contradict, is to stand."""
+        """Propose which of two contradicting facts holds, a staged one and a stored one."""
         self._check_open()
         if not reason.strip() or len(reason) > MAX_REASON_CHARS or not reason.isprintable():
             raise ToolCallRefused("reason")
@@ -279,7 +277,7 @@ class ConsolidatorTools:
         return {"session_id": session_id, "outcome": "done"}
 
     def episodes(self) -> str:
-        """Return the page as fenced lines of JSON; what is too long is cut and told so."""
+        """Return the page as fenced lines of JSON; turns that are too long are cut and marked."""
         turns, before, size = self._page.turns, self._page.before, self._turn_chars
         lines: list[Answer] = [{"session_id": self._page.session_id}]
         lines += [{"context_only": True, **_shown_turn(turn, MAX_BEFORE_CHARS)} for turn in before]
@@ -337,10 +335,10 @@ class ConsolidatorTools:
 
 
 def _arguments(name: str, text: str) -> dict[str, Any]:
-    """Return the arguments of a call, of the types and names that its schema has.
+    """Parse the arguments of a call, and check their names and types against its schema.
 
     Raises:
-        Refused: they are not, or there is no such tool.
+        ToolCallRefused: they do not match the schema, or the tool does not exist.
     """
     if name not in PARAMETERS:
         raise ToolCallRefused("unknown_tool")
@@ -365,7 +363,7 @@ def longest_shown(lengths: Sequence[int], limit: int = MAX_PAGE_CHARS) -> int:
     """Return the length at which turns are cut, so that together they have at most ``limit``
     characters.
 
-    Turns that are shorter leave what they don't need to the others.
+    Shorter turns leave the unused part of their share to the others.
     """
     remaining = limit
     for place, length in enumerate(sorted(lengths)):
@@ -401,19 +399,19 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def random_mark() -> str:
-    """Return a word that no text can know; new for every prompt."""
+    """Return a new random word, which no text in a prompt can predict."""
     return secrets.token_hex(8)
 
 
 def fenced_lines(values: Iterable[Any], mark: str) -> str:
-    """Values as JSON, each on a line of its own, between two marks that hold the random word."""
-    # ASCII alone: what stands for no visible character shows as an escape.
+    """Return values as lines of JSON between two marks that contain the random word."""
+    # ASCII only, so that invisible characters appear as escapes.
     lines = [json.dumps(value).translate(_ESCAPES) for value in values]
     return "\n".join((f"<data-{mark}>", *lines, f"</data-{mark}>"))
 
 
 def estimated_tokens(value: Any) -> int:
-    """Return what a value costs as JSON in a prompt, for models that do not report it."""
+    """Return the estimated tokens of a value as JSON, for models that do not report them."""
     return token_cost(value if isinstance(value, str) else json.dumps(value))
 
 
@@ -422,12 +420,12 @@ class PageTurn:
     """A turn: one contribution of one speaker.
 
     Attributes:
-        memory_id: of the episode that holds it.
+        memory_id: the id of its episode.
         source_role: who spoke: a name, or ``user``, ``assistant`` and the like.
-        at_ms: when it was said; where that is unknown, when it was stored.
-        sequence: its place in the session, where that was told.
-        told_as: ``person`` or ``agent`` where that was told and the role says something else.
-        dated: False: it is unknown when it was said.
+        at_ms: when it was said, or stored if that is unknown; milliseconds.
+        sequence: its position in the session, if known.
+        told_as: ``person`` or ``agent`` if the caller declared that and the role differs.
+        dated: False if it is unknown when it was said.
     """
 
     memory_id: str

@@ -1,8 +1,8 @@
 """A language model as judge of statements.
 
 `ModelConflictJudge` gives a second opinion on contradictions that the rules found in a
-conversation: it can dismiss one and find none. `judge_candidates` asks how a new fact relates to
-stored ones, and takes only an answer that cites the words of both.
+conversation: it can dismiss them, but not add any. `judge_candidates` asks how a new fact relates
+to stored ones, and accepts only an answer that cites the words of both.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ RELATIONS_SCHEMA: Final[dict[str, Any]] = {
 
 
 class ModelConflictJudge:
-    """See `ConflictJudge`. Keeps its words, so that no pair is asked about twice in a run.
+    """See `ConflictJudge`. Caches its verdicts, so that no pair is sent twice in a run.
 
     Args:
         provider: the model.
@@ -129,7 +129,7 @@ class ModelConflictJudge:
         sensitivity: Sensitivity,
         budget: ModelBudget,
     ) -> tuple[bool | None, ...]:
-        """For each: True (they contradict), False (they do not), None (no word)."""
+        """Return for each True (they contradict), False (they do not) or None (no verdict)."""
         if sensitivity.level > self._max_sensitivity.level:
             return (None,) * len(suspicions)
         pairs = [(suspicion.earlier, suspicion.later) for suspicion in suspicions]
@@ -156,30 +156,30 @@ class ModelConflictJudge:
         verdicts = verdicts_of(answer)
         return [verdicts.get(number) for number in range(1, len(pairs) + 1)]
 
-    def _keep(self, words: dict[tuple[str, str], bool | None]) -> None:
-        if len(self._words) + len(words) > MAX_REMEMBERED:
+    def _keep(self, verdicts: dict[tuple[str, str], bool | None]) -> None:
+        if len(self._words) + len(verdicts) > MAX_REMEMBERED:
             self._words.clear()
-        self._words |= words
+        self._words |= verdicts
 
 
 def verdicts_of(answer: object) -> dict[int, bool]:
-    """Return the verdicts of an answer by number; a number that appears twice has none."""
+    """Return the verdicts of an answer by number, without numbers that appear twice."""
     items = answer.get("verdicts") if isinstance(answer, dict) else None
     verdicts: dict[int, bool] = {}
     repeated: set[int] = set()
     for item in items if isinstance(items, list) else ():
         number = item.get("number") if isinstance(item, dict) else None
-        word = item.get("contradicts") if isinstance(item, dict) else None
-        if type(number) is not int or type(word) is not bool:
+        verdict = item.get("contradicts") if isinstance(item, dict) else None
+        if type(number) is not int or type(verdict) is not bool:
             continue
         if number in verdicts:
             repeated.add(number)
-        verdicts[number] = word
-    return {number: word for number, word in verdicts.items() if number not in repeated}
+        verdicts[number] = verdict
+    return {number: verdict for number, verdict in verdicts.items() if number not in repeated}
 
 
 class ConflictCandidate(NamedTuple):
-    """A stored fact that a new one is held against; ``earlier``: it was said before the new one."""
+    """A stored fact to compare with a new one; ``earlier``: it was said before the new one."""
 
     text: str
     earlier: bool
@@ -190,8 +190,8 @@ class ModelJudgement:
     """A model's judgement of a new fact.
 
     Attributes:
-        findings: by the place of the candidate, with the words that the model cited.
-        refused: how many verdicts were not taken, by code.
+        findings: the findings by the candidate's index, with the words that the model cited.
+        refused: the number of refused verdicts by code.
     """
 
     findings: dict[int, RelationFinding] = field(default_factory=dict)
@@ -210,12 +210,12 @@ def judge_candidates(
     """Ask in one call how a new fact relates to stored ones.
 
     Args:
-        candidates: at most ``MAX_CANDIDATES``, all of them no more sensitive than may be sent.
-        model: its name, with which each reason begins.
-        budget: the call and its tokens are taken off.
+        candidates: at most ``MAX_CANDIDATES``, none above the sensitivity that may be sent.
+        model: the model's name, with which each reason begins.
+        budget: the call and its tokens are deducted from it.
 
     Raises:
-        ProviderError: the model failed; ``ProviderAnswerInvalid``: its answer has another shape.
+        ProviderError: the model failed; ``ProviderAnswerInvalid``: its answer has a wrong shape.
     """
     lines: list[dict[str, Any]] = [{"new": _short(new)}]
     lines += [
@@ -232,7 +232,7 @@ def judge_candidates(
     budget.spend(tokens=estimated_tokens(answer))
     items = answer.get("verdicts") if isinstance(answer, dict) and len(answer) == 1 else None
     if not isinstance(items, list) or len(items) > MAX_CANDIDATES:
-        raise ProviderAnswerInvalid("no list of verdicts", provider="llm")
+        raise ProviderAnswerInvalid("the answer is not a list of verdicts", provider="llm")
     judgement = ModelJudgement()
     numbers = Counter(_number(item) for item in items)
     for item in items:
@@ -253,7 +253,7 @@ def _number(item: Any) -> int | None:
 def _finding(
     item: Any, new: str, candidates: Sequence[ConflictCandidate], model: str
 ) -> RelationFinding | str | None:
-    """Return what a verdict found, None where that is nothing, or the code of why it is refused."""
+    """Return the finding of a verdict, None for no relation, or the code of its refusal."""
     if not isinstance(item, Mapping) or set(item) != _FIELDS:
         return "fields"
     relation, cited, stored = item["relation"], item["new_words"], item["stored_words"]
@@ -266,7 +266,7 @@ def _finding(
     if relation == NONE:
         return None
     candidate = candidates[number - 1]
-    if not _holds(new, cited) or not _holds(candidate.text, stored):
+    if not _contains_words(new, cited) or not _contains_words(candidate.text, stored):
         return "words_not_in_text"
     words = [normalise_content(stored), normalise_content(cited)]
     earlier, later = words if candidate.earlier else words[::-1]
@@ -274,8 +274,8 @@ def _finding(
     return RelationFinding(Relation(relation), reason)
 
 
-def _holds(text: str, words: str) -> bool:
-    """Return True if whole words, and at least one, stand in a text as far as it was sent."""
+def _contains_words(text: str, words: str) -> bool:
+    """Return True if the part of a text that was sent contains the cited words as whole words."""
     cited = normalise_content(words).casefold()
     if len(cited) > MAX_CITED_CHARS or not any(char.isalnum() for char in cited):
         return False

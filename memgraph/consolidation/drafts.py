@@ -1,7 +1,7 @@
-"""From a candidate to a draft: what the rules let through, and what it inherits from its turns.
+"""Turn candidates into drafts: check them against the rules, and derive fields from their turns.
 
-A turn is a text from outside: it gives a fact its content and its place, and can give it neither
-identity nor certainty, nor another scope than its own.
+A turn is untrusted text: it determines a fact's content and place, but it cannot define an
+identity, make a fact certain, or give it a scope other than its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
 from memgraph.store.sessions import ComparisonPlace, TurnRow
 
-# What an agent says is believed so far, whoever read it.
+# The maximum confidence in what an agent says, whichever extractor read it.
 MAX_AGENT_CONFIDENCE = 0.5
 
 
@@ -29,12 +29,12 @@ class FactDraft:
     """A fact that may be stored.
 
     Attributes:
-        number: its place in the page's proposal.
-        given: ready to be written; ``key`` is ``number`` as text.
+        number: its position in the page's proposal.
+        given: the memory to be written; its ``key`` is ``number`` as text.
         time: when it happened, or else was said or stored; milliseconds.
         place: the scope, agent and sensitivity of its turns.
-        voice: who said the quoted words; of several the weightiest.
-        author: who states it; unknown where several said the turns.
+        voice: the role that said the quoted words; of several, the one with the most weight.
+        author: who states it; unknown if several speakers did.
     """
 
     number: int
@@ -46,11 +46,11 @@ class FactDraft:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """Ids of the turns that it rests on."""
+        """The ids of the turns that it is based on."""
         return self.given.derived_from
 
     def with_evidence(self, further: Sequence[str]) -> FactDraft:
-        """Return the same fact, said by further turns too."""
+        """Return the same fact with further turns as evidence."""
         merged = tuple(dict.fromkeys((*self.evidence, *further)))
         return replace(self, given=self.given.model_copy(update={"derived_from": merged}))
 
@@ -72,7 +72,7 @@ def place_of(row: TurnRow) -> ComparisonPlace:
 
 
 def groups_of(rows: Sequence[TurnRow]) -> dict[ComparisonPlace, list[TurnRow]]:
-    """Turns by place, in the order of their first turns: nothing is mixed across a border."""
+    """Group turns by place, in the order of their first turns, so that places are never mixed."""
     groups: dict[ComparisonPlace, list[TurnRow]] = {}
     for row in rows:
         groups.setdefault(place_of(row), []).append(row)
@@ -82,10 +82,10 @@ def groups_of(rows: Sequence[TurnRow]) -> dict[ComparisonPlace, list[TurnRow]]:
 def draft(
     candidate: FactCandidate, number: int, turns: Mapping[str, TurnRow], session_id: str
 ) -> FactDraft | RejectedItem:
-    """Hold one candidate against the rules.
+    """Check a candidate against the rules; return a draft of the fact, or its rejection.
 
     Args:
-        turns: the page's turns by id, all of one place; evidence lies among them.
+        turns: the page's turns by id, all of one place; they must include the evidence.
     """
     where = f"session {session_id}, fact {number}"
     code = _fault(candidate, turns)
@@ -132,10 +132,9 @@ def draft(
 
 
 def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
-    """Return the conversation; with the file or run that all of the turns came from, where there is
-    one.
+    """Return the conversation as a source, with the file or run that all turns share, if any.
 
-    No place inside a file is told: the derivations name the turns, which know theirs.
+    It has no locator: the fact is derived from the turns, which have their own.
     """
 
     def common(values: set[str | None]) -> str | None:
@@ -153,7 +152,7 @@ def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
 
 
 def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None:
-    """Why a candidate may not be taken; None: it may."""
+    """Return the code of why a candidate is rejected; None if it is valid."""
     if not candidate.evidence:
         return "fact.no_evidence"
     if not all(turn_id in turns for turn_id in candidate.evidence):
@@ -170,14 +169,14 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
 
 
 def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
-    """Return the turns of the evidence that hold the quote."""
+    """Return the turns of the evidence that contain the quote."""
     quote = " ".join(candidate.quote.split())
     rows = [turns[turn_id] for turn_id in candidate.evidence]
     return [row for row in rows if quote and quote in " ".join(row.content.split())]
 
 
 def _is_quotation(candidate: FactCandidate, voice: SpeakerRole) -> bool:
-    """Return whether a person said it, and no model put it in words of its own."""
+    """Return True if no agent said it, and no model rephrased it."""
     return voice is not SpeakerRole.AGENT and "model" not in candidate.attributes
 
 

@@ -1,4 +1,4 @@
-"""Remove from a turn what echoes the memory itself."""
+"""Remove the parts of a turn that only repeat this memory."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _WORDS = WordSplitter(lambda word: stem(fold(word)))
 
 @dataclass(frozen=True, slots=True)
 class EchoRemainder:
-    """The part of a text that is no echo. ``text`` is the given one where nothing was, and may be
-    empty.
+    """The part of a text that is not an echo.
 
-    ``reasons``: one for each sentence or block that was left out.
+    ``text`` is unchanged if there was no echo, and may be empty. ``reasons`` has one entry for each
+    sentence or block that was left out.
     """
 
     text: str
@@ -43,10 +43,10 @@ class EchoRemainder:
 
 
 class EchoFilter:
-    """Tells echoes among the turns of a page. Receipts must have been flushed before.
+    """Detects echoes in the turns of a page. Receipts must have been flushed before.
 
-    The lines of all given turns are looked up at once; the words of an agent's other sentences
-    are looked for when they are judged, each in a short read.
+    The lines of all given turns are looked up at once. The words of an agent's other sentences are
+    looked up when a text is judged, in one short read for each text.
     """
 
     def __init__(self, database: Database, turns: Sequence[PageTurn] = ()) -> None:
@@ -67,9 +67,9 @@ class EchoFilter:
         """Return what remains of a text, judged block by block, line by line, sentence by sentence.
 
         Args:
-            source_role: who said it; see ``policy.echo.is_agent``.
-            at_ms: when it was said: only what was handed out before counts.
-            viewer: what the speaker could know of; memories that it may not see are not known.
+            source_role: the speaker's role; see ``similarity.is_agent``.
+            at_ms: when it was said, milliseconds; only what was returned before then counts.
+            viewer: the speaker's view; memories outside of it do not count.
         """
         bare, blocks = without_own_output(text, lambda line: self._was_handed_out(line, at_ms))
         judge = _Judge(self, source_role, at_ms, View(viewer))
@@ -84,12 +84,11 @@ class EchoFilter:
         return EchoRemainder("\n".join(line for line in remaining if line), tuple(reasons))
 
     def without_marked(self, text: str) -> EchoRemainder:
-        """Return a text from a file without what is marked as this memory's, line numbers
-        unchanged.
+        """Return a file's text without what is marked as this memory's, with the same line numbers.
 
-        Marked are its own output, and lines that cite memories and say nothing that those do not.
-        Of other lines the citations alone are taken out. Unmarked lines are the file's own, also
-        where the memory says the same: it may have them from there.
+        This removes the memory's own output, and lines that cite memories and add nothing to them.
+        From other lines that cite memories only the citations are removed. Unmarked lines stay even
+        if a memory says the same, because it may have been extracted from them.
         """
         with self._database.read() as snapshot:
             contents = echoes.contents(snapshot, similarity.cited_ids(text))
@@ -126,8 +125,9 @@ class EchoFilter:
         )
 
     def handed_out(self, text: str) -> tuple[int, int] | None:
-        """Return when a line was handed out first and last; None: never, or it is too short to
-        tell.
+        """Return the first and the last time that a line was returned, in milliseconds.
+
+        None if it never was, or is too short to decide.
         """
         form = similarity.normal_form(text)
         if not similarity.says_enough(form):
@@ -143,16 +143,16 @@ class EchoFilter:
         return times is not None and (before_ms is None or times[0] < before_ms)
 
     def cited(self, memory_ids: Sequence[str]) -> list[str]:
-        """Return the texts of memories that a line names."""
+        """Return the texts of the memories that a line cites."""
         with self._database.read() as snapshot:
             return list(echoes.contents(snapshot, memory_ids).values())
 
     def stands(self, text: str, at_ms: int, view: View) -> bool:
-        """Return True when memories in force, in a place of the view, say all of a line."""
+        """Return True when active memories within the view say all of a line."""
         with self._database.read() as snapshot:
             return all(
                 any(
-                    # What one agent keeps to itself tells nobody's turn.
+                    # An agent's private memory counts only for the view of an agent.
                     view.viewer.agent_id is not None or item.agent_id is None
                     for item in _saying(snapshot, sentence, at_ms, view)
                 )
@@ -168,7 +168,7 @@ class EchoFilter:
 
 
 def _sentences(line: str) -> list[str]:
-    """Return the sentences of what a line says without marks and citations."""
+    """Return the sentences of a line without marks and citations."""
     return [item for inner in similarity.inner_texts(line) for item in split_sentences(inner)]
 
 
@@ -183,11 +183,11 @@ class RepeatedMemories:
 def repeated(
     snapshot: Snapshot, text: str, *, at_ms: int, view: View, session_id: str | None
 ) -> RepeatedMemories:
-    """Return what of a text memories in force, of those that a view sees, say already.
+    """Return the active memories within a view that already say parts of a text.
 
-    Sentence by sentence, or clause by clause where no memory says a whole sentence. A turn counts
-    only when it was recalled in the day before, and never one of ``session_id``: what is told in
-    the conversation itself is news.
+    They are compared sentence by sentence, or clause by clause if no memory says a whole sentence.
+    A turn counts only if it was recalled within the day before, and never if it belongs to
+    ``session_id``: what is said in the conversation itself is new.
     """
     complete = True
     memories: dict[str, StandingText] = {}
@@ -209,7 +209,7 @@ def _counts(memory: StandingText, session_id: str | None) -> bool:
 
 
 def _saying(snapshot: Snapshot, text: str, at_ms: int, view: View) -> list[StandingText]:
-    """Memories in force, of those that a view sees, that say all of a sentence or clause."""
+    """Return the active memories within a view that say all of a sentence or clause."""
     terms = _WORDS.wording(text).terms
     if not terms:
         return []
@@ -247,7 +247,7 @@ class _Judge:
             self.reasons.append(EchoReason.RECEIPT)
             return ""
         remaining = (part for part in sentences if not self._counted(self._sentence(part, cited)))
-        # A citation that stands behind the full stop is cut off as if it were a sentence.
+        # A citation after the full stop was split off like a sentence: drop it.
         return " ".join(part for part in remaining if not cited or similarity.normal_form(part))
 
     def _counted(self, reason: EchoReason | None) -> bool:
@@ -262,7 +262,7 @@ class _Judge:
         bare = similarity.normal_marks(text)
         if any(_WORDS.says_nothing_new(bare, content) for content in cited):
             return EchoReason.RECEIPT
-        # A question states nothing.
+        # A question does not state anything.
         if self.snapshot is None or bare.endswith(("?", "？")):
             return None
         inner = similarity.without_lead_in(bare)
@@ -272,18 +272,18 @@ class _Judge:
 
     def _line(self, text: str) -> EchoReason | None:
         times = self.filter.handed_out(text)
-        # A turn that was recalled later is no echo of itself.
+        # A turn that was recalled later is not an echo of itself.
         if times is None or times[0] >= self.at_ms:
             return None
         if similarity.is_agent(self.source_role):
             return EchoReason.LINE
-        # A person's own word is lost nowhere: it is left out where a memory goes on saying it.
+        # A person's words must not be lost: leave them out only if a memory still says them.
         recent = times[1] >= self.at_ms - similarity.WINDOW_MS
         is_stored = recent and self.filter.stands(text, self.at_ms, self.view)
         return EchoReason.LINE if is_stored else None
 
     def _covered(self, snapshot: Snapshot, text: str) -> EchoReason | None:
-        """Return why a sentence is an echo: an earlier text says it, or one says each clause."""
+        """Return why a sentence is an echo; None if no earlier text says it or all its clauses."""
         complete_reason = self._clause(snapshot, text)
         if complete_reason is not None:
             return complete_reason
@@ -302,13 +302,13 @@ class _Judge:
         terms = _WORDS.wording(text).terms
         if not MIN_CONTENT <= len(terms) <= MAX_TERMS:
             return None
-        # Long words are rare ones by and large; what has those is then read in full.
+        # Long words tend to be rare: look up the texts that contain them, then compare in full.
         rare = sorted(terms, key=len, reverse=True)[:LOOKED_UP]
         since = self.at_ms - similarity.WINDOW_MS
         for earlier in echoes.earlier_texts(
             snapshot, rare, at=self.at_ms, since=since, view=self.view
         ):
-            # What was never handed out cannot be said after it.
+            # A statement of another speaker that was never returned cannot be echoed.
             if not earlier.recalled and self._is_of_another(text, earlier.content):
                 continue
             if _WORDS.says_nothing_new(text, earlier.content):
@@ -316,7 +316,7 @@ class _Judge:
         return None
 
     def _is_of_another(self, text: str, content: str) -> bool:
-        """Return whether a name says of itself what another one is quoted with."""
+        """Return True if a named speaker says in the first person what another is quoted with."""
         quoted = Statement.of(content).speaker
         if quoted is None or voice_of(self.source_role) is not SpeakerRole.NAMED:
             return False

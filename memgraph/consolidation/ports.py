@@ -1,7 +1,7 @@
-"""The interface of an extractor: its request, and its proposals.
+"""The interface of an extractor: its input and its proposals.
 
-An extractor reads one page of turns and proposes. It writes nothing: whatever it answers is held
-against the store and the rules before any of it is kept.
+An extractor reads one page of turns and proposes facts. It writes nothing: its proposals are
+checked against the store and the rules before any of them is stored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 MIN_CITED_CHARS = 2
-"""A shorter citation stands in any text."""
+"""A shorter citation would occur in almost any text."""
 
 
 def _plain(text: str) -> str:
@@ -30,13 +30,14 @@ class FactCandidate:
     """A fact that may be remembered.
 
     Attributes:
-        content: stands alone: a quotation, or a model's sentence in the third person.
+        content: text that is understandable alone: a quotation, or a model's sentence in the third
+            person.
         type: never Identity.
         importance: 0..90.
-        confidence: 0.1..0.9; at most 0.5 where an agent said it.
-        event_time: when it was said, or the day that a model read in it, in milliseconds; None
-            where that is unknown.
-        evidence: memory ids of the turns it rests on, the earliest first.
+        confidence: 0.1..0.9; at most 0.5 if an agent said it.
+        event_time: when it was said, or the day that a model extracted from it, in milliseconds;
+            None if unknown.
+        evidence: the memory ids of the turns that it is based on, the earliest first.
         quote: the sentence as it was said.
         attributes: ``speaker`` (the role), ``quote``.
     """
@@ -55,7 +56,7 @@ class FactCandidate:
 class KnownFact:
     """A stored, active fact as an extractor sees it.
 
-    ``protected``: confirmed or told by a user; no proposal makes it lose a contradiction.
+    ``protected``: stated or confirmed by a user; no proposal can decide a contradiction against it.
     ``time_ms``: when it happened, or else when it was stored.
     """
 
@@ -70,11 +71,11 @@ class KnownFact:
 class KnownFacts(Protocol):
     """Look-ups in the store, each a short read of its own.
 
-    They see active facts of the page's scope and agent, up to its sensitivity, and nothing else.
+    They return only active facts of the page's scope and agent, up to its sensitivity.
     """
 
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
-        """Return facts that may speak of the subject of a statement of that time."""
+        """Return facts that may be about the subject of a statement made at that time."""
         ...
 
 
@@ -86,7 +87,7 @@ class ModelBudget:
     tokens: int
 
     def spend(self, *, calls: int = 0, tokens: int = 0) -> None:
-        """Take off what was used; the last call may take more than was left."""
+        """Deduct what was used; the last call may use more than was left."""
         self.calls = max(self.calls - calls, 0)
         self.tokens = max(self.tokens - tokens, 0)
 
@@ -100,13 +101,13 @@ class TurnPage:
     """Some turns of one session, all of one scope and agent, in their order.
 
     Attributes:
-        turns: what facts may be drawn from; every candidate's evidence is among them.
+        turns: the turns from which facts may be extracted; a candidate's evidence is among them.
         before: turns before the page, as context only.
         sensitivity: the highest among ``turns`` and ``before``.
         known: look-ups in the store.
-        budget: an extractor that asks a model looks at it before each call, and spends from it.
-        max_facts: how many candidates are taken, the best ones.
-        stop: whether the run is to end; an extractor looks before each call.
+        budget: the budget for model calls; an extractor checks it before each call, and deducts.
+        max_facts: the maximum number of candidates, the best ones.
+        stop: returns True when the run should end; an extractor checks it before each call.
     """
 
     session_id: str
@@ -124,9 +125,9 @@ class TurnPage:
 class ResolutionProposal:
     """A proposal that one of two contradicting memories holds.
 
-    ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for a place in
-    ``PageProposal.facts``. It is applied only where the rules find the contradiction too, or where
-    both texts hold what it cites of them.
+    ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for an index into
+    ``PageProposal.facts``. The proposal is applied only if the rules find the contradiction too, or
+    if both texts contain the words cited from them.
     """
 
     winner: str
@@ -136,7 +137,7 @@ class ResolutionProposal:
     loser_says: str = ""
 
     def is_grounded_in(self, winner: str, loser: str) -> bool:
-        """Return whether each text holds the words cited of it, and these differ."""
+        """Return True if each text contains the words cited from it, and these differ."""
         cited = [_plain(words) for words in (self.winner_says, self.loser_says)]
         if min(map(len, cited)) < MIN_CITED_CHARS or cited[0] == cited[1]:
             return False
@@ -148,9 +149,9 @@ class PageProposal:
     """The proposals of an extractor for a page.
 
     Attributes:
-        complete: False: the budget was spent or ``stop`` was heard before the page was read.
-            Nothing of such a page is kept; it stays for a later run.
-        calls, tokens: of a language model, as they were spent from the budget.
+        complete: False if the run was stopped or the budget was spent before the page was read.
+            Nothing of such a page is stored; it stays for a later run.
+        calls, tokens: the model calls and tokens that were deducted from the budget.
     """
 
     facts: tuple[FactCandidate, ...] = ()
@@ -165,7 +166,7 @@ class Extractor(Protocol):
     """Reads a page and proposes facts. Called outside any transaction.
 
     Attributes:
-        name: told in reports and in the journal: ``rules``, or the model's name.
+        name: the name in reports and in the journal: ``rules``, or the model's name.
     """
 
     @property
@@ -176,14 +177,14 @@ class Extractor(Protocol):
 
         Raises:
             ProviderUnavailable, ProviderRejected: the page stays for a later run.
-            ProviderAnswerInvalid: the model talks nonsense; rules take the page.
+            ProviderAnswerInvalid: the model's answer is unusable; the rules process the page.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectedContradiction:
-    """Two statements that the rules take for a contradiction, the earlier one first."""
+    """Two statements that contradict each other according to the rules, the earlier one first."""
 
     earlier: str
     later: str
@@ -191,7 +192,7 @@ class SuspectedContradiction:
 
 
 class ConflictJudge(Protocol):
-    """A second opinion on contradictions: it can dismiss one, it can never find one."""
+    """A second opinion on contradictions: it can dismiss them, but not add any."""
 
     def judge(
         self,
@@ -200,5 +201,5 @@ class ConflictJudge(Protocol):
         sensitivity: Sensitivity,
         budget: ModelBudget,
     ) -> Sequence[bool | None]:
-        """For each: True (they contradict), False (they do not), None (no word; rules stand)."""
+        """Return for each True (they contradict), False (they do not) or None (rules decide)."""
         ...

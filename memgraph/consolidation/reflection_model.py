@@ -149,7 +149,7 @@ def reflect_with_model(
     sentences, rejected = _judge(answer, sent)
     if not sentences:
         raise ProviderAnswerInvalid(
-            "No sentence of the model's reflection rests on what it cites.",
+            "no sentence of the model's reflection is supported by its citations",
             reason="citations",
             rejected=[(memory.code, memory.where) for memory in rejected],
         )

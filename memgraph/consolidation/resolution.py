@@ -1,8 +1,8 @@
 """Check an extractor's resolutions against the rules.
 
-A proposal is taken only between facts of one place that speak of one thing, in favour of what was
-said in this page, and never against what a person told or confirmed, or said while the other side
-was said by none.
+A proposal is accepted only between facts of one place that are about the same thing, and only in
+favour of what this page says. It is never accepted against a fact that a person stated or
+confirmed, or whose speaker outweighs the winner's.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class MatchedDrafts:
     """The result of matching a group of drafts.
 
     Attributes:
-        fresh: drafts to store, with the evidence of those that repeat them.
-        repeats: by number of a draft what it repeats: a stored memory's id, or ``#number``.
-        links: edges to write, ``#number`` for drafts.
-        texts: what the stored memories in ``links`` say.
-        doubtful: ends of the links that nobody says to be a change; a second opinion may help.
-        compared: how many drafts were compared with the store.
-        since: the newest key when the store was read.
+        fresh: the drafts to store, with the evidence of those that repeat them.
+        repeats: what a draft repeats, by its number: a stored memory's id, or ``#number``.
+        links: the edges to write, with ``#number`` for drafts.
+        texts: the contents of the stored memories in ``links``.
+        doubtful: the ends of links where no statement mentions a change; a second opinion may help.
+        compared: the number of drafts that were compared with the store.
+        since: the highest memory key when the store was read.
     """
 
     fresh: list[FactDraft] = field(default_factory=list)
@@ -60,7 +60,7 @@ class MatchedDrafts:
     since: int = 0
 
     def target(self, number: int) -> str:
-        """Return what stands for a draft in the end: a memory's id or ``#number``."""
+        """Return what a draft finally resolves to: a memory's id or ``#number``."""
         reference = f"#{number}"
         while reference.startswith("#") and int(reference[1:]) in self.repeats:
             reference = self.repeats[int(reference[1:])]
@@ -68,20 +68,20 @@ class MatchedDrafts:
 
 
 def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
-    """Compare drafts, all of one place, with one another and with what is stored."""
+    """Compare drafts, all of one place, with one another and with stored facts."""
     matched = MatchedDrafts()
     if not drafts:
         return matched
     new: list[FactDraft] = []
     for draft in drafts:
-        _hold_against(new, draft, matched)
+        _compare_with_page(new, draft, matched)
         if draft.number not in matched.repeats:
             new.append(draft)
     with read() as snapshot:
         matched.since = memories.last_pk(snapshot)
         hashes = {content_hash(item.given.content): item for item in new}
-        same = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
-        for content, memory_id in same.items():
+        stored_ids = queries.same_facts(snapshot, hashes, drafts[0].place, at=at)
+        for content, memory_id in stored_ids.items():
             matched.repeats[hashes[content].number] = memory_id
         new = [item for item in new if item.number not in matched.repeats]
         results = find_matches(snapshot, _statements(snapshot, new), at=at)
@@ -100,8 +100,10 @@ def relation_of(new: str, old: str) -> Relation | None:
     return None if finding is None else finding.relation
 
 
-def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: MatchedDrafts) -> None:
-    """Note what of the same page a draft repeats or stands against."""
+def _compare_with_page(
+    earlier: Sequence[FactDraft], draft: FactDraft, matched: MatchedDrafts
+) -> None:
+    """Record which earlier drafts of the page a draft repeats, updates or contradicts."""
     for other in earlier:
         first, second = (draft, other) if draft.time < other.time else (other, draft)
         finding = compare(
@@ -118,7 +120,7 @@ def _hold_against(earlier: Sequence[FactDraft], draft: FactDraft, matched: Match
 
 
 def _join_stored(draft: FactDraft, matches: Sequence[FactMatch], matched: MatchedDrafts) -> None:
-    """Note which stored fact a draft repeats, else what it updates or contradicts."""
+    """Record which stored fact a draft repeats, or else which it updates or contradicts."""
     for fact_match in matches:
         if fact_match.finding.relation is Relation.DUPLICATE and fact_match.fact.twin:
             matched.repeats[draft.number] = fact_match.memory_id
@@ -134,7 +136,7 @@ def _join_stored(draft: FactDraft, matches: Sequence[FactMatch], matched: Matche
 def _link(
     later: str, earlier: str, finding: RelationFinding, matched: MatchedDrafts, *, same_author: bool
 ) -> None:
-    """Note an update within one author's statements, else an open contradiction."""
+    """Record an update between statements of one author, or else an open contradiction."""
     edge_type = EdgeType.UPDATES if same_author else EdgeType.CONTRADICTS
     link = EdgeInput(from_id=later, to_id=earlier, edge_type=edge_type, reason=finding.reason)
     matched.links.append(link)
@@ -143,9 +145,9 @@ def _link(
 
 
 def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStatement]:
-    """Return drafts as they are compared, each with the entity that its speaker is.
+    """Return the drafts for comparison, each with the entity of its speaker.
 
-    "I moved to Bergen" shares no word with "I live in Oslo", only who says it.
+    "I moved to Bergen" has no word in common with "I live in Oslo", only the speaker.
     """
     keys = {draft.author.speaker for draft in drafts if draft.author.speaker is not None}
     speakers = entities.meant_by(snapshot, keys)
@@ -164,7 +166,7 @@ def _statements(snapshot: Snapshot, drafts: Sequence[FactDraft]) -> list[NewStat
 def _with_all_evidence(
     drafts: Sequence[FactDraft], new: Sequence[FactDraft], matched: MatchedDrafts
 ) -> list[FactDraft]:
-    """Return the drafts to be stored, each with the turns of those that say the same."""
+    """Return the drafts to be stored, each with the evidence of those that repeat it."""
     fresh = {f"#{draft.number}": draft for draft in new if draft.number not in matched.repeats}
     for draft in drafts:
         target = matched.target(draft.number)
@@ -178,7 +180,7 @@ def _repeats(reference: str, matched: MatchedDrafts) -> bool:
 
 
 class StoredFacts:
-    """``KnownFacts`` of one place. Nothing of another scope or agent, or above its sensitivity."""
+    """``KnownFacts`` of one place: only facts of its scope and agent, up to its sensitivity."""
 
     def __init__(self, read: Read, place: ComparisonPlace, at: int) -> None:
         self._read = read
@@ -186,7 +188,7 @@ class StoredFacts:
         self._at = at
 
     def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
-        """Return facts that may speak of the subject of a statement of that time (None: now)."""
+        """Return facts that may be about the subject of a statement made then (None: now)."""
         author = StatementAuthor.of(
             text,
             captured_by=CapturedBy.EXTRACTOR.value,
@@ -200,7 +202,7 @@ class StoredFacts:
 
 
 class ProtectionFacts(Protocol):
-    """The facts that protection is decided on."""
+    """The fields that decide whether a fact is protected."""
 
     @property
     def captured_by(self) -> str: ...
@@ -213,7 +215,7 @@ class ProtectionFacts(Protocol):
 
 
 def is_protected(row: ProtectionFacts) -> bool:
-    """Return True for what a person confirmed or told: no model decides against it."""
+    """Return True for a fact that a person stated or confirmed: no model may decide against it."""
     stated_by_user = row.captured_by == CapturedBy.USER and row.source_type == SourceType.MANUAL
     return stated_by_user or row.confidence >= 1.0
 
@@ -252,10 +254,10 @@ def decide(
     at: int,
     where: str,
 ) -> tuple[list[ResolutionDecision], list[RejectedItem]]:
-    """Split proposals into what may be decided and what may not, each with a code.
+    """Split proposals into decisions to apply and rejected ones with their codes.
 
     Args:
-        dismissed: pairs that a second opinion took for no contradiction.
+        dismissed: pairs that are not contradictions according to a second opinion.
     """
     if not proposals or not drafts:
         faults = [_rejected("resolution.winner", where, n) for n in range(len(proposals))]
@@ -295,7 +297,7 @@ def decide(
 
 
 def _stands_against(proposal: ResolutionProposal, winner: str, loser: str) -> bool:
-    """Return whether the rules find two statements opposed, or both hold what a model cites."""
+    """Return True if two statements are opposed by the rules, or contain what the model cites."""
     relation = relation_of(winner, loser)
     if relation is not None:
         return relation is not Relation.DUPLICATE
@@ -303,8 +305,9 @@ def _stands_against(proposal: ResolutionProposal, winner: str, loser: str) -> bo
 
 
 class _Voices(NamedTuple):
-    """The speakers of both sides: ``winners`` by what may win, ``spoken`` the roles behind stored
-    facts.
+    """The speakers of both sides.
+
+    ``winners`` has the role for each fact that may win, ``spoken`` the roles for stored facts.
     """
 
     winners: dict[str, SpeakerRole]
@@ -317,9 +320,10 @@ class _Voices(NamedTuple):
 
 
 def _winners(drafts: Sequence[FactDraft], matched: MatchedDrafts) -> dict[str, SpeakerRole]:
-    """Return what this page says anew, each with the weightiest voice that says it in the page.
+    """Return the facts that may win, each with the weightiest role that states it in the page.
 
-    What is stored and only said again counts where a person says it: others repeat what they know.
+    A stored fact that the page only repeats counts if a person repeats it: others may repeat what
+    they were told.
     """
     winners: dict[str, SpeakerRole] = {}
     for draft in drafts:

@@ -356,23 +356,23 @@ class _Reader(NamedTuple):
                 for at in ends
             )
             pair = next((pair for pair in pairs if all(pair)), (None, None))
-        whom, predicate = pair
+        subject, predicate = pair
         if (
-            whom is None
+            subject is None
             or predicate is None
-            or re.search(rf"\b(?:{PAST}|who|which|that)\b", whom[0])
+            or re.search(rf"\b(?:{PAST}|who|which|that)\b", subject[0])
         ):
             return False
-        if whom["said"]:
+        if subject["said"]:
             low, words = _plain(text), COMPOUNDS.findall(text)
             personal = low.startswith(("he", "she"))
             return personal or self.is_named(words) or patterns.PRECISE.search(low) is not None
-        if whom["mine"]:
+        if subject["mine"]:
             return copula is None or patterns.REFERRED.match(text, copula.end()) is None
-        words = COMPOUNDS.findall(whom[0])
-        if whom["bare"]:
-            rest = text[whom.end() :]
-            rule = copula is not None or patterns.MODAL.match(text, whom.end())
+        words = COMPOUNDS.findall(subject[0])
+        if subject["bare"]:
+            rest = text[subject.end() :]
+            rule = copula is not None or patterns.MODAL.match(text, subject.end())
             idle = (
                 not rule or is_instruction(text) or patterns.NO_SUBJECT.fullmatch(words[0].lower())
             )
@@ -380,13 +380,17 @@ class _Reader(NamedTuple):
                 ["", *COMPOUNDS.findall(rest)]
             )
             return not idle and bool(exact)
-        if whom["name"] and patterns.IDLE.fullmatch(words[0]) and not whom["name"][:1].isdigit():
+        if (
+            subject["name"]
+            and patterns.IDLE.fullmatch(words[0])
+            and not subject["name"][:1].isdigit()
+        ):
             return False
-        if whom["every"]:
-            return patterns.MODAL.match(text, whom.end()) is not None
-        if whom["the"] and self.acquainted:
+        if subject["every"]:
+            return patterns.MODAL.match(text, subject.end()) is not None
+        if subject["the"] and self.acquainted:
             return self.is_named(words)
-        if whom["the"]:
+        if subject["the"]:
             fixed = re.search(
                 f"{patterns.DATE}|{patterns.OFTEN}", text[predicate.start() :].lower()
             )
@@ -396,9 +400,9 @@ class _Reader(NamedTuple):
             words[0] in self.speakers
             or words[0] in self.named
             or len(words) > 1
-            or _is_given(words[0])
+            or _is_given_name(words[0])
         ):
-            rest = text[whom.end() :]
+            rest = text[subject.end() :]
             counted = re.search(r"\d", rest) or patterns.PRECISE.search(rest.lower())
             exact = counted is not None or self.is_named(["", *COMPOUNDS.findall(rest)])
             alone = (self.alone and not self.acquainted) or (copula is not None and exact)
@@ -413,7 +417,9 @@ class _Reader(NamedTuple):
         words = COMPOUNDS.findall(straight)
         if self.is_named(COMPOUNDS.findall(patterns.PLACED.sub(" ", straight))):
             return True
-        return bool(words) and (_is_given(words[0]) or words[0].removesuffix("'s") in self.named)
+        return bool(words) and (
+            _is_given_name(words[0]) or words[0].removesuffix("'s") in self.named
+        )
 
     def is_named(self, words: list[str]) -> bool:
         """Return True if a word after the first is capitalised as a name, not as a day or month."""
@@ -426,7 +432,7 @@ class _Reader(NamedTuple):
         )
 
 
-def _is_given(word: str) -> bool:
+def _is_given_name(word: str) -> bool:
     name, lists = word.replace("’", "'").removesuffix("'s"), gazetteer()
     return name in lists.given and name not in lists.ambiguous
 
@@ -445,11 +451,11 @@ _PLAIN: Final = frozenset({MemoryType.FACT, MemoryType.EVENT})
 _SHORTENED: Final = (3, 4)
 
 
-# Capitals within a sentence.
+# A capitalised word within a sentence.
 _NAMED: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}\b")
 
 
-class _Found(NamedTuple):
+class _ScoredFact(NamedTuple):
     score: int
     fact: FactCandidate
 
@@ -465,11 +471,14 @@ class RuleExtractor:
         self, turns: Sequence[PageTurn], *, limit: int
     ) -> tuple[list[FactCandidate], int]:
         """Return the facts of ``extract``, and the number of facts that were left out."""
-        ordered: list[_Found] = []
-        gists: dict[str, list[tuple[int, SentenceKey]]] = {}
+        ordered: list[_ScoredFact] = []
+        keys_by_speaker: dict[str, list[tuple[int, SentenceKey]]] = {}
         for quotation in _quotations(turns):
             speaker = str(quotation.fact.attributes["speaker"])
-            earlier_keys, key = gists.setdefault(speaker, []), SentenceKey.of(quotation.fact.quote)
+            earlier_keys, key = (
+                keys_by_speaker.setdefault(speaker, []),
+                SentenceKey.of(quotation.fact.quote),
+            )
             # A fact or event does not replace a decision or goal with the same words.
             alike = {quotation.fact.type} | (
                 {*MemoryType} if quotation.fact.type in _PLAIN else set()
@@ -488,7 +497,7 @@ class RuleExtractor:
                 continue
             earlier_quotation = ordered[at]
             evidence = dict.fromkeys((*earlier_quotation.fact.evidence, *quotation.fact.evidence))
-            ordered[at] = _Found(
+            ordered[at] = _ScoredFact(
                 earlier_quotation.score, replace(earlier_quotation.fact, evidence=tuple(evidence))
             )
         best = sorted(range(len(ordered)), key=lambda at: (-ordered[at].score, at))[:limit]
@@ -504,7 +513,7 @@ def speaker_of(role: str) -> str:
     return name.capitalize() if name.isalpha() and name.islower() else name
 
 
-def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
+def _quotations(turns: Sequence[PageTurn]) -> Iterator[_ScoredFact]:
     """Yield the sentences of turns that are facts, in the order they were said."""
     speakers = _names(turns)
     names = frozenset(
@@ -519,7 +528,7 @@ def _quotations(turns: Sequence[PageTurn]) -> Iterator[_Found]:
         for quoted, judged in facts_of(
             turn.content, speakers=speakers, voice=voice, acquainted=acquainted, names_around=names
         ):
-            yield _Found(judged.score, _fact(turn, quoted, judged, voice))
+            yield _ScoredFact(judged.score, _fact(turn, quoted, judged, voice))
 
 
 def _names(turns: Sequence[PageTurn]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Choose what a context holds."""
+"""Select the memories of a context, and fit them into its token budget."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ CUT = " … "
 
 _HEAD_PARTS, _PARTS = 2, 3
 _SMALLER = 0.9
-# Fewer characters say nothing.
+# The fewest characters of a shortened text, of each of its three parts, and of a word of the query.
 _FEWEST = 20
 _FEWEST_OF_THREE = 40
 _FEWEST_LETTERS = 3
-# Words of a query that stand closer than this many others are told by the first of them.
+# The number of matches after a first one that are considered for the same part.
 _LOOKED_AT = 50
-# So far is looked for a blank, however short what is cut.
+# A blank is looked for at least this far from the cut, in characters.
 _NEAR_CHARS = 12
 _REMEMBERED_CHARS = 1_000
 _BLANK = re.compile(r"\s")
@@ -53,16 +53,16 @@ def fitted(
     count: Callable[[str], int],
     words: Collection[str] = (),
 ) -> tuple[BlockLine, str, int]:
-    """Return the rendered line and its cost; above ``limit`` tokens with a part of its text, see
-    `shortened`.
+    """Render a line, and shorten its text if it costs more than ``limit`` tokens; see `shortened`.
 
-    When not even twenty characters of the text fit, it stays as it is.
+    Return the line, its rendering and its cost. If not even twenty characters of the text fit, the
+    line stays unchanged.
     """
     rendered, cost = written(line, format, count)
     if cost <= limit:
         return line, rendered, cost
     bare = count(render_line(_with_text(line, CUT), format))
-    # Where tokens are spread evenly this is enough; else a tenth less is tried.
+    # This is enough if tokens are spread evenly; if not, try a tenth less.
     length = int(len(line.text) * max(limit - bare, 0) / max(cost - bare, 1))
     while length >= _FEWEST:
         shorter = _with_text(line, shortened(line.text, length, words))
@@ -75,15 +75,14 @@ def fitted(
 
 
 def shortened(text: str, length: int, words: Collection[str] = ()) -> str:
-    """Return the first two thirds and the last third of ``length`` characters, and a mark between
-    them.
+    """Shorten a text to about ``length`` characters, with a mark where it is cut.
 
-    When the beginning and the end lack some of the words and the middle has them: a third each of
-    the beginning, of the place with most of these words, and of the end. Cut between words, where
-    there are blanks.
+    Two thirds are taken from the beginning and one third from the end. If the middle has some of
+    the words that both ends lack, a third each is taken from the beginning, from the place with
+    most of these words, and from the end. The text is cut between words if there are blanks.
 
     Args:
-        words: case-folded.
+        words: the words of the query, case-folded.
     """
     if len(text) <= length:
         return text
@@ -100,7 +99,7 @@ def shortened(text: str, length: int, words: Collection[str] = ()) -> str:
 
 
 def _place_of(text: str, words: Collection[str], width: int) -> int | None:
-    """Return the first place in the middle of a text with most of the words that its ends lack."""
+    """Return where the part of a text with most of the words that its ends lack begins, or None."""
     if not words or width < _FEWEST_OF_THREE:
         return None
     end = len(text) - width
@@ -110,17 +109,17 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
         if len(word := match.group().casefold()) >= _FEWEST_LETTERS and word in words
     ]
     present = {word for first, last, word in matches if last <= width or first >= end}
-    news = [
+    missing = [
         match
         for match in matches
         if match[2] not in present and match[0] >= width and match[1] <= end
     ]
     best: tuple[int, int, int] | None = None
-    for at, (first, _, _) in enumerate(news):
-        inside = [match for match in news[at : at + _LOOKED_AT] if match[1] <= first + width]
-        many = len({word for _, _, word in inside})
-        if inside and (best is None or many > best[0]):
-            best = (many, first, inside[-1][1])
+    for at, (first, _, _) in enumerate(missing):
+        inside = [match for match in missing[at : at + _LOOKED_AT] if match[1] <= first + width]
+        word_count = len({word for _, _, word in inside})
+        if inside and (best is None or word_count > best[0]):
+            best = (word_count, first, inside[-1][1])
     if best is None:
         return None
     _, first, last = best
@@ -128,7 +127,7 @@ def _place_of(text: str, words: Collection[str], width: int) -> int | None:
 
 
 def _between_words(text: str, start: int, end: int) -> str:
-    """Return a span without the words that it cuts; unchanged when no blank is near."""
+    """Return a span of a text without the words that it cuts, if there is a blank nearby."""
     near = max((end - start) // 2, min(end - start, _NEAR_CHARS))
     if start and not text[start - 1].isspace():
         blank = _BLANK.search(text, start, start + near)
@@ -149,7 +148,7 @@ def written(
         rendered = render_line(line, format)
         return rendered, count(rendered)
     content = (line.memory_id, line.kind, line.text, line.at, line.citation, line.mark)
-    # Confidence decays from one moment to the next; a line shows two digits of it.
+    # Confidence decays continuously, but a line shows only two digits of it.
     return _remembered(content, round(line.confidence, 2), format, count)
 
 
@@ -160,7 +159,7 @@ def _remembered(
     format: BlockFormat,  # noqa: A002  as above
     count: Callable[[str], int],
 ) -> tuple[str, int]:
-    """Return a rendered line and its cost, cached: the same memories come into many contexts."""
+    """Return a rendered line and its cost. Cached, since many contexts have the same memories."""
     memory_id, kind, text, at, citation, mark = content
     fields = {
         "memory_id": memory_id,
@@ -181,9 +180,10 @@ def _with_text(line: BlockLine, text: str) -> BlockLine:
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
 QUERY = "query"
-# One that is cut takes half of what its tier can have, or what whole ones leave; and a few words.
+# A cut line may take half of what its tier can have, or what uncut lines leave, but at least 120
+# tokens.
 _LEAST_LINE, _ITEMS_OF_A_TIER = 120, 2
-# Where lines cost more together than one by one: a text is not cut to the very last token.
+# The tokens that are left free when lines together may cost more than one by one.
 _JOINING = 4
 
 
@@ -192,8 +192,9 @@ class ContextPlan:
     """The parameters of a context; see ``ContextRequest``.
 
     Attributes:
-        mark: of the fence, 16 hexadecimal digits.
-        query: repetitions of it are left out, and cut texts keep the place of its words.
+        mark: the mark of the fence, 16 hexadecimal digits.
+        query: memories that repeat it are left out, and shortened texts keep the part with its
+            words.
         min_relevance: less relevant memories are not recalled; None: all are.
     """
 
@@ -211,7 +212,7 @@ class ContextPlan:
 class AssembledContext:
     """A context without its ids: see ``ContextPackage``.
 
-    ``left_out_reasons``: how many of all were left out for each reason.
+    ``left_out_reasons`` is the number of omitted memories by reason.
     """
 
     items: tuple[PackedItem, ...] = ()
@@ -226,8 +227,9 @@ class AssembledContext:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A candidate as it would be written, with the reasons; ``place``: its rank in its tier, from
-    0.
+    """A candidate as it would be written, with the reasons for its rank.
+
+    ``place`` is its rank within its tier, from 0.
     """
 
     candidate: ContextCandidate
@@ -249,9 +251,9 @@ class _Line:
 def assembled(
     candidates: Iterable[ContextCandidate], plan: ContextPlan, counter: TokenCounter
 ) -> AssembledContext:
-    """Return the context of some candidates, each of another memory.
+    """Assemble a context from candidates, one for each memory.
 
-    Those of a tier without a share are not considered.
+    Candidates of a tier without a share are ignored.
     """
     weights = {tier: plan.shares.of(tier) for tier in Scope}
     offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
@@ -350,7 +352,7 @@ def _whole(
 
 @dataclass(frozen=True, slots=True)
 class _Cutting:
-    """Shortens lines that do not fit; ``words``: those of the query."""
+    """Shortens lines that do not fit; ``words`` are the words of the query."""
 
     plan: ContextPlan
     counter: TokenCounter
@@ -358,14 +360,14 @@ class _Cutting:
     words: frozenset[str]
 
     def within(self, lines: Sequence[_Line], reach: int) -> list[_Line]:
-        """Return the lines of a tier limited to ``reach`` tokens each: only longer ones are cut."""
+        """Return the lines of a tier, and cut those that cost more than ``reach`` tokens."""
         long = sum(line.cost > reach for line in lines)
         remaining = reach - sum(line.cost for line in lines if line.cost <= reach)
         limit = max(reach // _ITEMS_OF_A_TIER, remaining // max(long, 1), _LEAST_LINE)
         return [self._cut(line, limit) if line.cost > reach else line for line in lines]
 
     def grown(self, chosen: Sequence[_Line]) -> list[_Line]:
-        """Return the lines with the remaining tokens given to cut ones, best first."""
+        """Give the remaining tokens to cut lines, best first, and return all lines."""
         rest = self._most - sum(line.cost for line in chosen)
         longer: dict[str, _Line] = {}
         for line in sorted(chosen, key=lambda each: each.place):
@@ -407,12 +409,13 @@ def _line_of(candidate: ContextCandidate, text: str) -> BlockLine:
 def _at_most(
     max_items: int, fitting: Sequence[_Line], together: Mapping[str, Collection[str]]
 ) -> list[_Line]:
-    """Return the best lines that fit, by turns of the tiers; both sides of a contradiction or
-    none.
+    """Return the best lines, at most ``max_items``, taking the tiers in turns.
+
+    Both sides of a contradiction are kept, or neither of them.
     """
-    in_turns = sorted(fitting, key=lambda line: line.place)
+    by_place = sorted(fitting, key=lambda line: line.place)
     memory_ids = select_within(
-        [(line.memory_id, 1) for line in in_turns], max_items, together
+        [(line.memory_id, 1) for line in by_place], max_items, together
     ).chosen
     inside = set(memory_ids)
     return [line for line in fitting if line.memory_id in inside]
@@ -425,9 +428,10 @@ def _written(
     counter: TokenCounter,
     together: Mapping[str, Collection[str]],
 ) -> tuple[list[_Line], str, int]:
-    """Return the lines in order and the block, counted as a whole.
+    """Return the lines in order, the block, and its cost as a whole.
 
-    It may cost more than its lines do one by one: then the last line goes, with what belongs to it.
+    The block may cost more than its lines one by one. As long as it exceeds the budget, the last
+    line is dropped with the lines that belong to it.
     """
     ordered = _in_order(chosen)
     while ordered:
@@ -447,7 +451,7 @@ def _written(
 def _in_order(chosen: Sequence[_Line]) -> list[_Line]:
     """Return the task's lines in time order, then the project's and the global ones by rank.
 
-    Of an open contradiction the later side comes right before the earlier one.
+    The later side of an open contradiction comes right before the earlier one.
     """
     of_task = [line for line in chosen if line.candidate.tier is Scope.SESSION]
     ordered = [
@@ -535,7 +539,7 @@ def _use(
 
 
 def _ratio(chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]) -> float:
-    """Return the ratio by the same estimate for both, whatever counts the block."""
+    """Return the compression ratio. Both sides are estimated, regardless of the block's counter."""
     considered = sum(candidate.memory.token_cost for candidate in candidates)
     tokens_used = sum(
         token_cost(line.text) if line.shortened else candidate.memory.token_cost
@@ -550,7 +554,7 @@ ConfirmationCallback = Callable[[str], bool]
 
 
 def confirmed(callback: ConfirmationCallback | None, question: str) -> bool:
-    """Ask the person; return True for yes.
+    """Ask a person for consent; return True for yes.
 
     Only True is consent and only False is a refusal: any other answer, such as the None of a
     callback that forgot to return one, is an error.
@@ -564,12 +568,12 @@ def confirmed(callback: ConfirmationCallback | None, question: str) -> bool:
         answer = callback(question)
     except Exception as error:
         raise ConfirmationMissing(
-            "consent could not be asked for: the confirmation_callback failed",
+            "could not ask for consent: the confirmation_callback failed",
             error=type(error).__name__,
         ) from error
     if answer is not True and answer is not False:
         raise ConfirmationMissing(
-            "no consent was given: a confirmation_callback gives True or False",
+            "no consent was given: a confirmation_callback must return True or False",
             given=type(answer).__name__,
         )
     return answer

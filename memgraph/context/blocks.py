@@ -1,4 +1,4 @@
-"""Memories as text for a prompt. No text in a block can end its line or the block.
+"""Render memories as text for a prompt. No text in a block can end its line or the block.
 
 Pure and deterministic: the same lines, format and mark give the same text.
 """
@@ -36,10 +36,10 @@ def render(
     mark: str,
     insight: BlockLine | None = None,
 ) -> str:
-    """Return the block of some memories, in the order given, ending in a newline; "" for nothing.
+    """Render memories as a block that ends in a newline, in the given order; "" if there are none.
 
     - ``fenced``: an introduction, ``<data-mark>``, for each memory a JSON object with ``id``,
-      ``date``, ``source``, ``confidence`` and ``text``, ``</data-mark>``. No text holds ``<``.
+      ``date``, ``source``, ``confidence`` and ``text``, ``</data-mark>``. No text contains ``<``.
     - ``list``: ``[Relevant Memory]``, then ``- text`` for each.
     - ``sections``: ``## Relevant memory``, then ``- text [id]`` for each.
 
@@ -51,10 +51,10 @@ def render(
         insight: the week's reflection. It comes last, under its own heading if there are headings.
 
     Raises:
-        InvalidInput: not a mark, or not a format.
+        InvalidInput: the mark or the format is invalid.
     """
     if format not in tuple(BlockFormat):
-        raise InvalidInput(f"a format is one of: {', '.join(BlockFormat)}", field="format")
+        raise InvalidInput(f"format must be one of: {', '.join(BlockFormat)}", field="format")
     if not _MARK.fullmatch(mark):
         raise InvalidInput(f"a mark must be {MARK_DIGITS} hexadecimal digits", field="mark")
     if not lines and insight is None:
@@ -77,7 +77,7 @@ def render_line(
     line: BlockLine,
     format: BlockFormat,  # noqa: A002  as in render
 ) -> str:
-    """Return one memory as it is in a block: one line, with its newline."""
+    """Return a memory as one line of a block, with its newline."""
     if format == BlockFormat.LIST:
         return f"- {one_line(line.text)}{_marked(line)}\n"
     if format == BlockFormat.SECTIONS:

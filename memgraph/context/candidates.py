@@ -82,7 +82,7 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
         ),
     ):
         same = by_hash.get(candidate.memory.content_hash)
-        if _says(candidate.memory.content, query, form):
+        if _repeats_query(candidate.memory.content, query, form):
             repeats_query.append(candidate)
         elif same is None:
             by_hash[candidate.memory.content_hash] = candidate
@@ -128,7 +128,7 @@ def by_time(candidate: ContextCandidate) -> tuple[int, str]:
     return candidate.at, candidate.memory.memory_id
 
 
-def _says(text: str, query: str, form: str) -> bool:
+def _repeats_query(text: str, query: str, form: str) -> bool:
     near = bool(form) and len(text) <= 2 * len(query) + _MARKS_CHARS
     return near and normal_form(text) == form
 

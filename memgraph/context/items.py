@@ -135,8 +135,8 @@ def item_of(memory: Memory) -> ContextItem:
     cost = record.get("token_cost", memory.token_cost)
     fields: dict[str, Any] = {
         "context_item_id": memory.item_id or memory.memory_id,
-        "kind": _said(record, "kind", memory.type.value.lower()),
-        "source": _said(record, "source", source_of(memory.scope, memory.scope_id)),
+        "kind": _recorded_text(record, "kind", memory.type.value.lower()),
+        "source": _recorded_text(record, "source", source_of(memory.scope, memory.scope_id)),
         "timestamp": _timestamp(record, memory),
         "tags": memory.tags,
         "importance": weight,
@@ -218,14 +218,14 @@ def _record(memory: Memory) -> Mapping[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _said(record: Mapping[str, Any], name: str, otherwise: str) -> str:
+def _recorded_text(record: Mapping[str, Any], name: str, otherwise: str) -> str:
     value = record.get(name)
     return value if isinstance(value, str) and value else otherwise
 
 
 def _timestamp(record: Mapping[str, Any], memory: Memory) -> str:
     at = memory.created_at if memory.event_time is None else memory.event_time
-    written = _said(record, "timestamp", iso(at))
+    written = _recorded_text(record, "timestamp", iso(at))
     try:
         return written if parse_time(written) == at else iso(at)
     except InvalidInput:
@@ -248,7 +248,7 @@ def _is_cost(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Return True when a value can be a memory's content unchanged."""
+    """Return True if a value can be a memory's content unchanged."""
     if not isinstance(value, str) or len(value) > MAX_CONTENT_CHARS:
         return False
     return bool(value.strip()) and "\x00" not in value

@@ -130,8 +130,8 @@ class InMemoryBackend:
     ) -> list[ContextItem]:
         terms, order, max_count = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._lock:
-            there = list(self._items.values())
-        matching = ordered((item for item in there if matches(item, terms)), order)
+            items = list(self._items.values())
+        matching = ordered((item for item in items if matches(item, terms)), order)
         return [item.model_copy(deep=True) for item in matching[:max_count]]
 
     def get(self, item_id: str) -> ContextItem | None:
@@ -145,8 +145,8 @@ class InMemoryBackend:
 
     def list_all(self) -> list[ContextItem]:
         with self._lock:
-            there = list(self._items.values())
-        return [item.model_copy(deep=True) for item in ordered(there, parse_order(OLDEST_FIRST))]
+            items = list(self._items.values())
+        return [item.model_copy(deep=True) for item in ordered(items, parse_order(OLDEST_FIRST))]
 
     def clear(self) -> int:
         with self._lock:

@@ -53,7 +53,7 @@ def diff(
     if until < since:
         raise InvalidInput("the second time is before the first", field="until")
     with database.read() as snapshot:
-        return _Comparing(snapshot, View(viewer), Interval(since, until), limit).made()
+        return _DiffBuilder(snapshot, View(viewer), Interval(since, until), limit).made()
 
 
 def history(
@@ -111,7 +111,7 @@ def _values(memory: Memory, revisions: Sequence[tuple[Any, ...]]) -> tuple[Value
     return (*periods, last)
 
 
-class _Comparing:
+class _DiffBuilder:
     """Builds a diff on a snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View, during: Interval, limit: int) -> None:

@@ -117,8 +117,8 @@ def grounds_of_memory(
         walk = _Walk(snapshot, View(viewer), max_nodes)
         memory = graph.visible_memory(snapshot, memory_id, walk.view)
         links = walk.from_([memory_id], Direction.OUT)
-        hand_outs = walk.bounded(_given_before(walk, memory))
-        return _grounds(walk, memory_id, None, hand_outs, links)
+        hand_outs = walk.bounded(_receipts_before(walk, memory))
+        return _evidence_report(walk, memory_id, None, hand_outs, links)
 
 
 def grounds_of_run(
@@ -151,8 +151,8 @@ def grounds_of_run(
                 f"no run {name!r}: no receipt and no memory belongs to it",
                 workflow_run_id=name,
             )
-        links = walk.from_(_given(hand_outs), Direction.OUT)
-        return _grounds(walk, None, workflow_run_id, hand_outs, links)
+        links = walk.from_(_received_ids(hand_outs), Direction.OUT)
+        return _evidence_report(walk, None, workflow_run_id, hand_outs, links)
 
 
 @dataclass(slots=True)
@@ -255,7 +255,7 @@ def _reached(
     )
 
 
-def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
+def _receipts_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
     """Return what a memory's run or conversation had been given before it was stored."""
     [source] = graph.sources_of(walk.snapshot, [memory])
     by_receipt: dict[str, ReceiptMention] = {}
@@ -277,13 +277,13 @@ def _given_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
     return sorted(by_receipt.values(), key=lambda item: (item.at, item.receipt_id), reverse=True)
 
 
-def _given(hand_outs: Iterable[ReceiptMention]) -> list[str]:
+def _received_ids(hand_outs: Iterable[ReceiptMention]) -> list[str]:
     return list(
         dict.fromkeys(memory_id for mention in hand_outs for memory_id in mention.memory_ids)
     )
 
 
-def _grounds(
+def _evidence_report(
     walk: _Walk,
     memory_id: str | None,
     workflow_run_id: str | None,
@@ -291,7 +291,7 @@ def _grounds(
     links: tuple[Link, ...],
 ) -> EvidenceReport:
     snapshot = walk.snapshot
-    memory_ids = _given(hand_outs)
+    memory_ids = _received_ids(hand_outs)
     ids = [*([] if memory_id is None else [memory_id]), *(link.memory_id for link in links)]
     memories = graph.visible_memories(snapshot, list(dict.fromkeys((*ids, *memory_ids))), walk.view)
     further = trust.further_of(snapshot, list(memories))

@@ -126,7 +126,7 @@ def find_stale(
         max_looks: the maximum number of endings to examine.
         max_rows: the maximum number of dependent memories to read in one step.
     """
-    reading = _Listing(snapshot, view, limit, after, max_rows)
+    reading = _StalePageBuilder(snapshot, view, limit, after, max_rows)
     place = None if after is None else EndedMemory(after.since, after.ground_id)
     if place is not None and after is not None and after.memory_id:
         # The last page may have ended among the dependents of one ending: examine it again.
@@ -142,7 +142,7 @@ def find_stale(
     return reading.found(None if place is None else StaleCursor(place.since, place.memory_id, ""))
 
 
-class _Listing:
+class _StalePageBuilder:
     """Builds a page of stale memories, by their evidence, newest ending first."""
 
     def __init__(
@@ -211,8 +211,8 @@ class _Listing:
         names = [item.memory_id for item in unsupported]
         paths: dict[str, tuple[Dependency, ...]] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
-            some = names[start : start + _NAMES_AT_ONCE]
-            paths |= evidence.broken_evidence(self._snapshot, some, self._view)
+            batch = names[start : start + _NAMES_AT_ONCE]
+            paths |= evidence.broken_evidence(self._snapshot, batch, self._view)
         return [
             item
             for item in unsupported
@@ -224,9 +224,9 @@ def described(
     snapshot: Snapshot, paths: Mapping[str, Sequence[Dependency]], view: View
 ) -> dict[str, InvalidPremise]:
     """Return the invalid premise at the end of each path, by key, without hidden ids."""
-    anyone = View(view.viewer, view.as_of)
+    any_status = View(view.viewer, view.as_of)
     ids = sorted({path[-1].ground_id for path in paths.values()})
-    grounds = graph.visible_memories(snapshot, ids, anyone)
+    grounds = graph.visible_memories(snapshot, ids, any_status)
     refuted = evidence.refuted_among(snapshot, ids, view)
     endings = evidence.end_reasons(snapshot, ids, view)
     reasons = without_hidden(snapshot, view, [endings[memory_id].reason for memory_id in ids])
@@ -235,7 +235,7 @@ def described(
         key: InvalidPremise(
             ground=grounds[path[-1].ground_id],
             path=tuple(_step(step) for step in path),
-            ended=_how(grounds[path[-1].ground_id].status, endings[path[-1].ground_id].lost),
+            ended=_ended_how(grounds[path[-1].ground_id].status, endings[path[-1].ground_id].lost),
             ended_at=endings[path[-1].ground_id].at,
             actor=endings[path[-1].ground_id].actor,
             reason=reason_of[path[-1].ground_id],
@@ -254,7 +254,7 @@ def _step(basis: Dependency) -> PremiseStep:
     )
 
 
-def _how(status: MemoryStatus, lost: bool) -> EndedHow:
+def _ended_how(status: MemoryStatus, lost: bool) -> EndedHow:
     if status is MemoryStatus.RETRACTED:
         return "retracted"
     return "lost" if lost else "replaced"

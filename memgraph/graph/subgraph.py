@@ -178,9 +178,9 @@ def connected(
     with database.read() as snapshot:
         pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)
     near: dict[str, set[str]] = {}
-    for one, other in pairs:
-        near.setdefault(one, set()).add(other)
-        near.setdefault(other, set()).add(one)
+    for first, second in pairs:
+        near.setdefault(first, set()).add(second)
+        near.setdefault(second, set()).add(first)
 
     def rank(memory_id: str) -> tuple[int, str]:
         return -len(near[memory_id]), memory_id

@@ -55,10 +55,10 @@ def trace(
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
-        return _Tracing(snapshot, View(viewer, as_of)).of(memory_id)
+        return _TraceBuilder(snapshot, View(viewer, as_of)).of(memory_id)
 
 
-class _Tracing:
+class _TraceBuilder:
     """Builds a trace from one snapshot."""
 
     def __init__(self, snapshot: Snapshot, view: View) -> None:
@@ -71,7 +71,9 @@ class _Tracing:
         snapshot, view = self._snapshot, self._view
         memory = graph.visible_memory(snapshot, memory_id, view)
         grounds, _ = self._chain(memory_id, BASIS_EDGES, Direction.OUT, derivations=True)
-        dependents, stands_on = self._chain(memory_id, BASIS_EDGES, Direction.IN, derivations=True)
+        dependents, dependent_pairs = self._chain(
+            memory_id, BASIS_EDGES, Direction.IN, derivations=True
+        )
         replaced, _ = self._chain(memory_id, _UPDATES, Direction.OUT)
         replaced_by, _ = self._chain(memory_id, _UPDATES, Direction.IN)
         edges_out = self._edges(memory_id, Direction.OUT)
@@ -82,8 +84,8 @@ class _Tracing:
         memories = graph.visible_memories(snapshot, sorted(mentioned | {memory_id}), view)
         sources = graph.sources_of(snapshot, memories.values())
         refuted = self._refuted(memories.values())
-        bases = [Dependency(dependent, ground, None) for ground, dependent in stands_on]
-        shaken = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
+        bases = [Dependency(dependent, ground, None) for ground, dependent in dependent_pairs]
+        stale = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
             source=next(item for item in sources if item.source_id == memory.source_id),
@@ -106,7 +108,7 @@ class _Tracing:
             stale_dependents=tuple(
                 link.memory_id
                 for link in dependents
-                if link.memory_id in shaken and _stands(memories[link.memory_id])
+                if link.memory_id in stale and _is_active(memories[link.memory_id])
             ),
             journal=self._journal(memory_id),
             handed_out=self._handed_out(memory_id),
@@ -168,7 +170,7 @@ class _Tracing:
 
     def _refuted(self, memories: Iterable[Memory]) -> dict[str, RefutedEvidence]:
         """Return the memories that are refuted: superseded or retracted, except by housekeeping."""
-        not_active = [memory.memory_id for memory in memories if not _stands(memory)]
+        not_active = [memory.memory_id for memory in memories if not _is_active(memory)]
         return evidence.refuted_among(self._snapshot, not_active, self._view)
 
     def _edges(
@@ -213,5 +215,5 @@ class _Tracing:
         )
 
 
-def _stands(memory: Memory) -> bool:
+def _is_active(memory: Memory) -> bool:
     return memory.status is MemoryStatus.ACTIVE

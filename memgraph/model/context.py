@@ -25,22 +25,22 @@ from memgraph.model.values import Attributes, Millis, Name, Unit, Value
 MAX_LEFT_OUT = 200
 
 
-def tier_of(word: Scope | str) -> Scope:
+def tier_of(name: Scope | str) -> Scope:
     """Return the scope of a context tier; the tier ``task`` is the session scope.
 
     Raises:
         InvalidInput: the word is not ``task``, ``project`` or ``global``.
     """
-    if isinstance(word, Scope):
-        return word
-    if word not in _SCOPES:
+    if isinstance(name, Scope):
+        return name
+    if name not in _SCOPES:
         raise InvalidInput(f"tier must be one of: {', '.join(_SCOPES)}", field="tier")
-    return _SCOPES[word]
+    return _SCOPES[name]
 
 
-def _tier(word: Scope | str) -> Scope:
+def _tier(name: Scope | str) -> Scope:
     try:
-        return tier_of(word)
+        return tier_of(name)
     except InvalidInput as error:
         raise ValueError(error.message) from error
 
@@ -215,8 +215,9 @@ class PackedItem(Value):
         text: the rendered text.
         shortened: parts of the text were replaced by `` … ``; a receipt lists this among the
             reasons.
-        token_cost: of its rendered line.
-        reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
+        token_cost: the number of tokens of its rendered line.
+        reasons: any of ``head``, ``tail``, ``recall:<rank>``, ``importance`` and
+            ``beside:<memory id>``.
         citation: its source in one line; for a file the full path, while the rendered line has
             only the file name.
         at: the time of the event, or else of storing.
@@ -270,7 +271,7 @@ class ContextPackage(Value):
 
     Attributes:
         text: the rendered block; empty if there are no items.
-        token_cost: of ``text``; never above ``budget_tokens``.
+        token_cost: the number of tokens of ``text``; never above ``budget_tokens``.
         counter: the token counter: ``litellm:<model>`` or ``estimate``.
         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;

@@ -146,7 +146,7 @@ def _fits_attributes(text: str) -> str:
     return text
 
 
-def _says_something(text: str) -> str:
+def _require_text(text: str) -> str:
     if not text.strip():
         raise ValueError("contains only white space")
     return text
@@ -155,7 +155,7 @@ def _says_something(text: str) -> str:
 Content = Annotated[
     Text,
     StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS),
-    AfterValidator(_says_something),
+    AfterValidator(_require_text),
 ]
 Limit = Annotated[int, Field(ge=1, le=MAX_TOP_N, strict=True)]
 
@@ -231,7 +231,7 @@ class ForgetRequest(CamelCaseValue):
 
     Attributes:
         cutoff_date: forget items stored before this time; ISO 8601 or milliseconds.
-        session_id, project_id: for session and project scopes, only those of this one.
+        session_id, project_id: within session or project scopes, only items of this one.
     """
 
     cutoff_date: Millis | None = None

@@ -201,7 +201,7 @@ class ErasureReport(Value):
         outside: places elsewhere that are not changed: source files, and schemas that moves have
             left on servers, as ``schema on address``.
         wal_truncated: whether the write-ahead log was truncated.
-        vacuumed: whether the database was rewritten to remove deleted content.
+        vacuumed: whether the database was rewritten, or the dead rows of a server were removed.
         server: what the database server keeps that memgraph cannot remove; None: the database is a
             file, and the scan covers all of it.
         unfinished: why the erasure is not complete; run it again to continue. Empty: it is done.

@@ -219,7 +219,8 @@ class InvalidPremise(Value):
         ground: the memory that was replaced or retracted.
         path: the steps from the dependent memory to ``ground``.
         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-        ended_at, actor, reason: of its first end, even if it was restored since.
+        ended_at, actor, reason: when, by whom and why it ended; for superseded evidence that was
+            retracted and restored since, the original replacement.
         replaced_by: ids of visible memories that replaced it, sorted.
     """
 
@@ -240,9 +241,9 @@ class StaleMemory(Value):
 
 
 class StalePage(Value):
-    """Stale memories, sorted by the time their evidence ended, latest first.
+    """Stale memories, sorted by when the current status of their evidence began, latest first.
 
-    Evidence that was restored and ended again counts from its first end.
+    ``ended_at`` is earlier for superseded evidence that was retracted and restored since.
 
     Attributes:
         next_after: pass it as ``after`` for the next page; None at the end. A page that is not the

@@ -493,10 +493,12 @@ def with_groups(kind: type[T]) -> type[T]:
 
 def methods_of(kind: type) -> dict[str, Any]:
     """Return the public attributes of a class by name, inherited ones first."""
-    every: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for base in reversed(kind.__mro__[:-1]):
-        every.update({name: each for name, each in vars(base).items() if not name.startswith("_")})
-    return every
+        attributes.update(
+            {name: attribute for name, attribute in vars(base).items() if not name.startswith("_")}
+        )
+    return attributes
 
 
 def operations_of(kind: type) -> dict[str, Operation]:

@@ -18,7 +18,7 @@ ASKED_FOR: Final = ("purpose", "workflow_run_id", "step_id", "query_sha256", "sh
 """The keys of ``Receipt.asked`` that are also fields, in addition to ``conversation_id``."""
 
 
-_APART: Final = {"query", "for_conversation_id", "for_workflow_run_id", "for_step_id"}
+_OWN_FIELDS: Final = {"query", "for_conversation_id", "for_workflow_run_id", "for_step_id"}
 """The fields of a recall request that a receipt has as its own fields."""
 RECALL: Final = "recall"
 """The purpose of a plain recall."""
@@ -79,17 +79,17 @@ class Receipt:
         purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
             another.
         actor: the caller.
-        conversation_id, workflow_run_id, step_id: the receiver.
-        query_sha256: of the query, 64 hexadecimal digits.
+        conversation_id, workflow_run_id, step_id: the recipient.
+        query_sha256: the digest of the query, 64 hexadecimal digits.
         change_seq: the last journal entry that was visible to the answer.
         viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
             reader of the receipt was not granted.
-        settings_sha256: of the settings that an answer depends on.
+        settings_sha256: the digest of the settings that an answer depends on.
         left_out: the number of matches that were not delivered, by reason: ``scope`` and
             ``clearance`` (hidden from the caller, among the newest matches), ``status``
             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
             memories; None if not counted, or if the caller saw more than the reader.
-        sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
+        sha256: the digest of the delivered bytes: a text as UTF-8, or ``bundle_bytes``.
         same_as: the receipt with the items, if the same bytes were delivered before.
         bulletin_id: the delivered bulletin.
     """
@@ -115,10 +115,10 @@ class Receipt:
     bulletin_id: str | None = None
 
     def __post_init__(self) -> None:
-        put = object.__setattr__  # receipts are frozen
+        set_field = object.__setattr__  # receipts are frozen
         for name, text in context_fields(self.asked).items():
             if getattr(self, name) is None:
-                put(self, name, text)
+                set_field(self, name, text)
 
     @staticmethod
     def of(request: RecallRequest, bundle: Bundle) -> Receipt:
@@ -128,7 +128,7 @@ class Receipt:
             receipt_id=bundle.receipt_id,
             at=bundle.at,
             query=bundle.query,
-            asked=request.model_dump(mode="json", exclude_defaults=True, exclude=_APART)
+            asked=request.model_dump(mode="json", exclude_defaults=True, exclude=_OWN_FIELDS)
             | degraded_field(bundle.degraded),
             items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
@@ -151,9 +151,9 @@ def context_fields(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a receipt that ``Receipt.asked`` implies."""
     fields = {name: request[name] for name in ASKED_FOR if request.get(name) is not None}
     # In a recall the conversation is a filter, not the recipient.
-    talk = request.get("conversation_id") or request.get("exclude_session_id")
-    if "purpose" in fields and talk is not None:
-        fields["conversation_id"] = talk
+    conversation_id = request.get("conversation_id") or request.get("exclude_session_id")
+    if "purpose" in fields and conversation_id is not None:
+        fields["conversation_id"] = conversation_id
     return fields
 
 

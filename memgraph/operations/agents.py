@@ -126,7 +126,7 @@ class Agents(WritingHandle[F], group="agents"):
         place = place_of(self.viewer, scope, scope_id)
         with self._service.opened(self.name) as opened:
             existing = self._repeated(opened, content, session_id)
-            outcome = _known(content, existing)
+            outcome = _known_outcome(content, existing)
             if outcome is not None:
                 return outcome
             require_no_wider(place, existing.memories)
@@ -337,7 +337,7 @@ class Agents(WritingHandle[F], group="agents"):
         return written.memories[0]
 
 
-def _known(content: str, repeated: RepeatedMemories) -> ProposalOutcome | None:
+def _known_outcome(content: str, repeated: RepeatedMemories) -> ProposalOutcome | None:
     """Return the outcome for a text that memories state already; None if it is partly new."""
     form = normal_form(content)
     for memory in repeated.memories:

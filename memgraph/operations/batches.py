@@ -40,7 +40,7 @@ def forgotten(
     """
     outcomes = []
     for memory_id in memory_ids:
-        error = _refusal(transaction, memory_id, reason, view)
+        error = _try_retract(transaction, memory_id, reason, view)
         if error is None:
             outcomes.append(ForgetOutcome(memory_id=memory_id, outcome="retracted"))
             continue
@@ -50,7 +50,7 @@ def forgotten(
     return outcomes
 
 
-def _refusal(
+def _try_retract(
     transaction: JournalledTransaction, memory_id: str, reason: str, view: View
 ) -> MemgraphError | None:
     from memgraph.operations.write import changes

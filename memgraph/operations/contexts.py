@@ -132,15 +132,15 @@ class Contexts(TierHandle[F], group="contexts"):
         """
         from memgraph.operations.context.database_backend import DatabaseBackend
 
-        which = tier_of(tier)
+        scope = tier_of(tier)
         if not 1 <= limit <= MAX_BATCH:
             raise InvalidInput(f"limit must be between 1 and {MAX_BATCH:,}", field="limit")
-        backend = DatabaseBackend(self, which, scope_id)
+        backend = DatabaseBackend(self, scope, scope_id)
         items = tuple(
             TierItem.model_construct(memory_id=item.memory_id, **dict(item.item))
             for item in backend.query_held({}, limit=limit)
         )
-        return TierPage(tier=which, scope_id=scope_id, count=backend.count(), items=items)
+        return TierPage(tier=scope, scope_id=scope_id, count=backend.count(), items=items)
 
     @local
     def promote(

@@ -1,4 +1,4 @@
-"""Events for the host's own bus: publish, subscribe, deliver."""
+"""Operations on events: publish turns of the host, and subscribe to events of the memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CLAIM_S = 60.0
 
 
 class Events(WritingHandle[F], group="events"):
-    """Events of a host: ``orc.events``."""
+    """Connects the memory to a host's event bus: ``orc.events``."""
 
     @local
     def publish(self, turn: UserTurn | AgentTurn) -> str:
-        """Store a turn from the host's own bus; return its id.
+        """Store a turn from the host's event bus; return its id.
 
-        As ``save_episode``, but the kind of the turn decides whether a person or an agent spoke,
-        whatever the role is called.
+        Like ``save_episode``, but the class of the turn decides whether a person or an agent spoke,
+        not the name of the role.
 
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``Orchestrator.remember``.
@@ -50,30 +50,32 @@ class Events(WritingHandle[F], group="events"):
     ) -> None:
         """Call ``handler`` with every event of these topics, in order, at least once.
 
-        The name identifies the subscriber across restarts and processes: events while nobody used
-        it are delivered to the next subscription, and of several processes that use it one gets
-        each event. Delivered in a thread of its own, or by ``deliver`` when the service has
-        no background. A handler that raises gets the event again after 1 s, 5 s, 25 s, 2 and 10
-        minutes; then it is parked, see ``failures``. Subscribers belong to the host: they get
-        events of every session and memory, by id, whatever this handle's viewer may see.
+        The name identifies the subscriber across restarts and processes. Events that occur while
+        nobody uses the name are delivered to the next subscription. If several processes use it,
+        each event goes to one of them. Events are delivered in a separate thread, or by ``deliver``
+        if the service has no background. If a handler raises, it gets the event again after 1, 5
+        and 25 seconds, and after 2 and 10 minutes; then the event is parked, see ``failures``.
+        Subscribers belong to the host: they get events of every session and memory, by id,
+        whatever this handle's viewer may see.
 
         Args:
-            topics: of ``memgraph.model.events.EVENTS``; None: all.
-            from_start: a new name begins at the oldest stored event; else with new ones.
-            claim_s: how long the handler may take for an event before another process with the same
-                subscriber considers it dead. At least 1.
+            topics: topics of ``memgraph.model.events.EVENTS``; None: all.
+            from_start: whether a new name starts with the oldest stored event, or with new events.
+            claim_s: seconds that the handler may take for an event before another process with the
+                same subscriber considers it dead, 1 to 86,400.
 
         Raises:
-            Conflict: the name is taken in this process.
-            InvalidInput: an empty or overlong name, an unknown topic, too short a claim.
+            Conflict: the name is in use in this process.
+            InvalidInput: the name is empty or too long, a topic is unknown, or ``claim_s`` is out
+                of range.
         """
         from memgraph.model.values import MAX_NAME_CHARS
         from memgraph.service.events import Subscriber, checked_topics
 
         if not 0 < len(name) <= MAX_NAME_CHARS:
-            raise InvalidInput(f"name: 1 to {MAX_NAME_CHARS} characters", field="name")
+            raise InvalidInput(f"name must have 1 to {MAX_NAME_CHARS} characters", field="name")
         if not 1 <= claim_s <= 86_400:
-            raise InvalidInput("claim_s: 1 to 86,400", field="claim_s")
+            raise InvalidInput("claim_s must be between 1 and 86,400", field="claim_s")
         subscriber = Subscriber(name, handler, checked_topics(topics), int(claim_s * 1_000))
         self.subscribe_as(subscriber, from_start=from_start)
 
@@ -91,11 +93,11 @@ class Events(WritingHandle[F], group="events"):
 
     @local
     def unsubscribe(self, name: str, *, forget: bool = False) -> bool:
-        """Remove a subscriber; return True when this process had one of that name.
+        """Remove a subscriber; return True if this process had one of that name.
 
         Args:
-            forget: it will not return anywhere: its undelivered and failed events are dropped. Else
-                events are kept for it, 30 days at most.
+            forget: drop its undelivered and failed events, because it will not return in any
+                process. Otherwise its events are kept for at most 30 days.
         """
         from memgraph.store import events
 
@@ -109,10 +111,10 @@ class Events(WritingHandle[F], group="events"):
 
     @local
     def deliver(self) -> DeliveryRound:
-        """Deliver waiting events now; for a service without background, and for tests.
+        """Deliver pending events now; for a service without background, and for tests.
 
         Raises:
-            StorageError: the database failed; events not recorded as delivered come again.
+            StorageError: the database failed; events not recorded as delivered are delivered again.
         """
         with self._service.opened(self.name) as opened:
             report = opened.events.deliver()
@@ -121,26 +123,26 @@ class Events(WritingHandle[F], group="events"):
 
     @local
     def failures(self, *, limit: int = 100) -> list[EventFailure]:
-        """Return events that a subscriber did not accept after all attempts, newest first.
+        """Return the events that a subscriber failed to handle in all attempts, newest first.
 
         Events of sessions or memories that this handle may not see are left out.
 
         Args:
-            limit: 1 to 1,000.
+            limit: the maximum number of events, 1 to 1,000.
         """
         from memgraph.store import events
 
         if not 1 <= limit <= MOST_FAILURES:
-            raise InvalidInput(f"limit: 1 to {MOST_FAILURES:,}", field="limit")
+            raise InvalidInput(f"limit must be between 1 and {MOST_FAILURES:,}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return events.failures(snapshot, limit, self._view)
 
     @local
     def retry(self) -> int:
-        """Deliver parked events to subscribers of this process, once; return how many succeeded.
+        """Deliver parked events once to subscribers of this process; return how many succeeded.
 
-        Subscribers that are handling an event, here or in another process, or that pause after a
-        failure, are skipped.
+        Subscribers that are handling an event in any process, or that pause after a failure, are
+        skipped.
         """
         with self._service.opened(self.name) as opened:
             return opened.events.retry()

@@ -1,4 +1,4 @@
-"""The everyday operations: remember, recall, correct, and what goes into a prompt."""
+"""The everyday operations: remember, recall, correct, and build text for prompts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 RECEIPT_PREFIX = "rcl_"
 LIMITS = ("max_chars", "max_line_chars")
 
-_KEPT_BY_A_CORRECTION = (
+_INHERITED_FIELDS = (
     "kind",
     "type",
     "importance",
@@ -67,7 +67,7 @@ _KEPT_BY_A_CORRECTION = (
 
 
 class Everyday(WritingHandle[F]):
-    """The operations that an orchestrator's loop uses: methods of ``orc`` itself."""
+    """The operations that an orchestrator's loop uses: the methods of ``orc`` itself."""
 
     @operation(
         Permission.WRITE,
@@ -79,21 +79,21 @@ class Everyday(WritingHandle[F]):
         served=False,  # by ``store``
     )
     def remember(self, content: str, **fields: Unpack[MemoryFields]) -> str:
-        """Store one memory and return its id; for an existing one return that one's.
+        """Store a memory and return its id; return the id of an existing duplicate.
 
-        A memory exists already when an active one that this handle may see has the same text, kind,
-        type, scope, sensitivity and agent. Turns (episodes) are never the same, unless their
-        ``turn_id`` is.
+        A memory is a duplicate if an active one that this handle may see has the same text, kind,
+        type, scope, sensitivity and agent. Turns (episodes) are duplicates only if they have the
+        same ``turn_id``.
 
         Args:
             content: the text, 1 to 32,000 characters; it never changes afterwards.
             fields: the fields of ``MemoryInput``.
 
         Raises:
-            InvalidInput: naming each field that is wrong.
+            InvalidInput: a field is invalid; the error names each.
             NotFound: a memory named in ``derived_from`` is missing, not visible, or erased.
             AccessDenied: the file named as its source may not be read, or the handle is confined
-                and would not see what it stores.
+                and could not see the memory.
         """
         memory = validated(MemoryInput, {"content": content, **fields})
         return self._remember(memory, compare=True).memory_id or ""
@@ -114,14 +114,14 @@ class Everyday(WritingHandle[F]):
             Field(max_length=MAX_BATCH),
         ],
     ) -> list[Outcome]:
-        """Store many memories: in order, 1,000 in a transaction, one outcome for each.
+        """Store many memories, 1,000 per transaction; return their outcomes, in order.
 
-        An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
-        of the same thousand by ``#key``.
+        Only invalid items are rejected; the others are stored. ``derived_from`` may refer to an
+        earlier item of the same transaction by ``#key``.
 
         Args:
-            items: read while what came before is written; with the local model a hundred or more
-                are embedded at once, else the outbox does it.
+            items: read while earlier items are written. With the local model, a hundred or more
+                items are embedded at once; otherwise they are embedded later, from the outbox.
         """
         return self._remember_all(MemoryInput, items, embeds=True)
 
@@ -137,16 +137,16 @@ class Everyday(WritingHandle[F]):
     def save_episode(
         self, content: str, *, session_id: str, source_role: str, **fields: Unpack[EpisodeFields]
     ) -> str:
-        """Store one turn of a conversation and return its id: the path of every message.
+        """Store a turn of a conversation and return its id.
 
-        The text index, the names that rules find and the turn's position in its session are written
-        at once. No model is called: the vector follows from the outbox. The first turn of a new
-        session completes the other open ones; a turn of a completed session opens it again.
+        The text index, the names found by rules and the turn's position in its session are written
+        at once. No model is called: the vector is made later, from the outbox. The first turn of a
+        new session completes the other open sessions; a turn of a completed session reopens it.
 
         Args:
-            content: what was said, 1 to 32,000 characters.
-            source_role: who said it: ``user``, or a name, which may be an agent's and strengthens
-                nothing. ``events.publish`` takes a ``UserTurn`` of a person by another name.
+            content: the text of the turn, 1 to 32,000 characters.
+            source_role: the speaker: ``user``, or another name, which is treated as an agent's. For
+                a person with another name, use ``events.publish`` with a ``UserTurn``.
             fields: further fields of ``EpisodeInput``.
 
         Raises:
@@ -174,24 +174,25 @@ class Everyday(WritingHandle[F]):
             Field(max_length=MAX_BATCH),
         ],
     ) -> list[Outcome]:
-        """Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
+        """Store many turns like ``save_episode``, in transactions like ``remember_many``.
 
         Returns:
-            An outcome for each, in order; one that is not valid is rejected by itself.
+            The outcomes, in order; only invalid turns are rejected.
         """
         return self._remember_all(EpisodeInput, batch, embeds=False)
 
     @operation(Permission.READ, "POST", "/recall", tag="recall", body=RecallRequest)
     def recall(self, query: str | RecallRequest = "", **fields: Unpack[RecallFields]) -> Bundle:
-        """Return the memories that answer a question, best first, with reasons and sources.
+        """Return the memories that match a query, best first, with reasons and sources.
 
         Args:
-            query: words or a sentence; or a whole request.
+            query: words or a sentence, or a whole request.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
-            InvalidInput: a field is wrong, or there is neither a query nor a filter.
-            AccessDenied: the request reaches further than this handle's viewer; it is logged.
+            InvalidInput: a field is invalid, or there is neither a query nor a filter.
+            AccessDenied: the request asks for more than this handle's viewer was granted. The
+                denial is logged.
         """
         from memgraph.operations.read import receipts
         from memgraph.operations.read.recall import answer
@@ -217,13 +218,14 @@ class Everyday(WritingHandle[F]):
         tagged=True,
     )
     def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
-        """Return one memory; with ``as_of`` its status and values at that time.
+        """Return a memory; with ``as_of``, with its status and values at that time.
 
-        Every method that takes a memory id also accepts the short id of a bulletin, its last eight
-        characters; ``erasure.erase`` and ``derived_from`` take only full ids.
+        All methods that take a memory id also accept the short id that bulletins show, its last
+        eight characters, except ``erasure.erase`` and ``derived_from``.
 
         Raises:
-            NotFound: there is none that this handle may see, or there was none then.
+            NotFound: the memory does not exist, did not exist at that time, or this handle may not
+                see it.
         """
         from memgraph.operations.read import lookup as reading
 
@@ -235,9 +237,9 @@ class Everyday(WritingHandle[F]):
 
     @operation(Permission.READ, "GET", "/memories/{memory_id}/trace", tag="memories")
     def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
-        """Return a memory's sources, what became of it, and what depends on it.
+        """Return a memory's sources, changes, evidence and dependents.
 
-        With ``as_of`` what was known of it then. Raises NotFound.
+        With ``as_of``, as they were known at that time. Raises NotFound.
         """
         from memgraph.graph.trace import trace
 
@@ -257,16 +259,17 @@ class Everyday(WritingHandle[F]):
     def correct(
         self, memory_id: MemoryId, content: str, *, reason: str, **fields: Unpack[MemoryFields]
     ) -> str:
-        """Replace a memory's text by a new memory with an Updates edge; return the new id.
+        """Replace a memory with a new one that has another text; return the new id.
 
-        The new one keeps the old one's type, scope and tags unless ``fields`` override them. When
-        the old one comes from a more trusted source, it stays active, and the two are an open
-        contradiction: see ``trace(id).open_contradictions``.
+        An Updates edge connects the two. The new memory keeps the type, scope and tags of the old
+        one unless ``fields`` override them. If the old memory comes from a more trusted source, it
+        stays active, and the two are in an open contradiction; see
+        ``trace(id).open_contradictions``.
 
         Raises:
-            NotFound: no such memory.
-            Conflict: it is retracted, the new text equals the old one, or it was replaced by an
-                active memory, which ``details["replaced_by"]`` names: that is the one to correct.
+            NotFound: the memory does not exist, or this handle may not see it.
+            Conflict: it is retracted, the new text equals the old one, or an active memory has
+                replaced it; correct that one instead, see ``details["replaced_by"]``.
         """
         from memgraph.operations.read import lookup as reading
         from memgraph.operations.write.writer import identity_of
@@ -275,7 +278,7 @@ class Everyday(WritingHandle[F]):
         memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             old = reading.get(opened, self.viewer, memory_id)
-            inherited = {name: getattr(old, name) for name in _KEPT_BY_A_CORRECTION}
+            inherited = {name: getattr(old, name) for name in _INHERITED_FIELDS}
             memory = validated(
                 MemoryInput, {**inherited, **fields, "key": "new", "content": content}
             )
@@ -291,7 +294,7 @@ class Everyday(WritingHandle[F]):
         return written.ids_by_key["new"]
 
     def _require_no_successor(self, memory_id: str) -> None:
-        """Raise Conflict if an active memory replaced this one: two would hold in its place."""
+        """Raise Conflict if an active memory replaced this one, for it would get two successors."""
         history = self.trace(memory_id)
         successors = {link.memory_id for link in history.replaced_by}
         active = [
@@ -301,7 +304,7 @@ class Everyday(WritingHandle[F]):
         ]
         if active:
             raise Conflict(
-                f"it was replaced by {active[0]}; correct that one",
+                f"the memory was replaced by {active[0]}; correct that one",
                 memory_id=memory_id,
                 replaced_by=active,
             )
@@ -333,14 +336,15 @@ class Everyday(WritingHandle[F]):
         Permission.WRITE, "POST", "/memories/{memory_id}/restore", tag="memories", body=ReasonBody
     )
     def restore(self, memory_id: MemoryId, *, reason: Reason) -> None:
-        """Restore a memory that was retracted, or superseded by nothing that is still active.
+        """Restore a memory that is retracted, or superseded without an active successor.
 
-        It becomes active, or superseded when its successor is active; an active memory that it had
+        It becomes active, or superseded if its successor is active. An active memory that it had
         replaced is superseded again.
 
         Raises:
-            NotFound, IllegalTransition: there is none, or it is active, or is replaced.
-            Conflict: it was erased, or lost a contradiction, which is to be reopened.
+            NotFound: the memory does not exist, or this handle may not see it.
+            IllegalTransition: it is active, or an active memory has replaced it.
+            Conflict: it was erased, or lost a contradiction, which has to be reopened instead.
         """
         from memgraph.operations.write import changes
 
@@ -364,14 +368,15 @@ class Everyday(WritingHandle[F]):
         reason: str | None = None,
         partial: bool = False,
     ) -> str:
-        """Join two memories and return the edge's id; for an existing edge return that one's.
+        """Add an edge between two memories, and return its id; return the id of an existing edge.
 
-        Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later. From
-        a less trusted source it returns the id of an open contradiction instead.
+        An Updates edge supersedes ``to_id``, unless it is ``partial``; a partial edge can be made a
+        full one later. If ``from_id`` comes from a less trusted source, the id of an open
+        contradiction is returned instead.
 
         Raises:
-            InvalidInput, NotFound, Conflict: what is wrong with it; nothing was written. A memory
-                that this handle may not see is not found.
+            InvalidInput, NotFound, Conflict: the edge is not possible; nothing was written.
+                NotFound also for a memory that this handle may not see.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "weight": weight}
         link = self._edge_input({**fields, "reason": reason, "partial": partial})
@@ -392,7 +397,7 @@ class Everyday(WritingHandle[F]):
         prompt: Query,
         *,
         limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None,
-        format: Annotated[  # noqa: A002  the word that settings have for it
+        format: Annotated[  # noqa: A002  the name in the settings
             BlockFormat | str | None, WireFormat(BlockFormat)
         ] = None,
         exclude_session_id: Name | None = None,
@@ -402,24 +407,25 @@ class Everyday(WritingHandle[F]):
         ),
         agent_id: Name | None = None,
     ) -> ContextBlock:
-        """Return the block of memories to put before a message, and its items.
+        """Return the block of memories to put before a message, and its memory ids.
 
         ``orc.context(message).text + message`` is a prompt: the text is empty or ends in a
-        newline. One receipt names every memory in it, the reflection's too.
+        newline. Its receipt lists all memories in it, including the reflection.
 
         Args:
-            prompt: the message; an empty one gives the most important memories.
-            limit: 1..1,000 memories beside the reflection; None: ``memory.context.facts``.
+            prompt: the message; if empty, the most important memories are returned.
+            limit: the maximum number of memories without the reflection, 1 to 1,000; None:
+                ``memory.context.facts``.
             format: None: ``memory.context.format``.
             exclude_session_id: the conversation of the message, whose turns the agent has already.
             include_insight: add the latest weekly reflection.
-            kinds: of memories that may be included; empty: all.
-            agent_id: the agent whose prompt it is: other agents' private memories are left out.
-                None: those that the handle may see.
+            kinds: the kinds of memories to include; empty: all.
+            agent_id: the agent that receives the prompt; private memories of other agents are left
+                out. None: all that the handle may see.
 
         Raises:
             InvalidInput: an argument is out of range.
-            AccessDenied: the handle sees only another agent's memories; it is logged.
+            AccessDenied: the handle sees only another agent's memories. The denial is logged.
         """
         from memgraph.operations.context.injection import context_for
         from memgraph.operations.read.lookup import members
@@ -444,7 +450,7 @@ class Everyday(WritingHandle[F]):
             block, receipt, receipt_context = context_for(
                 opened, viewer, request, format=form, include_insight=include_insight
             )
-            # A memory of several lines stands on one in it: as such it would come back.
+            # These formats join the lines of a memory: repetitions have to match the joined text.
             texts = () if form is BlockFormat.FENCED else (block.text,)
             self._keep_receipt(opened, receipt, receipt_context, viewer=viewer, texts=texts)
             return block
@@ -455,20 +461,20 @@ class Everyday(WritingHandle[F]):
         "/bulletin",
         tag="recall",
         id="get_bulletin",
-        # Each has a receipt of its own: the same bulletin is to have the same ETag.
+        # Without the id of its receipt, so that the same bulletin has the same ETag.
         answer=WireResult(
             BuiltBulletin, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
         ),
         tagged=True,
     )
     def bulletin(self, *, as_of: AsOf = None) -> BuiltBulletin:
-        """Return the bulletin for the next message; never fails for a broken database.
+        """Return the bulletin for the next message; a broken database is not an error.
 
-        ``warning`` is set when it is the last good one or an empty one.
+        In that case it is the last good bulletin or an empty one, and ``warning`` is set.
 
         Args:
-            as_of: the bulletin of that time, built from what was known then and with today's size
-                limits. It leaves no receipt, and a database that cannot be read is an error.
+            as_of: return the bulletin of this time, built from what was known then, with the
+                current size limits. It has no receipt, and a broken database is an error.
         """
         from memgraph.bulletin.board import without_database
 
@@ -482,7 +488,7 @@ class Everyday(WritingHandle[F]):
                 enough = opened.receipts.add_bulletin(issued.bulletin, now)
                 issued = self._noted(opened, issued, now, enough=enough)
                 if self._service.embeds_in_background and opened.board.waiting:
-                    # A snapshot is for failures: every message may make it obsolete.
+                    # The snapshot is only a fallback, and may soon be outdated: write it later.
                     opened.background.wake_later()
                 return issued
         except (StorageError, MemoryDisabled) as error:
@@ -495,7 +501,7 @@ class Everyday(WritingHandle[F]):
         """Audit the database; problems are in the report. Nothing is changed.
 
         Args:
-            progress: called with the name of a stage, what is done of it, and how much there is.
+            progress: called with the name of a stage, the amount done and the total.
         """
         from memgraph.operations.maintenance.maintenance import verify
 
@@ -513,26 +519,27 @@ class Everyday(WritingHandle[F]):
     def _noted(
         self, opened: OpenOrchestrator, issued: BuiltBulletin, at: int, *, enough: bool
     ) -> BuiltBulletin:
-        """Keep the receipt of a bulletin and return the bulletin; its items are computed when
-        written.
+        """Store the receipt of a bulletin, and return the bulletin with the receipt's id.
+
+        The items of the receipt are computed when it is written.
         """
         from memgraph.operations.read.receipts import ReceiptContext
         from memgraph.store.receipts import BULLETIN
 
         limits = opened.settings.memory.bulletin
-        question: dict[str, Any] = {
+        asked: dict[str, Any] = {
             "purpose": BULLETIN,
-            # Those of earlier releases were no use of what stood in them.
+            # Bulletins of earlier releases did not count as a use of their memories.
             "used": True,
             "limits": limits.model_dump(include=set(LIMITS)),
         }
         if issued.warning is not None:
-            question["warning"] = issued.warning
+            asked["warning"] = issued.warning
         receipt = Receipt(
             receipt_id=opened.ids.new(RECEIPT_PREFIX),
             at=at,
             query="",
-            asked=question,
+            asked=asked,
             items=(),
             counts=False,
             change_seq=issued.bulletin.change_seq,

@@ -1,4 +1,4 @@
-"""The graph of memories: its neighbourhoods, and what a memory reached or depends on."""
+"""Operations on the graph of memories: neighbourhoods, influence, evidence, stale memories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 
 MAX_NODES = 1_000
-MaxNodes = Annotated[int, Field(ge=1, le=10_000, description="Memories, and receipts, at most.")]
+MaxNodes = Annotated[int, Field(ge=1, le=10_000, description="Limit of memories, of receipts.")]
 
 
 class Graph(Handle[F], group="graph"):
@@ -42,19 +42,18 @@ class Graph(Handle[F], group="graph"):
         hops: int = 1,
         max_nodes: int = 200,
         edge_types: Annotated[
-            Collection[EdgeType | str] | None, WireFormat(tuple[EdgeType, ...], write=_listed)
+            Collection[EdgeType | str] | None, WireFormat(tuple[EdgeType, ...], write=_sorted_types)
         ] = None,
         as_of: Time | None = None,
         retracted: bool = False,
     ) -> Subgraph:
-        """Return the memories within ``hops`` (1..4) of ``ids`` and the edges between them,
-        bounded.
+        """Return the memories within ``hops`` (1 to 4) of ``ids``, and the edges between them.
 
-        ``cut`` is True when a bound (``max_nodes``, a node's degree) left something out;
+        ``cut`` is True if a limit (``max_nodes``, the edges of a node) left something out.
         ``retracted`` includes retracted memories.
 
         Raises:
-            InvalidInput: a bound out of range.
+            InvalidInput: a limit is out of range.
         """
         from memgraph.graph.subgraph import subgraph
         from memgraph.store.visibility import STANDING
@@ -80,16 +79,17 @@ class Graph(Handle[F], group="graph"):
     ) -> Impact:
         """Return every recall, context, bulletin, run and derived memory that a memory reached.
 
-        A receipt that names a memory which this handle may not see is left out.
+        Receipts with a memory that this handle may not see are left out.
 
         Args:
-            max_nodes: 1..10,000 derived memories, and as many receipts; ``cut`` is True when there
-                are more.
-            as_of: what it had reached by then; None: by now.
+            max_nodes: the maximum number of derived memories, and of receipts, 1 to 10,000; ``cut``
+                is True if there are more.
+            as_of: the time up to which to report; None: now.
 
         Raises:
-            NotFound: there is no such memory that this handle may see, or there was none then.
-            InvalidInput: ``max_nodes`` is out of range, or an invalid time.
+            NotFound: the memory does not exist, did not exist at that time, or this handle may not
+                see it.
+            InvalidInput: ``max_nodes`` is out of range, or the time is invalid.
         """
         from memgraph.graph.influence import impact
 
@@ -104,29 +104,29 @@ class Graph(Handle[F], group="graph"):
     @operation(Permission.AUDIT, "GET", "/grounds", tag="auditing")
     def grounds(
         self,
-        memory_id: Annotated[Name | None, Field(description="Of this memory.")] = None,
+        memory_id: Annotated[Name | None, Field(description="The memory.")] = None,
         *,
-        workflow_run_id: Annotated[Name | None, Field(description="Of this run.")] = None,
+        workflow_run_id: Annotated[Name | None, Field(description="The workflow run.")] = None,
         max_nodes: MaxNodes = MAX_NODES,
         lines: Annotated[
-            int, Field(ge=0, le=1_000, description="Of so many memories, what they were read from.")
+            int, Field(ge=0, le=1_000, description="Number of memories to read source lines for.")
         ] = 0,
     ) -> EvidenceReport:
-        """Return all evidence of a memory, or of a run of a workflow.
+        """Return the evidence of a memory, or of a workflow run.
 
-        Of a memory: what it depends on, and what had been handed to the run or the conversation
-        that it comes from. Of a run: what was handed to it, and what that depends on.
+        For a memory: the memories that it depends on, and what its run or conversation had received
+        before. For a run: the memories that it received, and those that they depend on.
 
         Args:
-            memory_id, workflow_run_id: one of them.
-            max_nodes: 1..10,000 memories, and as many receipts; ``cut`` is True when there are
-                more.
-            lines: 0..1,000 memories whose source lines are read as well.
+            memory_id, workflow_run_id: exactly one of them.
+            max_nodes: the maximum number of memories, and of receipts, 1 to 10,000; ``cut`` is True
+                if there are more.
+            lines: the number of memories to read source lines for, 0 to 1,000.
 
         Raises:
-            NotFound: there is no such memory that this handle may see, or no receipt and no memory
-                of such a run.
-            InvalidInput: both or none are named, or a bound is out of range.
+            NotFound: the memory does not exist, or this handle may see neither it nor a receipt or
+                memory of the run.
+            InvalidInput: not exactly one of the two is given, or a limit is out of range.
         """
         from memgraph.graph.influence import grounds_of_memory, grounds_of_run
         from memgraph.operations.provenance.sources import with_lines
@@ -146,23 +146,24 @@ class Graph(Handle[F], group="graph"):
                     opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer
                 )
             else:
-                raise InvalidInput("name either a memory or a run", field="memory_id")
+                raise InvalidInput("exactly one memory or one run is required", field="memory_id")
             return with_lines(opened, self._view, result, limit=lines)
 
     @operation(Permission.AUDIT, "GET", "/stale", tag="cases")
     def stale(self, *, limit: Limit = 50, after: After = None, as_of: AsOf = None) -> StalePage:
         """Return active memories that depend on superseded or retracted evidence, with the path.
 
-        A memory depends on what it was derived from, is caused by or is part of, and on what that
-        depends on in turn, over 6 steps at most. Sorted by when the evidence ended, newest first.
+        A memory depends on the memories that it is derived from, caused by or part of, and on what
+        these depend on in turn, over at most 6 steps. The memories are sorted by the time their
+        evidence ended, latest first.
 
         Args:
-            limit: 1..500.
-            after: ``next_after`` of the page before.
-            as_of: as it was then; None: now.
+            limit: the page size, 1 to 500.
+            after: ``next_after`` of the previous page.
+            as_of: list the memories that were stale at this time; None: now.
 
         Raises:
-            InvalidInput: a limit out of range, or an invalid ``after``.
+            InvalidInput: the limit is out of range, or ``after`` is invalid.
         """
         from memgraph.graph.stale import list_stale
 
@@ -176,7 +177,7 @@ class Graph(Handle[F], group="graph"):
             )
 
 
-def _listed(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str]:
+def _sorted_types(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str]:
     return [edge_types] if isinstance(edge_types, str) else sorted(edge_types)
 
 
@@ -187,18 +188,20 @@ def _edge_types(names: Collection[EdgeType | str]) -> list[EdgeType]:
         return [EdgeType(item) for item in names]
     except ValueError as error:
         valid_names = ", ".join(EdgeType)
-        raise InvalidInput(f"an edge type is one of {valid_names}", field="edge_types") from error
+        raise InvalidInput(f"edge types must be among {valid_names}", field="edge_types") from error
 
 
 class LocalGraph(Graph[F]):
-    """The graph, with what the console draws."""
+    """The graph operations, and those for the console's drawing."""
 
     @local
     def connected(self, *, limit: int = 300, as_of: Time | None = None) -> list[str]:
-        """Return the ids of the memories with the most neighbours, each followed by some of these.
+        """Return the ids of the memories with the most neighbours, each followed by neighbours.
+
+        Memories without edges are not returned.
 
         Args:
-            limit: of the ids. Memories without an edge are not among them.
+            limit: the maximum number of ids.
         """
         from memgraph.graph.subgraph import connected
 

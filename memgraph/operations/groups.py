@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Audit(Handle[F], group="audit"):
-    """Measures of what is stored: ``orc.audit``."""
+    """Measures the quality of the stored memories: ``orc.audit``."""
 
     @operation(
         Permission.AUDIT,
@@ -53,23 +53,24 @@ class Audit(Handle[F], group="audit"):
         examples: Annotated[int, Field(ge=0, le=100)] = 5,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     ) -> StoreHealth:
-        """Return rates of what this handle sees, each with examples. Nothing is changed.
+        """Return quality rates of the memories that this handle sees, each with examples.
 
-        Of the active memories that are no raw turns: ``duplicate`` have the same text as another
-        one of the same place, ``near_duplicate`` nearly (of 20,000 at most), ``contradiction`` are
-        in an open one, ``stale`` depend on superseded or retracted evidence, ``unsourced`` have no
-        known source, ``orphan`` have no edge, ``echo`` only repeat what had been handed out before
-        they were stored (of 20,000 at most). Of all active memories: ``unembedded`` have no vector
-        yet, or none could be made.
+        Among active memories without raw turns: ``duplicate``: another memory in the same scope has
+        the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
+        ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
+        retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge;
+        ``echo``: it only repeats what was delivered before it was stored (at most 20,000 are
+        compared). Among all active memories: ``unembedded``: it has no vector yet, or none could be
+        made.
 
         Args:
-            fail_on: limits, such as ``stale=0.05``, ``stale=5%``, ``echo`` (none at all) or
-                ``all``; a rate above its limit makes ``ok`` False.
-            examples: 0..100, of each measure.
-            progress: called with the measure, how much is done, and how much there is.
+            fail_on: limits, e.g. ``stale=0.05``, ``stale=5%``, ``echo`` (for 0) or ``all``; a rate
+                above its limit makes ``ok`` False.
+            examples: the maximum number of examples for each measure, 0 to 100.
+            progress: called with the measure, the amount done and the total.
 
         Raises:
-            InvalidInput: an invalid limit, or too many examples.
+            InvalidInput: a limit is invalid, or the number of examples is out of range.
         """
         from memgraph.operations.read.store_health import store_health
 
@@ -80,7 +81,7 @@ class Audit(Handle[F], group="audit"):
 
 
 class HistoryOperations(Handle[F], group="history"):
-    """What changed: ``orc.history``."""
+    """Returns changes between two times, and the history of a memory: ``orc.history``."""
 
     @operation(Permission.READ, "GET", "/diff", tag="auditing")
     def diff(
@@ -88,23 +89,23 @@ class HistoryOperations(Handle[F], group="history"):
         since: Annotated[Time, Field(description="After this time.", examples=["2026-01-01"])],
         until: Annotated[
             Time | None,
-            Field(description="Up to this time; now, if none is.", examples=["2026-02-01"]),
+            Field(description="Up to this time; by default now.", examples=["2026-02-01"]),
         ] = None,
         *,
-        limit: Annotated[int, Field(ge=1, le=1_000, description="Of each list.")] = 100,
+        limit: Annotated[int, Field(ge=1, le=1_000, description="Maximum per list.")] = 100,
     ) -> Diff:
         """Return the changes between two times, newest first.
 
-        They are memories learnt, replaced, retracted and restored, contradictions found and
-        decided, and changes of confidence.
+        The changes are new, replaced, retracted and restored memories, new and decided
+        contradictions, and changes of confidence.
 
         Args:
-            since: exclusive; ``until`` is inclusive.
-            until: None: now.
-            limit: 1..1000 of each list; ``counts`` are complete.
+            since: the start, exclusive.
+            until: the end, inclusive; None: now.
+            limit: the maximum length of each list, 1 to 1,000; ``counts`` has the full numbers.
 
         Raises:
-            InvalidInput: a limit out of range, or an end before the beginning.
+            InvalidInput: the limit is out of range, or ``until`` is before ``since``.
         """
         from memgraph.graph.history import diff
 
@@ -117,7 +118,7 @@ class HistoryOperations(Handle[F], group="history"):
         Permission.READ, "GET", "/memories/{memory_id}/history", tag="auditing", id="history"
     )
     def get(self, memory_id: MemoryId) -> History:
-        """Return every status and value that a memory had, with their times. Raises NotFound."""
+        """Return all statuses and values that a memory had, with their times. Raises NotFound."""
         from memgraph.graph.history import history
 
         memory_id = self._whole_id(memory_id)
@@ -135,7 +136,7 @@ MOST_SESSIONS = 1_000
 
 
 class Sessions(Handle[F], group="sessions"):
-    """Conversations: ``orc.sessions``."""
+    """Lists and ends sessions: ``orc.sessions``."""
 
     @local
     def list(
@@ -145,22 +146,22 @@ class Sessions(Handle[F], group="sessions"):
         limit: int = 100,
         before: SessionPlace | str | None = None,
     ) -> Sequence[SessionInfo]:
-        """Return the conversations of which this handle may see a turn, latest activity first.
+        """Return the sessions with a turn that this handle may see, latest activity first.
 
         Args:
-            pending: True: only those that wait for their consolidation, False: the others.
-            limit: 1 to 1,000.
-            before: the last session of the page before; continues after its position then. Its id
-                alone: after its position now.
+            pending: True: only sessions that wait for consolidation; False: only the others.
+            limit: the maximum number of sessions, 1 to 1,000.
+            before: the last session of the previous page. As a ``SessionPlace``, the list continues
+                after its position at that time; as an id, after its current position.
 
         Raises:
-            InvalidInput: a limit out of its bounds.
-            NotFound: no session of the id ``before``.
+            InvalidInput: the limit is out of range.
+            NotFound: no session has the id ``before``.
         """
         from memgraph.store import sessions
 
         if not 1 <= limit <= MOST_SESSIONS:
-            raise InvalidInput(f"limit: 1 to {MOST_SESSIONS:,}", field="limit")
+            raise InvalidInput(f"limit must be between 1 and {MOST_SESSIONS:,}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             if isinstance(before, str):
                 before = self._place(snapshot, before)
@@ -186,13 +187,13 @@ class Sessions(Handle[F], group="sessions"):
         id="end_session",
     )
     def end(self, session_id: Name) -> bool:
-        """End a conversation now, without waiting for the next one.
+        """End a session now, without waiting for the next one to begin.
 
         Returns:
-            True when it was open. A later turn opens it again.
+            True if it was open. A later turn reopens it.
 
         Raises:
-            NotFound: no such session, or none of its turns is visible.
+            NotFound: the session does not exist, or none of its turns is visible.
         """
         from memgraph.store import events, sessions
 
@@ -214,7 +215,7 @@ def _no_session(session_id: str) -> NotFound:
 
 @with_groups
 class Operations(Everyday[F]):
-    """The operations of an orchestrator: the everyday ones, and groups of others."""
+    """The operations of an orchestrator: the everyday ones, and the others in groups."""
 
     memories: Memories[F]
     contradictions: Contradictions[F]

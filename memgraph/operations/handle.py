@@ -1,6 +1,7 @@
-"""The base of every part of a handle: the orchestrator, its viewer and its actor.
+"""The base class of handles: an orchestrator, with a viewer and an actor.
 
-The client imports handles for their operations: what they work with is imported where it is used.
+The client imports handles for their declarations only, so their dependencies are imported where
+they are used.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
 
 class RefusalNote(NamedTuple):
-    """A refusal, with the part of it that auditors may see."""
+    """The error of a refused request, with the details for auditors."""
 
     error: MemgraphError
     denial: Denial
 
     @classmethod
     def of(cls, error: MemgraphError) -> RefusalNote:
-        """Return the refusal of an error that was not journalled yet."""
+        """Return the note for an error that is not in the journal yet."""
         from memgraph.service.denials import Denial
 
         field = str(error.details.get("field", "write"))
@@ -50,7 +51,7 @@ class RefusalNote(NamedTuple):
 
 
 ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
-"""The keys under which an error's details name what was requested."""
+"""The keys in the details of an error that may have the requested id or name."""
 
 DenialRecorder = Callable[[Sequence[RefusalNote]], None]
 
@@ -58,20 +59,20 @@ DenialRecorder = Callable[[Sequence[RefusalNote]], None]
 def closed_to_viewer(scope: Scope) -> str:
     """Return the message for a task or project that a viewer does not include."""
     named = "" if scope is Scope.GLOBAL else f"; its viewer needs it in {scope.value}_ids"
-    return f"this {scope.tier} is not open to the handle{named}"
+    return f"the handle may not open this {scope.tier}{named}"
 
 
 GroupT = TypeVar("GroupT", bound="Handle[Any]")
 
 
 class Handle(Methods[F]):
-    """The base of ``Orchestrator`` and of its groups.
+    """The base class of ``Orchestrator`` and of its groups.
 
     Args:
-        recorder: journals refusals; None: equal refusals are counted, see ``record_denial``.
-        permissions: those of the holder. Without ``read`` it learns nothing of what is
-            stored, without ``audit`` not what a memory reached.
-        whole: True when nothing in the orchestrator is hidden from the holder; None: True for a
+        recorder: records refusals in the journal; None: ``record_denial``, which counts equal ones.
+        permissions: the permissions of the caller. Without ``read`` no stored memories are
+            revealed, without ``audit`` not what a memory has reached.
+        whole: True if nothing in the orchestrator is hidden from the caller; None: True for a
             host's own handle, False for a confined one.
     """
 
@@ -95,8 +96,10 @@ class Handle(Methods[F]):
         self.whole = not viewer.confined if whole is None else whole
 
     def __init_subclass__(cls, group: str | None = None) -> None:
-        """Args:
-        group: the attribute of an orchestrator under which these methods are.
+        """Register the operations of a group.
+
+        Args:
+            group: the attribute of an orchestrator that has these methods.
         """
         super().__init_subclass__()
         if group:
@@ -116,23 +119,23 @@ class Handle(Methods[F]):
     def _as(self, kind: type[GroupT]) -> GroupT:
         """Return the methods of another class for the same caller."""
         other = kind.__new__(kind)
-        # Shared and not copied: a handle has one state.
+        # Shared, not copied, so that all groups of a handle have the same state.
         other.__dict__ = self.__dict__
         return other
 
     @property
     def _view(self) -> View:
-        """Return what may be read and therefore changed: an invisible memory does not exist."""
+        """The view of the caller, for reads and for changes: hidden memories do not exist."""
         from memgraph.store.visibility import View
 
         return View(self.viewer)
 
     def _whole_id(self, memory_id: str) -> str:
-        """Return the full id for a short one of a prompt; any other text unchanged."""
+        """Return the full id for a short id from a prompt; other texts are unchanged."""
         return self._whole_ids([memory_id])[0]
 
     def _whole_ids(self, memory_ids: Sequence[str]) -> list[str]:
-        """Return the full ids for short ones of a prompt, in order; other texts unchanged."""
+        """Return the full ids for short ids from a prompt, in order; other texts are unchanged."""
         from memgraph.store import memories
 
         if not any(memories.is_short(item) for item in memory_ids):
@@ -149,13 +152,13 @@ class Handle(Methods[F]):
             yield opened, transaction
 
     def _because(self, reason: str) -> str:
-        """Return the validated reason of a change, for the journal. Raises InvalidInput."""
+        """Return the validated reason for a change, for the journal. Raises InvalidInput."""
         return validated(ActorReason, {"actor": self.actor, "reason": reason}).reason
 
     def _denied(
         self, opened: OpenOrchestrator, error: AccessDenied, *, field: str, asked: str | None = None
     ) -> AccessDenied:
-        """Journal a refusal and return the error to raise: ``raise self._denied(…)``."""
+        """Record a refusal in the journal, and return the error: ``raise self._denied(…)``."""
         from memgraph.service.denials import Denial, record_denial
 
         if self._recorder is not None:
@@ -165,10 +168,9 @@ class Handle(Methods[F]):
         return error
 
     def _require_visible(self, facts: ScopeFacts, message: str, *, field: str = "scope") -> None:
-        """Check that the viewer sees what is stored with these facts.
+        """Raise AccessDenied if the viewer would not see a memory with these facts.
 
-        Raises:
-            AccessDenied: it does not; this is logged and journalled.
+        The denial is logged, and recorded in the journal.
         """
         verdict = visible(self.viewer, facts)
         if verdict.allowed:
@@ -178,7 +180,7 @@ class Handle(Methods[F]):
             raise self._denied(opened, error, field=field, asked=facts.scope_id)
 
     def _record_rejected(self, errors: Sequence[MemgraphError]) -> None:
-        """Journal the refused items of a batch; nothing is raised for them."""
+        """Record the refused items of a batch in the journal, without raising."""
         from memgraph.service.denials import record_denial
 
         refused = [error for error in errors if isinstance(error, AccessDenied | NotFound)]
@@ -194,7 +196,10 @@ class Handle(Methods[F]):
                     )
 
     def _canonical(self, opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
-        """Return the memory with the source that it may name. Raises AccessDenied: journalled."""
+        """Return the memory with its source's canonical path.
+
+        Raises AccessDenied, recorded in the journal, if the file may not be its source.
+        """
         from memgraph.operations.write.checks import with_canonical_source
 
         try:
@@ -222,12 +227,12 @@ class Handle(Methods[F]):
         texts: Sequence[str] = (),
         enough: bool = False,
     ) -> None:
-        """Keep a receipt, to be written with others outside the caller's request.
+        """Queue a receipt, to be written with others outside the caller's request.
 
         Args:
-            viewer: what the caller could see; None: what this handle does.
-            texts: handed-out text that no memory has as a line.
-            enough: write now, as there is enough.
+            viewer: the view of the caller; None: the view of this handle.
+            texts: delivered texts that are not lines of memories.
+            enough: write now, because enough receipts are queued.
         """
         from memgraph.operations.read.receipts import NOTHING
 
@@ -243,7 +248,7 @@ class Handle(Methods[F]):
 
     def _write_receipts(self, opened: OpenOrchestrator, *, enough: bool) -> None:
         if self._service.embeds_in_background:
-            # A few are written soon, too: another process may be about to retire what they name.
+            # Even a few are written soon: another process may be about to let their memories decay.
             if enough:
                 opened.background.wake()
             elif opened.receipts.waiting:
@@ -254,5 +259,5 @@ class Handle(Methods[F]):
         try:
             opened.receipts.flush()
         except MemgraphError as error:
-            # They are kept for the next try; the answer does not depend on them.
+            # The receipts stay queued for the next attempt; the answer does not depend on them.
             opened.log.failure("receipts.flush", error)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_RUNS = 1_000
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
 
-Told = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 
 
@@ -53,7 +53,7 @@ class Jobs(Handle[F], group="jobs"):
         from memgraph.store.jobs import as_seen
 
         if not 1 <= limit <= MAX_RUNS:
-            raise InvalidInput(f"limit must be from 1 to {MAX_RUNS}", field="limit")
+            raise InvalidInput(f"limit must be between 1 and {MAX_RUNS}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [as_seen(snapshot, self._view, item) for item in jobs.latest(snapshot, limit)]
 
@@ -85,7 +85,7 @@ class LocalJobs(Jobs[F]):
         *,
         session_id: str | None = None,
         now: Time | None = None,
-        progress: Told = lambda _part, _done, _total: None,
+        progress: Progress = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> JobRun:
         """Run a job now, regardless of its schedule; return the record of the run.
@@ -111,7 +111,7 @@ class LocalJobs(Jobs[F]):
         elif kind is JobName.CONSOLIDATION:
             request = jobs.of_session(session_id, actor=self.actor)
         else:
-            raise InvalidInput("only a consolidation takes a session", field="session_id")
+            raise InvalidInput("only the consolidation job takes a session", field="session_id")
         return self._run(request, now, progress, stop)
 
     @local
@@ -119,7 +119,7 @@ class LocalJobs(Jobs[F]):
         self,
         *,
         now: Time | None = None,
-        progress: Told = lambda _part, _done, _total: None,
+        progress: Progress = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> Sequence[JobRun]:
         """Run consolidation, decay and reflection in turn; stop at the first that fails.
@@ -127,12 +127,12 @@ class LocalJobs(Jobs[F]):
         Raises:
             Conflict: another process is running one of them.
         """
-        ended: list[JobRun] = []
+        runs: list[JobRun] = []
         for job in MAINTENANCE:
-            ended.append(self.run(job, now=now, progress=progress, stop=stop))
-            if ended[-1].failed or stop():
+            runs.append(self.run(job, now=now, progress=progress, stop=stop))
+            if runs[-1].failed or stop():
                 break
-        return ended
+        return runs
 
     @local
     def consolidate(
@@ -195,10 +195,10 @@ class LocalJobs(Jobs[F]):
                         stop=stop,
                     )
                 )
-            lines = [self._as_seen(opened, report) for report in reports]
+            visible_reports = [self._as_seen(opened, report) for report in reports]
             if not dry_run:
                 self._embed_soon(opened)
-        return lines
+        return visible_reports
 
     @contextmanager
     def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
@@ -215,23 +215,23 @@ class LocalJobs(Jobs[F]):
             opened.upkeep.removes = False
             yield opened
 
-    def _run(self, request: RunRequest, now: Time | None, progress: Told, stop: Stop) -> JobRun:
+    def _run(self, request: RunRequest, now: Time | None, progress: Progress, stop: Stop) -> JobRun:
         from memgraph.service import job_runs as jobs
 
         with self._then(now) as opened:
             if request.session_id is not None:
                 _require_session(opened, self._view, request.session_id)
-            ended = jobs.run(opened, request, jobs.RunCallbacks(progress=progress, stop=stop))
+            job_run = jobs.run(opened, request, jobs.RunCallbacks(progress=progress, stop=stop))
             self._embed_soon(opened)
-        return ended
+        return job_run
 
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
         """Return the report without facts from invisible turns and without their edges."""
         from memgraph.store import memories
 
-        turns = {item for fact in report.facts for item in fact.evidence}
+        turn_ids = {item for fact in report.facts for item in fact.evidence}
         with opened.database.read() as snapshot:
-            visible_ids = memories.existing_ids(snapshot, sorted(turns), self._view)
+            visible_ids = memories.existing_ids(snapshot, sorted(turn_ids), self._view)
         facts = [fact for fact in report.facts if visible_ids.issuperset(fact.evidence)]
         if len(facts) == len(report.facts):
             return report

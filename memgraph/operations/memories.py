@@ -278,7 +278,7 @@ class LocalMemories(Memories[F]):
         """
         from memgraph.store import memories
 
-        chosen = memories.MemoryFilter(
+        filters = memories.MemoryFilter(
             types=tuple(types),
             kinds=tuple(kinds),
             statuses=frozenset(statuses),
@@ -290,7 +290,7 @@ class LocalMemories(Memories[F]):
         )
         then = None if as_of is None else parse_time(as_of)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.facets(snapshot, self.viewer, chosen, as_of=then, limit=limit)
+            return memories.facets(snapshot, self.viewer, filters, as_of=then, limit=limit)
 
     @local
     def paths(self, text: str, *, limit: int = 10) -> Sequence[tuple[str, int]]:

@@ -228,8 +228,8 @@ class Sources(Handle[F], group="sources"):
         source = self._named(kind, name)
         because = self._because(reason)
         with self._write() as (_, transaction):
-            told_of = sources.told_of(transaction, source)
-            if told_of is None or not self._may_tell_of(transaction, source, told_of):
+            assigned = sources.told_of(transaction, source)
+            if assigned is None or not self._may_tell_of(transaction, source, assigned):
                 raise NotFound("no trust is assigned to this source", name=source.name[:80])
             trust_rows.unassign(transaction, source)
             details = {"kind": source.kind.value, "name": source.name, "reason": because}

@@ -47,7 +47,7 @@ def bound(client: httpx.Client, seconds: float) -> None:
 
     The client's own timeout restarts with every byte received.
     """
-    import httpx  # litellm brings it
+    import httpx  # installed with litellm
 
     class BoundedStream(httpx.SyncByteStream):
         def __init__(self, stream: httpx.SyncByteStream) -> None:

@@ -43,10 +43,10 @@ class EntityFindings:
 
 @runtime_checkable
 class EntityProvider(Protocol):
-    """Finds entities. Threads may share an instance; creating one loads no model.
+    """Finds entities in texts. Threads may share an instance; creating one loads no model.
 
-    ``extract`` and ``extract_many`` raise ProviderError (a model failed or is not available) and
-    ExtraMissing (a package is not installed).
+    ``extract`` and ``extract_many`` raise ProviderError if a model fails or is not available, and
+    ExtraMissing if a package is not installed.
     """
 
     @property
@@ -245,11 +245,11 @@ def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
     name = name.strip()
     if not any(letter.isalnum() for letter in name):
         return SHAPE_INVALID
-    mentions = [
+    spans = [
         EntitySpan(name, match.start(), match.end(), EntityType(kind), LLM_CONFIDENCE, "llm")
         for match in islice(re.finditer(as_a_word(name), text), MAX_MENTIONS)
     ]
-    return mentions or NOT_IN_TEXT
+    return spans or NOT_IN_TEXT
 
 
 # A fixed value, because a pipeline gives no scores: above a rule's guess for a single word, below

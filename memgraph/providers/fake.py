@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"\w+")
-_Played = ChatTurn | MemgraphError
+_TurnOrError = ChatTurn | MemgraphError
 
 
 class FakeEmbedding:
@@ -104,12 +104,14 @@ class FakeToolCalling:
 
     name: ClassVar[str] = "fake"
 
-    def __init__(self, turns: Iterable[_Played | Callable[[list[Any]], _Played]] = ()) -> None:
+    def __init__(
+        self, turns: Iterable[_TurnOrError | Callable[[list[Any]], _TurnOrError]] = ()
+    ) -> None:
         self._turns = list(turns)
         self.calls: list[list[dict[str, Any]]] = []
         self.tools: tuple[str, ...] = ()
 
-    def play(self, *turns: _Played | Callable[[list[Any]], _Played]) -> None:
+    def play(self, *turns: _TurnOrError | Callable[[list[Any]], _TurnOrError]) -> None:
         """Append turns to the remaining ones."""
         self._turns += turns
 
@@ -122,12 +124,12 @@ class FakeToolCalling:
         self.tools = tuple(tool["function"]["name"] for tool in tools)
         if place >= len(self._turns):
             return ChatTurn("Done.")
-        played = self._turns[place]
-        if callable(played):
-            played = played(self.calls[-1])
-        if isinstance(played, MemgraphError):
-            raise played
-        return played
+        turn = self._turns[place]
+        if callable(turn):
+            turn = turn(self.calls[-1])
+        if isinstance(turn, MemgraphError):
+            raise turn
+        return turn
 
 
 class FakeReranking:

@@ -97,10 +97,12 @@ class LitellmToolCalling(_LitellmChat):
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> ChatTurn:
         """See `ToolCallingProvider.chat`."""
-        offered = {"tools": [dict(tool) for tool in tools], "tool_choice": "auto"} if tools else {}
+        tool_options = (
+            {"tools": [dict(tool) for tool in tools], "tool_choice": "auto"} if tools else {}
+        )
         _litellm.load(chat=True)
-        # Without the flag litellm loads a package of the MCP gateway that it does not depend on.
-        message, usage = self._ask(messages, _skip_mcp_handler=True, **offered)
+        # The flag keeps litellm from importing its MCP gateway, whose packages may be missing.
+        message, usage = self._ask(messages, _skip_mcp_handler=True, **tool_options)
         text = message.content
         if not isinstance(text, str | None) or len(text or "") > MAX_ANSWER_CHARACTERS:
             raise ProviderAnswerInvalid("The model returned no usable text.", reason="no_text")

@@ -80,7 +80,7 @@ def _rows(data: Any) -> list[Any]:
     if any(place is not None for place in places):
         if sorted(place for place in places if isinstance(place, int)) != list(range(len(data))):
             raise ProviderAnswerInvalid(
-                "The embedding model numbered its vectors wrongly.", reason="count"
+                "The embedding model returned invalid indices of vectors.", reason="count"
             )
         data = sorted(data, key=lambda item: item["index"])
     return [item.get("embedding") for item in data]

@@ -131,10 +131,10 @@ class LitellmChatReranking:
         if not texts:
             return ()
         _litellm.load(chat=True)
-        user = prompt(query, texts, secrets.token_hex(8))
+        prompt_text = prompt(query, texts, secrets.token_hex(8))
         answer = within(
             self._timeout_s,
-            lambda: self._completion.complete_json(SYSTEM, user, ANSWER_SCHEMA),
+            lambda: self._completion.complete_json(SYSTEM, prompt_text, ANSWER_SCHEMA),
         )
         return usable_places(places_of(answer), len(texts))
 

@@ -111,20 +111,20 @@ class WordPieces:
         return [self._text(_words(text)) for text in texts]
 
     def _text(self, words: Sequence[str]) -> list[int]:
-        tokens = self._known
+        known = self._known
         try:
-            return list(chain.from_iterable(map(tokens.__getitem__, words)))
+            return list(chain.from_iterable(map(known.__getitem__, words)))
         except KeyError:
             return list(chain.from_iterable(self._learn(words)))
 
     def _learn(self, words: Sequence[str]) -> Iterable[Sequence[int]]:
         # Another thread may replace the cache meanwhile; this dictionary only grows.
-        tokens = self._known
-        new = {word: self._pieces(word) for word in dict.fromkeys(words) if word not in tokens}
-        if len(tokens) + len(new) > _MOST_WORDS:
+        known = self._known
+        new = {word: self._pieces(word) for word in dict.fromkeys(words) if word not in known}
+        if len(known) + len(new) > _MOST_WORDS:
             self._known = {}
         self._known |= {word: ids for word, ids in new.items() if len(word) <= _LONGEST_KEPT}
-        return [new[word] if word in new else tokens[word] for word in words]
+        return [new[word] if word in new else known[word] for word in words]
 
     def _pieces(self, word: str) -> tuple[int, ...]:
         """Return the ids of the longest pieces from the left; empty if the rest is unknown."""

@@ -218,8 +218,8 @@ def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, by
     return graph, tokenizer, first, min([*limits[:1], MAX_TOKENS])
 
 
-def _read(folder: Path, name: str, max_bytes: int, needed: bool = True) -> bytes | None:
-    """Return the bytes of a regular file; None if it is missing and not ``needed``.
+def _read(folder: Path, name: str, max_bytes: int, required: bool = True) -> bytes | None:
+    """Return the bytes of a regular file; None if it is missing and not ``required``.
 
     Links are followed, because caches of models link files into their folders.
     """
@@ -227,7 +227,7 @@ def _read(folder: Path, name: str, max_bytes: int, needed: bool = True) -> bytes
         # Non-blocking, because opening a pipe would wait for its writer.
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
-        if needed:
+        if required:
             raise _unusable(name, "is missing") from None
         return None
     except (OSError, ValueError):
@@ -246,7 +246,7 @@ def _read(folder: Path, name: str, max_bytes: int, needed: bool = True) -> bytes
 
 
 def _json(folder: Path, name: str) -> dict[str, Any]:
-    data = _read(folder, name, MAX_JSON_BYTES, needed=False)
+    data = _read(folder, name, MAX_JSON_BYTES, required=False)
     try:
         value = {} if data is None else json.loads(data)
     except (ValueError, RecursionError):
@@ -293,15 +293,15 @@ def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
     import numpy as np
 
     size = max(max(len(encoding.ids) for encoding in batch), 1)
-    ids, there, kinds = np.zeros((3, len(batch), size), dtype=np.int64)
+    ids, mask, type_ids = np.zeros((3, len(batch), size), dtype=np.int64)
     for row, encoding in enumerate(batch):
         count = len(encoding.ids)
-        ids[row, :count], there[row, :count], kinds[row, :count] = (
+        ids[row, :count], mask[row, :count], type_ids[row, :count] = (
             encoding.ids,
             1,
             encoding.type_ids,
         )
-    feeds = {"input_ids": ids, "attention_mask": there, "token_type_ids": kinds}
+    feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": type_ids}
     try:
         [answer] = loaded.session.run(
             [loaded.output], {name: feeds[name] for name in loaded.inputs}
@@ -311,14 +311,14 @@ def _run(loaded: _Loaded, batch: Sequence[Any]) -> NDArray[np.float32]:
             f"The embedding model failed with {type(error).__name__}."
         ) from None
     array: NDArray[np.float32] = np.asarray(answer)
-    if array.ndim != 3 or array.shape[:2] != there.shape:
+    if array.ndim != 3 or array.shape[:2] != mask.shape:
         return array
     if loaded.first_token:
         return array[:, 0]
-    weights = there[:, :, None].astype(np.float32)
+    weights = mask[:, :, None].astype(np.float32)
     mean: NDArray[np.float32] = (array * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
     return mean
 
 
-def _unusable(name: str, why: str) -> ProviderRejected:
-    return ProviderRejected(f"The file {name!r} of the embedding model {why}.", file=name)
+def _unusable(name: str, problem: str) -> ProviderRejected:
+    return ProviderRejected(f"The file {name!r} of the embedding model {problem}.", file=name)

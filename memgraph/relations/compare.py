@@ -29,7 +29,7 @@ from memgraph.text.tokens import ComparedToken
 
 
 def compare(earlier: Statement, later: Statement) -> RelationFinding | None:
-    """Return how ``later`` relates to ``earlier``, or None where the rules are not sure.
+    """Return how ``later`` relates to ``earlier``, or None if the rules are not sure.
 
     Two statements with different values for one attribute are CONTRADICTS with ``changed`` False;
     the caller, which knows the authors, decides whether one may replace the other.
@@ -401,8 +401,8 @@ def _is_condition(a: ParsedSentence, place: tuple[int, int]) -> bool:
 
 
 def _shared(groups: Mapping[str, frozenset[int]], left: str, right: str) -> bool:
-    none: frozenset[int] = frozenset()
-    return bool(groups.get(left, none) & groups.get(right, none))
+    empty: frozenset[int] = frozenset()
+    return bool(groups.get(left, empty) & groups.get(right, empty))
 
 
 def _takes_one(

@@ -192,19 +192,21 @@ def relevance(pool: CandidatePool, terms: QueryTerms) -> Floats:
     measure = words / 6.0
     if pool.vectors is not None and pool.query_vector is not None:
         cosine = np.vecdot(pool.vectors, pool.query_vector).astype(np.float64)
-        there = pool.vectors.any(axis=1)
-        measure = np.where(there, (words + 3.0 * np.maximum(cosine, 0.0)) / 9.0, measure)
+        has_vector = pool.vectors.any(axis=1)
+        measure = np.where(has_vector, (words + 3.0 * np.maximum(cosine, 0.0)) / 9.0, measure)
     share = np.where(layout.in_session, 0.5, 0.75)
-    judged: Floats = np.minimum(share * measure + (1.0 - share) * measure.max(), 1.0)
-    return judged
+    result: Floats = np.minimum(share * measure + (1.0 - share) * measure.max(), 1.0)
+    return result
 
 
 def _said(pool: CandidatePool, terms: QueryTerms) -> NDArray[np.bool_]:
     """Return which terms each candidate contains; its speaker's name counts as contained."""
     speakers = ({stem(name) for name in _names(role)} for role in pool.roles.names)
     in_names = [[float(term in names) for term in terms.stems] for names in speakers]
-    holds: NDArray[np.bool_] = pool.texts.counts(terms.stems) + pool.roles.of_each(in_names) > 0.0
-    return holds
+    contained: NDArray[np.bool_] = (
+        pool.texts.counts(terms.stems) + pool.roles.of_each(in_names) > 0.0
+    )
+    return contained
 
 
 def features(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> dict[str, Floats]:
@@ -254,16 +256,16 @@ class _Layout:
 
         The turns between two candidates may be missing in the pool, so sequences are compared.
         """
-        here, there = self.pairs(turns)
+        rows, other_rows = self.pairs(turns)
         out = np.zeros_like(values)
-        out[here] = values[there]
+        out[rows] = values[other_rows]
         return out
 
     def pairs(self, turns: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return rows, and for each of them the row of the candidate ``turns`` later."""
         if -turns in self._known_pairs:
-            there, here = self._known_pairs[-turns]
-            return here, there
+            other_rows, here = self._known_pairs[-turns]
+            return here, other_rows
         if turns not in self._known_pairs:
             pairs = []
             for step in range(1, abs(turns) + 1):
@@ -304,8 +306,8 @@ def _term_features(
     near = both.copy()
     for distance, share in _NEAR.items():
         for turns in (distance, -distance):
-            here, there = layout.pairs(turns)
-            near[here] = np.maximum(near[here], share * both[there])
+            rows, other_rows = layout.pairs(turns)
+            near[rows] = np.maximum(near[rows], share * both[other_rows])
     places = {candidate.pk: at for at, candidate in enumerate(pool.candidates)}
     for key, other_key, weight in pool.links:
         row = near[places[key]]

@@ -92,8 +92,8 @@ class LegResults:
         """Return the relevance of each candidate, 0..1 by key; empty without a context leg."""
         if not self.relevance and self.pool is not None and self.terms is not None:
             judged = context.relevance(self.pool, self.terms)
-            both = zip(self.pool.candidates, judged, strict=True)
-            self.relevance = {candidate.pk: float(value) for candidate, value in both}
+            pairs = zip(self.pool.candidates, judged, strict=True)
+            self.relevance = {candidate.pk: float(value) for candidate, value in pairs}
         return self.relevance
 
     def put(self, name: str, candidates: Sequence[RecallCandidate]) -> None:

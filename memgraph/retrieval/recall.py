@@ -538,7 +538,7 @@ class _Recall:
             one: sorted(each, key=lambda one: places.get(one, len(places)))[:MOST_BEFORE]
             for one, each in states.amended_by.items()
         }
-        lacking = [
+        missing_ids = [
             other
             for each in ranked[:top_n]
             for one in (each.candidate.memory_id,)
@@ -546,9 +546,9 @@ class _Recall:
             if other not in by_id
         ]
         outside = {}
-        if lacking:
+        if missing_ids:
             fetched = recall_rows.candidates_by_id(
-                self.snapshot, list(dict.fromkeys(lacking)), self.narrowing
+                self.snapshot, list(dict.fromkeys(missing_ids)), self.narrowing
             )
             outside = {candidate.memory_id: candidate for candidate in fetched}
         if outside:
@@ -606,9 +606,7 @@ def _by_score(rated: RatedCandidate) -> tuple[float, str]:
 
 
 def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:
-    """Return "replaced by …", with the short ids and dates of the successors; "" if there are
-    none.
-    """
+    """Return "replaced by …" with the short ids and dates of a memory's successors, or ""."""
     successors = [legs.candidates[successor] for successor in legs.successors.get(candidate.pk, ())]
     if candidate.status == MemoryStatus.ACTIVE.value or not successors:
         return ""

@@ -158,11 +158,11 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     """
     by_id = {item.memory.memory_id: item for item in ranked}
     brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
-    there = {**by_id, **brought}
-    places = {memory_id: place for place, memory_id in enumerate(there)}
+    items = {**by_id, **brought}
+    places = {memory_id: place for place, memory_id in enumerate(items)}
     amended_by = _amendments(bundle.edges, places)
     replaced = _replaced(bundle.edges)
-    conflicts = _conflicts(there)
+    conflicts = _conflicts(items)
     before = {
         memory_id: (*conflicts.later(memory_id)[:MOST_OTHER_SIDES], *amended_by.get(memory_id, ()))
         for memory_id in by_id
@@ -176,8 +176,8 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     }
     chosen = []
     # Companions are also ranked themselves, last, in case nothing else brings them along.
-    for memory_id, companion in placed(list(there), before, after, there, top_n).items():
-        item = there[memory_id]
+    for memory_id, companion in placed(list(items), before, after, items, top_n).items():
+        item = items[memory_id]
         moved = memory_id in brought and companion != memory_id
         chosen.append(item.model_copy(update={"brought_by": companion}) if moved else item)
     return chosen
@@ -192,12 +192,12 @@ def _moment(item: RecallItem) -> int:
     return UNDATED if of_file else memory.created_at
 
 
-def _conflicts(there: Mapping[str, RecallItem]) -> Conflicts:
+def _conflicts(items: Mapping[str, RecallItem]) -> Conflicts:
     """Return the open contradictions among some items."""
-    sides = {memory_id: ConflictSide(_moment(item), memory_id) for memory_id, item in there.items()}
+    sides = {memory_id: ConflictSide(_moment(item), memory_id) for memory_id, item in items.items()}
     return Conflicts.of(
         (sides[memory_id], sides[other_id])
-        for memory_id, item in there.items()
+        for memory_id, item in items.items()
         for other_id in item.contradicted_by
         if other_id in sides
     )

@@ -61,10 +61,12 @@ class _Text:
     def look_for(self, words_or_digits: str | int) -> None:
         """Record in ``holds`` whether it contains one of the words, or a run of so many digits."""
         if isinstance(words_or_digits, str):
-            there = any(_spaced([word]) in self.words for word in words_or_digits.encode().split())
+            contained = any(
+                _spaced([word]) in self.words for word in words_or_digits.encode().split()
+            )
         else:
-            there = re.search(rb"[0-9]{%d}" % words_or_digits, self.words) is not None
-        self.holds[words_or_digits] = there
+            contained = re.search(rb"[0-9]{%d}" % words_or_digits, self.words) is not None
+        self.holds[words_or_digits] = contained
 
 
 class _Stems(dict[bytes, bytes]):
@@ -103,12 +105,12 @@ class _Kept:
         self._new, self._old = {}, {}
 
 
-_KEPT = _Kept()
+_CACHE = _Kept()
 
 
 def forget() -> None:
     """Clear the caches of the process, after texts were erased."""
-    _KEPT.forget()
+    _CACHE.forget()
     _STEMS.clear()
 
 
@@ -117,7 +119,7 @@ class TextWords:
 
     def __init__(self, contents: Sequence[str]) -> None:
         self._contents = contents
-        self._texts = [_KEPT.get(content) for content in contents]
+        self._texts = [_CACHE.get(content) for content in contents]
         self.lengths: Floats = np.array([text.length for text in self._texts], dtype=np.float64)
         # 1 for texts that end with a question mark.
         self.asks: Floats = np.array([text.asks for text in self._texts], dtype=np.float64)

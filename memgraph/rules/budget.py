@@ -163,8 +163,8 @@ def reached(
 ) -> dict[Scope, int]:
     """Return the tokens of each tier: at most its cost, with unused shares divided among others.
 
-    The sum is never above the budget, and equals it if the costs do. No tier gets less than the
-    smaller of its share and its cost.
+    The sum is never above the budget, and is the budget if the costs reach it. No tier gets less
+    than the smaller of its share and its cost.
 
     Args:
         costs: the tokens that each tier could use, >= 0.
@@ -173,17 +173,17 @@ def reached(
         InvalidInput: see `divided`.
     """
     amounts = dict.fromkeys(Scope, 0)
-    hungry = {tier: weights.get(tier, 0.0) for tier in Scope}
+    unmet = {tier: weights.get(tier, 0.0) for tier in Scope}
     rest = budget
     # Every round uses up the rest, or satisfies at least one tier.
-    while any(hungry.values()):
-        for tier, part in divided(rest, hungry).items():
+    while any(unmet.values()):
+        for tier, part in divided(rest, unmet).items():
             amounts[tier] = min(amounts[tier] + part, max(costs.get(tier, 0), 0))
         rest = budget - sum(amounts.values())
         if not rest:
             break
-        hungry = {
-            tier: weight for tier, weight in hungry.items() if amounts[tier] < costs.get(tier, 0)
+        unmet = {
+            tier: weight for tier, weight in unmet.items() if amounts[tier] < costs.get(tier, 0)
         }
     return amounts
 
@@ -287,16 +287,16 @@ def _handed_on(
 ) -> set[str]:
     """Divide the rest of the budget in one more round; return the added ids, empty if none fit."""
     rest = budget - choice.cost(selected)
-    hungry = {
+    unmet = {
         tier: weights[tier] for tier in Scope if choice.any_fits(requested[tier], rest, selected)
     }
     added: set[str] = set()
-    for tier, room in divided(rest, hungry).items():
+    for tier, room in divided(rest, unmet).items():
         # Each tier separately again, so that their order does not matter.
         added |= choice.fitting(requested[tier], room, selected)
-    if not added and hungry:
+    if not added and unmet:
         # The parts are too small for any item: give all to the tier with the largest weight.
-        first = max(hungry, key=lambda tier: hungry[tier])
+        first = max(unmet, key=lambda tier: unmet[tier])
         added = choice.fitting(requested[first], rest, selected)
     return added
 

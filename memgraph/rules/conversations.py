@@ -50,20 +50,20 @@ def follow(
         followed: the sessions in ``turns`` that are already registered.
         open_now: all open sessions; needed only if a turn begins a session.
     """
-    course = SessionTransition()
-    going_on = dict.fromkeys(open_now)
+    transition = SessionTransition()
+    open_sessions = dict.fromkeys(open_now)
     registered = set(followed)
     for session_id in turns:
-        over: tuple[str, ...] = ()
+        completed: tuple[str, ...] = ()
         if session_id not in registered:
             registered.add(session_id)
-            over = tuple(session for session in going_on if session != session_id)
-            course.done.update(over)
-            going_on.clear()
-        going_on[session_id] = None
-        course.completes.append(over)
-    course.open.update(going_on)
-    return course
+            completed = tuple(session for session in open_sessions if session != session_id)
+            transition.done.update(completed)
+            open_sessions.clear()
+        open_sessions[session_id] = None
+        transition.completes.append(completed)
+    transition.open.update(open_sessions)
+    return transition
 
 
 def taken_over(turns: Iterable[str], states: Mapping[str, SessionState]) -> list[str]:
@@ -231,7 +231,7 @@ WEEKLY = "weekly"
 DONE_TAG = "done"
 STALE_DAYS = 14.0
 CLEARANCE = Sensitivity.INTERNAL
-"""The highest sensitivity of the memories in a reflection, and so of its readers' clearance."""
+"""The highest sensitivity of memories in a reflection, which every reader with it may see."""
 
 # Below the default of 50: a reflection repeats other memories and should rank after them.
 IMPORTANCE = 30

@@ -44,9 +44,7 @@ FIELDS = (*ORDER_FIELDS, "tags")
 
 
 class Operator(StrEnum):
-    """The operators. ``ANY`` is written as a plain list: one of its values is in the item's
-    list.
-    """
+    """The operators. ``ANY`` is written as a plain list; any of its values has to match."""
 
     EQ = "$eq"
     NE = "$ne"
@@ -90,8 +88,8 @@ class FilterTerm:
         if self.operator is Operator.NE:
             return not same(value, self.operand)
         if self.operator is Operator.ANY or (self.operator is Operator.IN and self.field == "tags"):
-            there = value if isinstance(value, list | tuple) else ()
-            return any(same(present, bound) for bound in self.operand for present in there)
+            values = value if isinstance(value, list | tuple) else ()
+            return any(same(present, bound) for bound in self.operand for present in values)
         if self.operator is Operator.IN:
             return any(same(value, bound) for bound in self.operand)
         return _comparable(value, self.operand) and _ORDERING[self.operator](value, self.operand)
@@ -162,10 +160,10 @@ def ordered(items: Iterable[ContextItem], order: SortOrder) -> list[ContextItem]
     """Return items in order; items without the field come last in either direction."""
     by_id = sorted(items, key=lambda item: item.context_item_id)
     key = FilterTerm(order.field, Operator.EQ, None)._value
-    having = [item for item in by_id if key(item) is not None]
+    with_field = [item for item in by_id if key(item) is not None]
     # A reversed sort is stable too, so ties stay sorted by id.
-    having.sort(key=key, reverse=order.descending)
-    return having + [item for item in by_id if key(item) is None]
+    with_field.sort(key=key, reverse=order.descending)
+    return with_field + [item for item in by_id if key(item) is None]
 
 
 def same(left: Any, right: Any) -> bool:

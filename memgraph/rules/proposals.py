@@ -369,7 +369,7 @@ _KNOWN = frozenset(FACT_SCHEMA["properties"])
 _TYPE_NAMES = frozenset(each.value for each in TYPES)
 # Text in scripts without spaces is compared by pairs of characters.
 _FIRST_UNSPACED = "\u2e80"
-_AGENT_PROPOSALS_DATE = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
+_ISO_DAY = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +444,7 @@ def grounded(content: str, turns: Sequence[QuotedTurn]) -> float:
     if there are no others. Dates are ignored, because a fact resolves "tomorrow" to a date.
     """
     text = "\n".join(f"{turn.speaker} {turn.content}" for turn in turns)
-    undated = _AGENT_PROPOSALS_DATE.sub(" ", content)
+    undated = _ISO_DAY.sub(" ", content)
     claimed, evidence_words = _stems(undated), _stems(text)
     if not claimed:
         claimed, evidence_words = word_set(undated), word_set(text)

@@ -19,12 +19,12 @@ MAX_ATTEMPTS = 3
 FIRST_PAUSE_MS = 300_000
 PAUSE_FACTOR = 4
 
-# No zone was ever moved by more: a search that begins so far off misses no moment.
+# No time zone ever shifted by more, so a search that starts this far away misses no moment.
 _LONGEST_SHIFT = timedelta(hours=3)
 
 
 def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
-    """Return the last moment at or before ``now_ms``; None: there is none within fifty years."""
+    """Return the last moment at or before ``now_ms``; None if there is none within fifty years."""
     now = _moment(now_ms, timezone)
     for moment in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
         if moment <= now_ms:
@@ -33,7 +33,7 @@ def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
 
 
 def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
-    """Return the first moment after ``now_ms``; None: there is none within fifty years."""
+    """Return the first moment after ``now_ms``; None if there is none within fifty years."""
     now = _moment(now_ms, timezone)
     for moment in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
         if moment > now_ms:
@@ -42,10 +42,10 @@ def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
 
 
 def _first(expression: str, timezone: str, now_ms: int, moment: int) -> int:
-    """Return the first moment after ``now_ms`` when ``moment`` is one.
+    """Return the first moment after ``now_ms``, searching backwards from ``moment``.
 
-    Forwards, cronsim passes over moments of a day on which the clock moves by half an hour;
-    backwards it finds them.
+    Forwards, cronsim skips moments on a day on which the clock shifts by half an hour; backwards
+    it finds them.
     """
     earlier = latest_due(expression, timezone, moment - 1)
     while earlier is not None and earlier > now_ms:
@@ -55,9 +55,9 @@ def _first(expression: str, timezone: str, now_ms: int, moment: int) -> int:
 
 
 def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:
-    """Return the moment that is to be caught up: the last one after ``since_ms``, or None.
+    """Return the missed moment to catch up on: the last one after ``since_ms``, or None.
 
-    However many were missed, one run stands for all of them.
+    One run makes up for all missed moments.
     """
     if not expression:
         return None
@@ -66,13 +66,14 @@ def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int |
 
 
 def next_attempt(runs: Sequence[JobRun]) -> int | None:
-    """Return when to try a moment again for which there were these runs, the last one at the end.
+    """Return when to retry a moment after these runs, in order.
 
-    One that failed is tried again after a while, one whose process died at once, each at most
-    ``MAX_ATTEMPTS`` times; one that was asked to stop does not count.
+    A failed run is retried after a pause, a run whose process died at once; there are at most
+    ``MAX_ATTEMPTS`` attempts. A run that was asked to stop does not count.
 
     Returns:
-        The moment from which on it may be tried; None: it is done, at work, or given up.
+        The earliest time of the next attempt, in milliseconds; None if the moment is done, running
+        or given up.
     """
     if not runs:
         return 0
@@ -87,7 +88,7 @@ def next_attempt(runs: Sequence[JobRun]) -> int | None:
 
 def _moment(ms: int, timezone: str) -> datetime:
     zone = UTC if timezone == "UTC" else ZoneInfo(timezone)
-    # Expressions count whole seconds.
+    # Cron expressions have a resolution of one second.
     return datetime.fromtimestamp(ms // 1000, UTC).astimezone(zone)
 
 
@@ -107,13 +108,12 @@ _LIMIT = re.compile(r"(?P<name>[a-z_]+)(?:=(?P<rate>\d{1,3}(?:\.\d{1,9})?)(?P<pe
 
 
 def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
-    """Return the highest rates that pass, 0..1, from texts such as ``stale=0.1``, ``stale=10%``,
-    ``echo``.
+    """Parse limits such as ``stale=0.1``, ``stale=10%`` or ``echo`` into maximum rates, 0..1.
 
-    A name alone lets nothing pass; ``all`` stands for every measure that no other text names.
+    A name without a rate means 0; ``all`` applies to every measure without its own limit.
 
     Raises:
-        InvalidInput: an unknown measure, one that is named twice, or a rate above 1.
+        InvalidInput: an unknown measure, a repeated one, or a rate above 1.
     """
     limits: dict[str, float] = {}
     for text in entries:
@@ -122,7 +122,7 @@ def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
         if match is None or (name != ALL and name not in set(HealthMetric)):
             names = ", ".join([*HealthMetric, ALL])
             raise InvalidInput(
-                f"a limit is NAME or NAME=RATE, such as stale=0.05 or stale=5%; names: {names}",
+                f"a limit must be NAME or NAME=RATE, like stale=0.05 or stale=5%; names: {names}",
                 field="fail_on",
             )
         if name in limits:
@@ -139,10 +139,10 @@ def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
 
 
 def rate_of(count: int, of: int) -> float:
-    """Return the share, 0..1; of nothing 0."""
+    """Return ``count`` / ``of``, 0..1; 0 if ``of`` is 0."""
     return count / of if of else 0.0
 
 
 def fails(measure: HealthMetric, rate: float, limits: Mapping[HealthMetric, float]) -> bool:
-    """Return True when a rate is above the limit of its measure."""
+    """Return True if a rate is above the limit of its measure."""
     return measure in limits and rate > limits[measure]

@@ -17,7 +17,7 @@ _EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
 class VisibilityReason(StrEnum):
-    """Why a memory is or is not shown; stable, for logs and receipts."""
+    """The reason why a memory is or is not visible; stable, for logs and receipts."""
 
     ALLOWED = "allowed"
     SENSITIVITY_UNKNOWN = "sensitivity_unknown"
@@ -34,22 +34,22 @@ class Viewer:
     """A reader and its grants.
 
     Attributes:
-        clearance: the highest sensitivity shown.
+        clearance: the highest visible sensitivity.
         project_ids: ``scope_id`` values of the project scopes open to the reader.
         session_ids: ``scope_id`` values of the session scopes open to the reader.
         scopes: narrows to these scopes; all three by default.
         agent_id: narrows to this agent's memories and those of no agent; None: every agent's.
-        shared: whether a viewer with an ``agent_id`` sees those of no agent too.
-        confined: whether it may write only what it would see itself; else the host answers for
+        shared: True if a viewer with an ``agent_id`` also sees the memories of no agent.
+        confined: True if it may only write memories that it could see; otherwise the host decides
             where it writes.
-        sees_use: whether it is told how often and when memories were used, by whomever; without it
-            it could learn that a reader who sees more was at work.
+        sees_use: True if it may see how often and when memories were used by anyone, which may
+            reveal the activity of readers who see more.
 
-    Any collection of ids or scopes will do but a text, which would grant its letters.
+    Ids and scopes may be any collection except a string, which would grant its letters.
 
     Raises:
-        InvalidInput: a text where a collection is meant, or what is no id, scope or sensitivity; an
-            empty id, which could match a memory that lacks one; not ``shared``, and no agent.
+        InvalidInput: a string instead of a collection; an invalid id, scope or sensitivity; an
+            empty id, which could match a memory without one; not ``shared`` without an agent.
     """
 
     clearance: Sensitivity = Sensitivity.INTERNAL
@@ -62,7 +62,7 @@ class Viewer:
     sees_use: bool = True
 
     def __post_init__(self) -> None:
-        put = object.__setattr__  # the class's own refuses: viewers are frozen
+        put = object.__setattr__  # because viewers are frozen
         put(self, "clearance", _known(Sensitivity, self.clearance, "clearance"))
         put(self, "project_ids", _ids(self.project_ids, "project_ids"))
         put(self, "session_ids", _ids(self.session_ids, "session_ids"))
@@ -83,7 +83,7 @@ class Viewer:
 
 def _collection(value: object, name: str) -> Iterable[object]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise InvalidInput(f"a viewer's {name} is a set, such as frozenset({{...}})", field=name)
+        raise InvalidInput(f"a viewer's {name} must be a set like frozenset({{...}})", field=name)
     return value
 
 
@@ -99,7 +99,7 @@ def _ids(value: object, name: str) -> frozenset[str]:
 def _known(kind: type[_EnumT], value: object, name: str) -> _EnumT:
     if isinstance(value, str) and value in set(kind):
         return kind(value)
-    raise InvalidInput(f"a viewer's {name}: one of {', '.join(kind)}", field=name)
+    raise InvalidInput(f"a viewer's {name} must be one of {', '.join(kind)}", field=name)
 
 
 DEFAULT_VIEWER = Viewer()
@@ -123,13 +123,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ScopePredicate:
-    """The rule as data. A row is visible when all three hold:
+    """The rule as data. A row is visible if all three conditions are met:
 
     - its sensitivity is one of ``sensitivities``;
-    - ``grants`` holds (its scope, its scope_id), or (global, None) for a global row;
-    - ``agent_id`` is None, or the row's agent_id is equal to it, or NULL where ``shared``.
+    - ``grants`` contains (its scope, its scope_id), or (global, None) for a global row;
+    - ``agent_id`` is None, or equals the row's agent_id, or that is NULL and ``shared`` is True.
 
-    Both sequences are sorted; an empty one shows nothing.
+    Both sequences are sorted; if one is empty no row is visible.
     """
 
     sensitivities: tuple[Sensitivity, ...]
@@ -139,7 +139,7 @@ class ScopePredicate:
 
 
 def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
-    """Decides one memory; what cannot be decided is denied."""
+    """Decide whether a viewer may see a memory; unknown values are denied."""
     reason = (
         _sensitivity_denial(viewer, facts.sensitivity)
         or _scope_denial(viewer, facts.scope, facts.scope_id)
@@ -150,12 +150,12 @@ def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
 
 
 def writable(viewer: Viewer, facts: ScopeFacts) -> Verdict:
-    """Decides whether a memory may be stored: of a confined viewer, one that it would see."""
+    """Decide whether a viewer may store a memory: a confined one must be able to see it."""
     return visible(viewer, facts) if viewer.confined else Verdict(True, VisibilityReason.ALLOWED)
 
 
 def predicate(viewer: Viewer) -> ScopePredicate:
-    """Return the same rule for a WHERE clause."""
+    """Return the rule of ``visible`` as data, for a WHERE clause."""
     # Sorted, so that equal viewers give equal statements.
     grants: list[tuple[Scope, str | None]] = []
     for scope in Scope:
@@ -180,12 +180,12 @@ def narrow(
     scopes: Iterable[Scope] | None = None,
     agent_id: str | None = None,
 ) -> Viewer:
-    """Return the viewer of one request: what is asked for, never more than what was granted.
+    """Return the viewer of a request: the requested values, which must be within the grant.
 
-    None keeps what was granted.
+    None keeps the granted value.
 
     Raises:
-        AccessDenied: the request reaches further than the grant; ``details["field"]`` says where.
+        AccessDenied: the request exceeds the grant; ``details["field"]`` names the field.
     """
     if clearance is not None and clearance.level > granted.clearance.level:
         raise _too_far("clearance")
@@ -205,14 +205,14 @@ def _subset(name: str, requested: Iterable[_T] | None, granted: frozenset[_T]) -
     if requested is None:
         return granted
     values = frozenset(requested)
-    # Cutting the request down in silence would look like an empty memory.
+    # Silently reducing the request would look like an empty memory.
     if not values <= granted:
         raise _too_far(name)
     return values
 
 
 def _too_far(name: str) -> AccessDenied:
-    return AccessDenied(f"the request's {name} reaches further than what is granted", field=name)
+    return AccessDenied(f"the request's {name} exceeds what is granted", field=name)
 
 
 def _sensitivity_denial(viewer: Viewer, sensitivity: str | None) -> VisibilityReason | None:
@@ -236,7 +236,7 @@ def _scope_denial(
         return VisibilityReason.SCOPE_UNKNOWN
     if known_scope not in viewer.scopes:
         return VisibilityReason.SCOPE_NOT_REQUESTED
-    # Global needs no id, and one that stands there by mistake hides nothing.
+    # A global memory needs no id; one that is set by mistake is ignored.
     if known_scope is Scope.GLOBAL:
         return None
     if not scope_id:
@@ -254,7 +254,7 @@ def _agent_denial(viewer: Viewer, agent_id: str | None) -> VisibilityReason | No
 
 @lru_cache(maxsize=256)
 def viewer_fields(viewer: Viewer) -> Mapping[str, Any]:
-    """Return what a viewer sees, as JSON values; not whether it is confined or is told of use."""
+    """Return a viewer's grants as JSON values, without ``confined`` and ``sees_use``."""
     return {
         "clearance": viewer.clearance.value,
         "project_ids": sorted(viewer.project_ids),
@@ -266,10 +266,10 @@ def viewer_fields(viewer: Viewer) -> Mapping[str, Any]:
 
 
 def viewer_of(fields: Mapping[str, Any]) -> Viewer:
-    """Return the viewer that has these fields.
+    """Return the viewer with the fields that ``viewer_fields`` returned.
 
     Raises:
-        KeyError, InvalidInput: they are not what ``viewer_fields`` gives.
+        KeyError, ValueError, InvalidInput: the fields are not valid.
     """
     return Viewer(
         clearance=Sensitivity(fields["clearance"]),
@@ -282,11 +282,11 @@ def viewer_of(fields: Mapping[str, Any]) -> Viewer:
 
 
 def covers(reader: Viewer, other: Viewer) -> bool:
-    """Return True when a reader sees all that another viewer sees."""
+    """Return True if a reader sees everything that another viewer sees."""
     open_ = {Scope.PROJECT: other.project_ids, Scope.SESSION: other.session_ids}
     return (
         other.clearance.level <= reader.clearance.level
-        # A scope without ids shows nothing.
+        # A scope without ids has no visible memories.
         and all(
             scope in reader.scopes and open_.get(scope, frozenset()) <= reader.scope_ids(scope)
             for scope in other.scopes
@@ -297,9 +297,7 @@ def covers(reader: Viewer, other: Viewer) -> bool:
 
 
 def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
-    """Return what a receipt may tell a reader of its viewer: ids that the reader was granted
-    itself.
-    """
+    """Return a receipt's viewer fields with only those ids that are granted to the reader."""
     return {
         **fields,
         "project_ids": [
@@ -312,7 +310,7 @@ def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
 
 
 def asked_of(request: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
-    """Return the part of a receipt's request that a reader may see: its granted places."""
+    """Return a receipt's request with only those scope ids that are granted to the reader."""
     visible = dict(request)
     for name, open_ in _places(reader).items():
         if name in request:
@@ -321,12 +319,12 @@ def asked_of(request: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
 
 
 def asks_within(request: Mapping[str, Any], reader: Viewer) -> bool:
-    """Return True when a reader was granted every place that a request names."""
+    """Return True if every scope id in a request is granted to the reader."""
     return all(open_.issuperset(request.get(name, ())) for name, open_ in _places(reader).items())
 
 
 def _places(reader: Viewer) -> dict[str, frozenset[str]]:
-    """Return what a reader was granted of what ``RecallRequest`` names."""
+    """Return the ids granted to a reader, by field of ``RecallRequest``."""
     return {"project_ids": reader.project_ids, "session_scope_ids": reader.session_ids}
 
 

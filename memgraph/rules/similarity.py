@@ -1,8 +1,8 @@
-"""Find echoes of what the memory handed out. Lines are identified by a hash of their normal form.
+"""Find echoes of the memory's own output. Lines are identified by a hash of their normal form.
 
-What a memory says comes back: an agent repeats it, a user pastes it. Taken for a source it would
-make its own ground firmer with every round. Equal lines are an echo whoever says them; other
-words are one only where nothing in them is new (``memgraph.rules.similarity``).
+The output of a memory comes back: an agent repeats it, a user pastes it. Counted as a source, it
+would become evidence for itself. Equal lines are an echo, whoever says them; other words are an
+echo only if they say nothing new.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Similarity(StrEnum):
 
 
 def normalise_content(text: str) -> str:
-    """NFC, every run of white space one space, none at the ends."""
+    """Return a text in NFC, stripped, with every run of white space as one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def content_hash(text: str) -> str:
-    """SHA-256 of the normalised text in UTF-8, 64 hexadecimal digits."""
-    # surrogatepass: total over every str; storing such a text is refused elsewhere.
+    """Return the SHA-256 of the normalised text in UTF-8, 64 hexadecimal digits."""
+    # surrogatepass, so that every str has a hash; storing such a text is refused elsewhere.
     normalised = normalise_content(text).encode("utf-8", "surrogatepass")
     return hashlib.sha256(normalised).hexdigest()
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Words after NFKC and case folding; a contraction is one word.
+    """Return the words after NFKC and case folding; a contraction is one word.
 
-    A script that writes no spaces gives one word for a whole run: such texts are told apart by
+    In a script without spaces a whole run is one word: such texts are compared by
     ``content_hash`` alone.
     """
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
@@ -55,7 +55,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Shared words by all words, 0..1; two empty sets share nothing (0).
+    """Return the number of shared words by that of all words, 0..1; 0 for two empty sets.
 
     Source: P. Jaccard, "The distribution of the flora in the alpine zone", 1912.
     """
@@ -65,11 +65,11 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Similarity:
-    """Return how alike two texts are.
+    """Return how similar two texts are.
 
-    NEAR asks for a word overlap of at least ``threshold``, and for the same numbers and
-    negations: "the limit is 10" and "the limit is not 20" overlap well and say different things.
-    The order of words is not looked at.
+    NEAR requires a word overlap of at least ``threshold``, and the same numbers and negations:
+    "the limit is 10" and "the limit is not 20" overlap, but say different things. The order of
+    words is ignored.
     """
     if normalise_content(left) == normalise_content(right):
         return Similarity.EXACT
@@ -80,7 +80,7 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Simi
 
 
 def same_weights(left: str, right: str) -> bool:
-    """Return True when two texts hold the same numbers and negations, whatever else they say."""
+    """Return True if two texts contain the same numbers and negations."""
     return not any(_weighs(word) for word in word_set(left) ^ word_set(right))
 
 
@@ -93,25 +93,25 @@ def _weighs(word: str) -> bool:
     )
 
 
-# Which of many texts nearly say what another one says, without comparing each with each.
+# Find near duplicates among many texts, without comparing every pair.
 
 
 MOST_CANDIDATES: Final = 50
-"""So many texts that share a rare word are compared with one: bounded, whatever the texts are."""
+"""The maximum number of texts with a common rare word with which a text is compared."""
 
 
 def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
-    """For each text that ``compare`` calls NEAR to an earlier one: the key of that one, the lowest.
+    """Return for each text that is NEAR to an earlier one the key of that text, the lowest one.
 
     Two sets of words with a Jaccard index of at least t have one of the first
-    ``|A| - ceil(t |A|) + 1`` words of A in common, in any one order of the words: only texts that
-    share such a word are compared. The order is by rarity, so that few are.
+    ``|A| - ceil(t |A|) + 1`` words of A in common, in any fixed order of the words: only texts that
+    share such a word are compared. Rare words come first, so that few texts are compared.
 
     Source: S. Chaudhuri, V. Ganti, R. Kaushik, "A Primitive Operator for Similarity Joins in Data
     Cleaning", ICDE 2006 (the prefix filter).
 
     Args:
-        texts: by key; a text stands for the others in the order of its key.
+        texts: texts by key; a lower key is earlier.
     """
     words = {key: word_set(texts[key]) for key in sorted(texts)}
     spread = Counter(word for words_of_item in words.values() for word in words_of_item)
@@ -120,7 +120,7 @@ def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
     for key, own in words.items():
         first = sorted(own, key=lambda word: (spread[word], word))[: _prefix(len(own))]
         sharing = {place for word in first for place in places[word][-MOST_CANDIDATES:]}
-        # What two sets share is the smaller one at most.
+        # Two sets share at most the smaller one.
         min_words, max_words = JACCARD_THRESHOLD * len(own), len(own) / JACCARD_THRESHOLD
         candidates = sorted(
             place for place in sharing if min_words <= len(words[place]) <= max_words
@@ -140,22 +140,22 @@ def _prefix(size: int) -> int:
     return size - math.ceil(JACCARD_THRESHOLD * size) + 1 if size else 0
 
 
-# A model has what it was told at hand for as long as its conversation lasts, a user what it was
-# just shown; a day later an equal sentence of a user is a statement of its own.
+# For this long a repetition by a user may be an echo of what was shown; a day later an equal
+# sentence is a new statement.
 WINDOW_MS = 86_400_000
-# Whole days, in any time zone.
+# Allows for times that are given as whole days, in any time zone.
 LATE_MS = 2 * WINDOW_MS
-# Fewer words say nothing by themselves: "ok", "yes please", "thank you".
+# Fewer words are not distinctive: "ok", "yes please", "thank you".
 MIN_WORDS = 3
 MIN_CHARS = 12
-# Scripts without blanks: so many characters of them say as much.
+# The equivalent in characters of a script without spaces.
 MIN_UNSPACED_CHARS = 6
 
 AGENT_ROLES = AGENTS | SILENT
 
 MEMORY_ID = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"
 _CITATION = re.compile(rf"\s*[\[(]\s*{MEMORY_ID}(?:\s*[,;]\s*{MEMORY_ID})*\s*[\])]", re.IGNORECASE)
-# As prompts cite: a short id, and the mark of a contradiction.
+# Citations in prompts: a short id, and the mark of a contradiction.
 _SHORT_ID = r"[0-9A-HJKMNP-TV-Z]{8}"
 SHORT_CITATION = rf"\[{_SHORT_ID}\]"
 _CITED_SHORT = re.compile(rf"\[({_SHORT_ID})\]")
@@ -174,26 +174,26 @@ _LABELS = "|".join(
     )
 )
 _LABEL = re.compile(rf"^(?:(?:{_LABELS}):\s+)+", re.IGNORECASE)
-# Whoever it is: a name before words in quotation marks tells who said them, not what.
+# A name before words in quotation marks is their speaker, not a part of the statement.
 _SPEECH = re.compile('^[^\\W\\d_][^:"“„«]{0,40}:\\s*(?=["“„«].*["”“»][.!?]?$)')
-# The date of the quotation before it, where several stand in one line.
+# The date of the preceding quotation, if a line contains several.
 _DATE_BEFORE = re.compile(r"^\(\d{4}-\d\d-\d\d\) (?=\w)")
-# What the bulletin writes before and behind a memory's own text.
+# What the bulletin writes before and after a memory's own text.
 _AT = r"(?:\d{4}-\d\d-\d\d|undated) "
 _BULLETIN_HEAD = re.compile(
     rf"^(?:(?:{_AT})?(?:\(until \d{{4}}-\d\d-\d\d\) )|{_AT}(?:\([^)]{{1,40}}\) )?"
     r"|Uncertain \(\d\.\d\d\): |Its evidence was withdrawn on \d{4}-\d\d-\d\d: )"
 )
 _FROM_FILE = re.compile(r"(?<=”) \(from .{1,60}\)$")
-# Each of them tells a date, a figure or a file.
+# All of these contain a date, a figure or a file.
 _TELLING = re.compile(r"\d-\d\d |\d-\d\d[:)]|\(\d|undated |\(from ")
 _CONFLICT = re.compile(rf"^{_AT}(.{{1,2000}}?) against {_AT}(.{{1,2000}})$")
 _ENDS = " \t.,;:!?…。、！？"
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
-# With what an agent begins to tell what it remembers, in lower case.
-_TOLD = (
+# Phrases with which an agent introduces what it remembers, in lower case.
+_LEAD_IN_FORMS = (
     r"(?:yes|yeah|sure|ok|okay|right|well|so|also|certainly|absolutely|of course|great|great news"
     r"|good question|correct|indeed|noted|got it|understood|hi|hello|in short|to sum up)",
     r"(?:as|like) i (?:can )?(?:recall|remember|noted|mentioned|said|understand|know|see)(?: it)?",
@@ -211,15 +211,17 @@ _TOLD = (
     r"from memory",
     r"(?:here(?: is|'s)|this is) what i (?:know|remember|have|recall)(?: about you| of it)?",
 )
-_LEAD_IN = re.compile(rf"^(?:{'|'.join(_TOLD)})(?:\s*[,:;!.–—-]+\s+|\s+(?=\w))", re.IGNORECASE)
+_LEAD_IN = re.compile(
+    rf"^(?:{'|'.join(_LEAD_IN_FORMS)})(?:\s*[,:;!.–—-]+\s+|\s+(?=\w))", re.IGNORECASE
+)
 _MAX_LEAD_INS = 4
 
 
 class EchoReason(StrEnum):
-    """Why a text is no source. Stable codes.
+    """The reason why a text is not a source. Stable codes.
 
-    LINE: it is a line that was handed out. RECEIPT: it says nothing beyond what was recalled
-    shortly before. KNOWN: an agent says what a memory said that stood at that time. FORMAT: it is
+    LINE: it is a line that the memory returned. RECEIPT: it adds nothing to what was recalled
+    shortly before. KNOWN: an agent repeats a memory that was active at that time. FORMAT: it is
     the memory's own output, pasted.
     """
 
@@ -230,38 +232,38 @@ class EchoReason(StrEnum):
 
 
 def is_agent(source_role: str | None) -> bool:
-    """Return True when a speaker may be a machine: whoever is not ``user`` or ``human``.
+    """Return True if a speaker may be a machine: every role except ``user`` and ``human``.
 
-    A name alone may be an agent's, which says again what it was told. Callers that know of a
-    person by another name give ``heard_role``.
+    A name alone may be that of an agent, which may repeat what it was given. Callers that know a
+    person by another name use ``heard_role``.
     """
     return voice_of(source_role) is not SpeakerRole.PERSON
 
 
 def heard_role(source_role: str | None, told_as: str | None) -> str | None:
-    """Return the role of a turn: as its source names it, or as the caller declared it."""
+    """Return the role of a turn: the one of its source, or the one declared by the caller."""
     if told_as is None:
         return source_role
     return "user" if voice_of(source_role, told_as) is SpeakerRole.PERSON else "assistant"
 
 
 def known_echo(voice: SpeakerRole) -> EchoReason | None:
-    """Return the reason why a repeated statement adds no support; None: it adds some.
+    """Return the reason why a repeated statement adds no support; None if it adds some.
 
-    Only a person's does: an agent that says again what is remembered adds nothing, however it came
-    to know it, so a receipt that was lost lets no echo in.
+    Only a person adds support: an agent that repeats a memory adds nothing, however it learned of
+    it, so that an echo is detected even if its receipt is lost.
 
     Args:
-        voice: of the turn that the statement is quoted from.
+        voice: the speaker of the turn from which the statement is quoted.
     """
     return None if voice is SpeakerRole.PERSON else EchoReason.KNOWN
 
 
 def judged_at(said_ms: int, stored_ms: int) -> int:
-    """Return the time before which something must have been handed out for a turn to be its echo.
+    """Return the time before which a text must have been returned for a turn to be its echo.
 
-    When it was stored: a turn's own time may be told in whole days. A turn from long before is
-    history that came in late, and is judged by its own time.
+    This is the time of storage, because a turn's own time may be given in whole days. A turn from
+    long before was imported late, and its own time is used.
     """
     return said_ms if said_ms < stored_ms - LATE_MS else stored_ms
 
@@ -275,7 +277,7 @@ def normal_form(line: str) -> str:
 
 
 def normal_marks(line: str) -> str:
-    """Return a line without marks, citations and labels, its case and ends as they were."""
+    """Return a line without marks, citations and labels; its case and end marks are kept."""
     plain = line if line.isascii() else unicodedata.normalize("NFKC", line)
     text = _DATE_BEFORE.sub("", _without_marks(plain))
     if ":" in text:
@@ -294,7 +296,7 @@ def without_lead_in(text: str) -> str:
 
 
 def says_enough(form: str) -> bool:
-    """Return True when a normal form is long enough to be told by its hash."""
+    """Return True if a normal form is long enough to be identified by its hash."""
     if len(_UNSPACED.findall(form)) >= MIN_UNSPACED_CHARS:
         return True
     words = [word for word in WORDS.findall(form) if not word.isnumeric()]
@@ -302,16 +304,16 @@ def says_enough(form: str) -> bool:
 
 
 def form_hash(form: str) -> int:
-    """64 bits of BLAKE2b as SQLite keeps an integer: signed."""
+    """Return 64 bits of BLAKE2b as a signed integer, for SQLite."""
     digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 @lru_cache(maxsize=128)
 def line_hashes(text: str) -> frozenset[int]:
-    """Return what a handed-out text is known by: each of its lines, each sentence of them.
+    """Return the hashes of a returned text: those of its lines and of their sentences.
 
-    A line of the bulletin also by the memory's own text in it.
+    For a line of the bulletin, also those of the memory's own text in it.
     """
     forms: set[str] = set()
     for unit in units(text):
@@ -322,7 +324,7 @@ def line_hashes(text: str) -> frozenset[int]:
 
 
 def units(text: str) -> list[str]:
-    """Return the lines of a text; one that goes on in small letters belongs to the one before."""
+    """Return the lines of a text; one that continues in lower case is joined to the one before."""
     lines: list[str] = []
     for raw in text.splitlines():
         line = raw.strip()
@@ -336,19 +338,17 @@ def units(text: str) -> list[str]:
 
 
 def cited_ids(text: str) -> tuple[str, ...]:
-    """Memory ids that a text names, once each, in order."""
+    """Return the distinct memory ids in a text, in order."""
     return tuple(dict.fromkeys(_LONE_ID.findall(text)))
 
 
 def cited_short_ids(text: str) -> tuple[str, ...]:
-    """Return what a text cites as prompts do, once each, in order: the last characters of ids."""
+    """Return the distinct short ids that a text cites like a prompt, in order."""
     return tuple(dict.fromkeys(_CITED_SHORT.findall(text)))
 
 
 def without_citations(line: str) -> str:
-    """Return a line without the memory ids in it, and without what prompts write beside a short
-    one.
-    """
+    """Return a line without memory ids, short citations and the marks of prompts."""
     return _SHORT.sub("", _LONE_ID.sub("", _CITATION.sub("", line))).rstrip()
 
 
@@ -357,14 +357,12 @@ def _goes_on(before: str, line: str) -> bool:
 
 
 def inner_texts(line: str) -> tuple[str, ...]:
-    """Return what a line says without marks and citations, and without what a bulletin says before
-    it.
-    """
+    """Return the texts of memories in a line, without marks, citations and bulletin additions."""
     return tuple(map(normal_marks, _inner(line))) or (normal_marks(line),)
 
 
 def _inner(line: str) -> Iterator[str]:
-    """Yield the texts of memories that a line of the bulletin holds."""
+    """Yield the texts of memories in a line of the bulletin."""
     if not _TELLING.search(line):
         return
     bare = _without_marks(line)
@@ -378,7 +376,7 @@ def _inner(line: str) -> Iterator[str]:
 
 
 def _without_marks(text: str) -> str:
-    # Most lines have none of these, and to look for a character costs next to nothing.
+    # Most lines have none of these, and searching for a character is cheap.
     if "_" in text:
         text = _LONE_ID.sub("", _CITATION.sub("", text))
     if "[" in text:
@@ -391,11 +389,11 @@ def _without_marks(text: str) -> str:
     return _MARKER.sub("", text.strip()).strip()
 
 
-# Whether a sentence says anything that a text does not.
+# Decide whether a sentence says anything that a text does not.
 
 
 Stem = Callable[[str], str]
-"""A word of any case to its stem, without case and diacritical marks."""
+"""Takes a word in any case, and returns its stem without case and diacritical marks."""
 
 # With fewer content words a sentence is covered by too many texts.
 MIN_CONTENT = 2
@@ -423,7 +421,7 @@ _FUNCTION = (
     "sure recall remember mention mentioned user users please"
 )
 _EMPTY = _PREPOSITIONS | frozenset(_DETERMINERS.split()) | frozenset(_FUNCTION.split())
-# They turn what a sentence says: each must stand on both sides or on neither.
+# Words that change the meaning of a sentence: both texts or neither must contain each of them.
 _TURNING_WORDS = (
     "neither hardly barely almost "
     "will would shall might could should must can want plan planning intend hope consider think "
@@ -440,9 +438,9 @@ class SentenceWords:
     Attributes:
         order: stems of its content words, in order.
         terms: the same words as written, each once, for a look-up.
-        numbers: as written: ``3.5``, ``2026-01-05``.
+        numbers: the numbers as written: ``3.5``, ``2026-01-05``.
         turning: stems of negations, modal words and the like.
-        placed: a preposition and the content word after it.
+        placed: pairs of a preposition and the content word after it.
         names: stems of capitalised words that do not begin the sentence.
         opening: the stem of its first word, if that is a capitalised content word.
     """
@@ -457,16 +455,16 @@ class SentenceWords:
 
 
 class WordSplitter:
-    """Takes sentences apart with a stemmer."""
+    """Splits sentences into words with a stemmer."""
 
     def __init__(self, stem: Stem) -> None:
         self._stem = stem
         self._turning = frozenset(stem(word) for word in (*NEGATIONS, *_TURNING_WORDS.split()))
-        # The same sentences are compared with one another again and again.
+        # Cached, because the same sentences are compared repeatedly.
         self._kept = lru_cache(maxsize=512)(self._taken_apart)
 
     def wording(self, text: str) -> SentenceWords:
-        """One sentence or clause."""
+        """Return the words of a sentence or clause."""
         return self._kept(text)
 
     def _taken_apart(self, text: str) -> SentenceWords:
@@ -508,7 +506,7 @@ class WordSplitter:
         )
 
     def clauses(self, text: str) -> list[str]:
-        """Return the parts of a sentence, each with content words enough to be judged by itself."""
+        """Return the clauses of a sentence, joined until each has enough content words."""
         parts = [part for part in _CLAUSE.split(text, maxsplit=MAX_CLAUSES - 1) if part.strip()]
         clauses: list[str] = []
         short = ""
@@ -523,9 +521,9 @@ class WordSplitter:
         return clauses
 
     def says_nothing_new(self, statement: str, text: str) -> bool:
-        """Return True when a clause is covered by one sentence, or a clause of one, of a text."""
+        """Return True if a sentence of a text, or a clause of it, covers the statement."""
         wording = self.wording(statement)
-        # Most sentences lack one of its words: they need not be taken apart.
+        # Most sentences lack one of its words and need not be split.
         begins = [_begin(stem) for stem in set(wording.order) if stem.isascii()]
         return any(
             covered(wording, self.wording(part))
@@ -543,7 +541,7 @@ class WordSplitter:
 
 @lru_cache(maxsize=128)
 def _sentences(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the sentences of a text, once each, as they are and in lower case."""
+    """Return the distinct sentences of a text, each as written and in lower case."""
     sentences = dict.fromkeys(
         sentence for line in text.splitlines() for sentence in split_sentences(line)
     )
@@ -556,7 +554,7 @@ def _begin(stem: str) -> str:
 
 
 def covered(sentence: SentenceWords, text: SentenceWords) -> bool:
-    """Return True when ``text`` says all of ``sentence``; both are single statements."""
+    """Return True if ``text`` says all that ``sentence`` says; both are single statements."""
     content = set(sentence.order)
     if len(content) < MIN_CONTENT or not content <= set(text.order):
         return False
@@ -570,7 +568,7 @@ def covered(sentence: SentenceWords, text: SentenceWords) -> bool:
 
 
 def _same_places(sentence: SentenceWords, text: SentenceWords) -> bool:
-    """Return whether each word that follows a preposition follows it there, too."""
+    """Return True if words that follow a preposition do not follow other ones in the text."""
     theirs: dict[str, set[str]] = {}
     for preposition, word in text.placed:
         theirs.setdefault(word, set()).add(preposition)
@@ -580,7 +578,7 @@ def _same_places(sentence: SentenceWords, text: SentenceWords) -> bool:
 
 
 def _same_order(sentence: SentenceWords, text: SentenceWords) -> bool:
-    """Names keep their order: who does something to whom."""
+    """Return True if the names have the same order: who does something to whom."""
     names = (sentence.names | text.names) & set(sentence.order)
     first, second = (
         [word for word in dict.fromkeys(order) if word in names]
@@ -590,7 +588,7 @@ def _same_order(sentence: SentenceWords, text: SentenceWords) -> bool:
 
 
 def _same_subject(content: set[str], text: SentenceWords) -> bool:
-    """Return True when the text names its subject, or a pronoun in it stands for that name."""
+    """Return True if only names, such as the subject, precede the first shared word in the text."""
     for word in text.order:
         if word in content:
             return True
@@ -600,11 +598,11 @@ def _same_subject(content: set[str], text: SentenceWords) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Words; of a contraction its first part, and a negation as a word of its own."""
+    """Yield words; a contraction yields its first part, and a negation as a separate word."""
     for match in CONTRACTIONS.finditer(text):
         head, *rest = re.split("['’]", match.group())
         if rest and rest[-1].casefold() == "t" and head[-1:] in "nN":
-            # "can't" is cut after its n by the apostrophe.
+            # "didn't" is split after its n, which belongs to the negation.
             yield head[:-1] if len(head) > 1 else head
             yield _NEGATIVE
             continue

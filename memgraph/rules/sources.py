@@ -1,7 +1,7 @@
-"""Locators: a range of lines of a file, a place in JSON, or the whole. Pure.
+"""Locators: a range of lines of a file, a value in JSON, or the whole file. Pure.
 
-As ``ingest`` writes them: ``L3-L5`` counts lines from 1 and includes both, ``/memories/2`` is a
-JSON pointer (RFC 6901), ``#`` is the whole file.
+The format of ``ingest``: ``L3-L5`` counts lines from 1 and includes both, ``/memories/2`` is a JSON
+pointer (RFC 6901), ``#`` is the whole file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 from memgraph.model.values import Memory, StoredSource
 
 _LINES = re.compile(r"L([0-9]{1,9})-L([0-9]{1,9})")
-# What ends a line for an editor; other separators were made line ends when the file was read.
+# Line ends as in an editor; other separators were converted to line ends when the file was read.
 _LINE_ENDS = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
 
 
@@ -26,8 +26,8 @@ class FilePart:
     """A part of a file.
 
     Attributes:
-        first, last: lines from 1, both included; None: it is no range of lines.
-        pointer: of a value in JSON; None and no lines: the whole file.
+        first, last: lines from 1, both included; None if it is not a range of lines.
+        pointer: the JSON pointer of a value; None without lines: the whole file.
     """
 
     first: int | None = None
@@ -35,18 +35,16 @@ class FilePart:
     pointer: str | None = None
 
     def hides(self, other: FilePart) -> bool:
-        """Return True when anything of this part lies in the other one, where both are places in
-        JSON.
-        """
+        """Return True if this part may overlap the other one; values in JSON are compared."""
         mine, theirs = self.pointer, other.pointer
         if mine is None or theirs is None:
-            # Lines of JSON are not compared with places in it: any of them may be meant.
+            # Lines cannot be compared with values in JSON, so any of them may overlap.
             return True
         return (mine + "/").startswith(theirs + "/") or (theirs + "/").startswith(mine + "/")
 
 
 def part_of(locator: str | None) -> FilePart | None:
-    """Return the part that a locator names; None: it names none that is known."""
+    """Return the part of a file that a locator refers to; None for an unknown format."""
     if locator is None:
         return None
     match = _LINES.fullmatch(locator)
@@ -58,14 +56,14 @@ def part_of(locator: str | None) -> FilePart | None:
 
 
 class FileText:
-    """The text of a file; lines and values of JSON are found when they are first asked for."""
+    """The text of a file; its lines and its JSON are parsed on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @classmethod
     def of(cls, data: bytes) -> FileText:
-        """As ingestion reads bytes."""
+        """Decode bytes in the same way as ingestion."""
         encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
         return cls(data.decode(encoding, errors="replace"))
 
@@ -74,7 +72,7 @@ class FileText:
         return _LINE_ENDS.split(self._text)
 
     def value_at(self, pointer: str) -> str | None:
-        """Return the value at a JSON pointer, written over lines; None: there is none."""
+        """Return the value at a JSON pointer as indented JSON; None if there is none."""
         try:
             value = self._json
             for step in pointer.removeprefix("/").split("/"):
@@ -92,10 +90,10 @@ class FileText:
 def texts_of(
     text: FileText, part: FilePart, hidden: Iterable[FilePart] = ()
 ) -> Iterator[tuple[int | None, str]]:
-    """Yield the lines of a part with their numbers, but for those of hidden parts.
+    """Yield the lines of a part with their numbers, except those of hidden parts.
 
-    A value in JSON is written as lines of its own, which have no number: they are not those of the
-    file. None of them is given where any of it is hidden.
+    A value in JSON is formatted as new lines, which have no number because they are not lines of
+    the file. It is left out entirely if any part of it is hidden.
     """
     hidden = list(hidden)
     if part.pointer is not None:
@@ -115,7 +113,7 @@ def texts_of(
             yield number, lines[number - 1]
 
 
-# Where the lines of a file lie in its bytes, as they are counted where it is read. Pure.
+# The byte positions of the lines of a file, counted as in ingestion. Pure.
 
 
 _ENDS: Final = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
@@ -124,20 +122,20 @@ UTF8: Final = "utf-8"
 
 
 def encoding_of(data: bytes) -> str:
-    """Return how a file that was taken is written, by its first bytes."""
+    """Return the encoding of an ingested file, by its first bytes."""
     if data.startswith(b"\xff\xfe"):
         return "utf-16-le"
     return "utf-16-be" if data.startswith(b"\xfe\xff") else UTF8
 
 
 def line_spans(data: bytes) -> list[tuple[int, int]]:
-    """Return where each line begins and ends in the bytes of a file, without what ends it."""
+    """Return the start and end of each line in the bytes of a file, without its line end."""
     encoding = encoding_of(data)
     ends: Iterable[tuple[int, int]]
     if encoding == UTF8:
         ends = (match.span() for match in _BYTE_ENDS.finditer(data))
     else:
-        # Two bytes are one unit, whatever stands in them; an odd one at the end is no part of any.
+        # Every two bytes are one unit; an odd byte at the end is left out.
         ends = _unit_ends(data[: len(data) // 2 * 2].decode(encoding, "surrogatepass"))
     starts, stops = [0], []
     for first, last in ends:
@@ -159,7 +157,7 @@ def _units(text: str) -> int:
 
 
 def citation(memory: Memory, source: StoredSource) -> str:
-    """Return where a memory comes from, in one line for people; of a file, the whole path."""
+    """Return the origin of a memory on one line, for people; for a file, its full path."""
     if source.source_path is not None:
         return _within(source.source_path, source)
     parts = [str(source.source_type)]
@@ -177,7 +175,7 @@ def citation(memory: Memory, source: StoredSource) -> str:
 
 
 def short_citation(memory: Memory, source: StoredSource) -> str:
-    """Return the same for a prompt: of a file its name and the place in it, not where it lies."""
+    """Return the origin of a memory for a prompt; for a file, its name and locator only."""
     if source.source_path is None:
         return citation(memory, source)
     return _within(PurePosixPath(source.source_path).name or "file", source)

@@ -1,4 +1,4 @@
-"""Filters over JSON values: equality, inside objects and lists, and operators of comparison."""
+"""Filters over JSON values: equality, nested objects and lists, and comparison operators."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ def check(filters: Mapping[str, Any]) -> None:
     """Check that a filter is valid.
 
     Raises:
-        InvalidInput: it has an operator nobody knows, beside one a field, orders by what is
-            neither a number nor text, or is deeper than a value may be.
+        InvalidInput: an unknown operator, a field next to an operator, an ordering operator with
+            something other than a number or text, or nesting deeper than that of a value.
     """
     _check_all(filters.values(), 1)
 
 
 def matches(value: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
-    """Return True when each field of ``filters`` fits that of ``value``; one that is not there is
-    None.
+    """Return True if each field of ``filters`` matches that of ``value``; a missing field is None.
 
-    Numbers, and texts that are numbers, are ordered as numbers, other texts as texts. What is
-    neither fulfils no order, nor does a number beside a text that is none.
+    Numbers, and text that is a number, are ordered as numbers, other text as text. An ordering
+    operator never matches other values, or a number and text that is not a number.
     """
     return all(_fits(value.get(name), condition) for name, condition in filters.items())
 
@@ -56,9 +55,10 @@ def _check_condition(condition: Any, depth: int) -> None:
             return
         for name, bound in condition.items():
             if name not in OPERATORS:
-                raise InvalidInput(f"an operator is one of {', '.join(OPERATORS)}", field="filter")
+                known = ", ".join(OPERATORS)
+                raise InvalidInput(f"an operator must be one of {known}", field="filter")
             if name in _ORDERS and not isinstance(bound, str | int | float):
-                raise InvalidInput(f"{name} takes a number or a text", field="filter")
+                raise InvalidInput(f"{name} takes a number or text", field="filter")
     elif isinstance(condition, list | tuple):
         _check_all(condition, depth + 1)
 

@@ -1,9 +1,9 @@
-"""The output of a workflow's step, read for what it decides, plans and states.
+"""Parse the output of a workflow step for decisions, plans and statements.
 
-Read are a mapping, a list, JSON text, and Markdown or plain text: lines such as ``Decision: …``,
-``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, JSON in a fence, and sentences
-that say what they are: "We decided to ship on Monday because QA is late." is a Decision with its
-ground. A sentence that does not say what it is stays where it is. Pure and bounded.
+The output is a mapping, a list, JSON text, or Markdown or plain text: lines such as
+``Decision: …``, ``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, fenced JSON, and
+sentences that reveal their type: "We decided to ship on Monday because QA is late." is a Decision
+with its reason. Other sentences are ignored. Pure and bounded.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from memgraph.rules.workflow_candidates import (
 from memgraph.text.sentences import split_sentences
 from memgraph.text.statement_forms import ground_of, stands_alone, type_of
 
-# Statements in the lines of a workflow step's output: labels, boxes, lists under a heading, and
-# sentences that say themselves what they are.
+# Statements in the lines of a workflow step's output: labels, checkboxes, lists under a heading,
+# and sentences that reveal their type.
 
 
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+")
-# A label of one to three words, with or without emphasis around it, its colon, and what it says.
+# A label of one to three words, with or without emphasis around it, its colon, and the text.
 _LABEL = re.compile(
     r"^(?:\*\*|__)?([A-Za-z][A-Za-z_/-]*(?: [A-Za-z]+){0,2})(?:\*\*|__)?"
     r"\s*:(?:\*\*|__)?(?:\s+(.*))?$"
@@ -48,11 +48,11 @@ _LABEL = re.compile(
 _EMPHASISED = re.compile(r"^(?:\*\*|__)(.{1,60}?):?(?:\*\*|__):?$")
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w+-]*)")
 TAB = 4
-# What stands before the text of a box that is ticked.
+# The prefix of the text of a ticked checkbox.
 TICKED = "Done: "
 
 ReadJson = Callable[[str, str], None]
-"""Takes a block that says it is JSON, and the locator of its lines."""
+"""Takes a block that is marked as JSON, and the locator of its lines."""
 
 
 @dataclass(slots=True)
@@ -73,8 +73,8 @@ class LineReader:
     """Reads lines into a collector.
 
     Args:
-        prefix: stands before every locator.
-        read_json: for fenced JSON.
+        prefix: the prefix of every locator.
+        read_json: called for fenced JSON.
     """
 
     def __init__(self, into: CandidateCollector, read_json: ReadJson, prefix: str = "") -> None:
@@ -83,13 +83,13 @@ class LineReader:
         self._prefix = prefix
         self._open: list[_Statement] = []
         self._heading: MemoryType | None = None
-        # A heading of Markdown holds until the next; a label, for the list right below it.
+        # A Markdown heading applies until the next one; a label, to the list right below it.
         self._holds = False
         self._number = 0
         self._prose: list[str] = []
 
     def read(self, text: str) -> None:
-        """Read all lines; what a fence encloses is code, unless it says that it is JSON."""
+        """Read all lines; fenced blocks are skipped as code unless they are marked as JSON."""
         lines = text.splitlines()
         while self._number < len(lines) and not self._into.full:
             line = lines[self._number].expandtabs(TAB)
@@ -161,7 +161,7 @@ class LineReader:
             self._prose.append(bare)
 
     def _end_prose(self) -> None:
-        """Take the sentences of the lines above this one that say what they are."""
+        """Add the sentences of the preceding prose that reveal their type."""
         first = self._number - len(self._prose)
         ends: list[int] = []
         for line in self._prose:
@@ -223,7 +223,7 @@ class LineReader:
         self._open.append(_Statement(kind, indent, self._number, self._number, [text], parent))
 
     def _close_down_to(self, indent: int) -> None:
-        """Close the open statements at this indentation or deeper, and take their parents."""
+        """Close the open statements at this indentation or deeper, and add their parents."""
         while self._open and self._open[-1].indent >= indent:
             self._close(self._open.pop())
         for heading in self._open:
@@ -248,7 +248,7 @@ class LineReader:
             self._into.named_later(key, relation, [text], at)
 
     def _take(self, statement: _Statement) -> None:
-        """Once; its lines are all there when something stands under it, or it is at its end."""
+        """Add a statement once: it is complete when it ends or when another begins below it."""
         if statement.parts:
             where = self._where(statement.first, statement.last)
             statement.key = self._into.add(" ".join(statement.parts), statement.type, where)
@@ -266,27 +266,27 @@ MAX_DEPTH = 8
 _TEXTS = frozenset({"text", "output", "result", "message", "response", "answer", "markdown"})
 _LISTS = frozenset({"memories", "items", "candidates"})
 _CONTENT = ("content", "text", "statement", "title", "description", "summary")
-# What an output might say to be more than it is.
-_NO_SAY = (
+# Fields that an output must not set, such as its own trust or scope.
+_RESERVED_FIELDS = (
     r"captured_?by|source(?:_?type)?|sensitivity|status|scope(?:_?id)?|agent_?id|decay_?rate"
     r"|valid_?until|memory_?id|orchestrator_?id|session_?id|derived_?from|supersedes|protected"
     r"|created_?at"
 )
-_SELF_PRAISE = re.compile(_NO_SAY, re.IGNORECASE)
-# Read value by value: an id in it may be a ground that a statement names.
+_RESERVED_FIELD = re.compile(_RESERVED_FIELDS, re.IGNORECASE)
+# Fenced JSON is read value by value, because an id in it may be evidence for a statement.
 _JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedOutput:
-    """The candidates in the order of the output, and what was rejected."""
+    """The candidates in the order of the output, and the rejections."""
 
     candidates: tuple[WorkflowCandidate, ...]
     rejections: tuple[Rejection, ...]
 
 
 def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> ParsedOutput:
-    """Read an output; never fails, whatever it holds."""
+    """Parse an output; never fails, whatever it contains."""
     into = CandidateCollector()
     if isinstance(output, str):
         _read_text(output, into)
@@ -303,7 +303,7 @@ def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            # A list of Markdown may begin like one of JSON.
+            # A Markdown list may begin like a JSON list.
             value = None
         if isinstance(value, dict | list):
             _Values(into, prefix).read(value)
@@ -315,7 +315,7 @@ def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
 
 
 def _without_own_output(text: str) -> tuple[str, int]:
-    """Remove the memory's own bulletins and blocks; return the rest and how many there were."""
+    """Remove the memory's own bulletins and blocks; return the rest and their number."""
     remaining: list[str] = []
     count = 0
     for is_json, lines in _parts(text):
@@ -327,7 +327,7 @@ def _without_own_output(text: str) -> tuple[str, int]:
 
 
 def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the lines in and around JSON fences; a fence that is not closed goes to the end."""
+    """Yield the lines in and around JSON fences; an unclosed fence extends to the end."""
     lines: list[str] = []
     mark = ""
     for line in text.splitlines(keepends=True):
@@ -364,7 +364,7 @@ class _Values:
         self._left = MAX_VALUES
 
     def read(self, value: Any, pointer: str = "", kind: MemoryType | None = None) -> None:
-        """A value found at a pointer; ``kind``: what the key above says its statements are."""
+        """Read the value at a pointer; ``kind`` is the type of its statements, from its key."""
         stack = [(value, pointer, kind, 0)]
         while stack:
             current, at, names, depth = stack.pop()
@@ -383,7 +383,7 @@ class _Values:
                 self._into.add(current, names, self._prefix + at)
 
     def _some(self, count: int, at: str) -> int:
-        """Return how many of so many values may be looked at; of all values of an output 5,000."""
+        """Return how many of ``count`` values may be read; the limit for an output is 5,000."""
         some = min(count, self._left)
         self._left -= some
         if some < count:
@@ -393,12 +393,12 @@ class _Values:
     def _mapping(
         self, value: Mapping[Any, Any], at: str, kind: MemoryType | None, depth: int
     ) -> list[tuple[Any, str, MemoryType | None, int]]:
-        """Takes a statement, or gives what is inside."""
+        """Add the statement that a mapping states, or else return the values in it to read."""
         stated = value.get("type", value.get("kind"))
         memory_type = type_named(stated) if isinstance(stated, str) else None
         content = next((value[n] for n in _CONTENT if isinstance(value.get(n), str)), None)
         if content is not None and (kind is not None or isinstance(stated, str)):
-            # The key above says it; what stands inside only where that says nothing.
+            # The type from the key above takes precedence over the one in the mapping.
             chosen = kind or memory_type
             if chosen is None:
                 self._into.reject(self._prefix + at, "type")
@@ -438,7 +438,7 @@ class _Values:
             relation = relation_named(str(label))
             if relation is not None:
                 self._into.named_later(key, relation, _texts(item), pointer)
-            elif _SELF_PRAISE.fullmatch(str(label)):
+            elif _RESERVED_FIELD.fullmatch(str(label)):
                 self._into.reject(pointer, "not_believed")
 
 
@@ -460,5 +460,5 @@ def _is_ours(value: Any) -> bool:
 
 
 def _escaped(name: str) -> str:
-    """Return a part of a JSON pointer (RFC 6901), bounded."""
+    """Return a key as part of a JSON pointer (RFC 6901), limited in length."""
     return tidy(name)[:80].replace("~", "~0").replace("/", "~1")

@@ -1,8 +1,8 @@
 """Candidates from a workflow step's output, and their bounds.
 
-The text of an output comes from a model. What it says about itself (who captured it, how sure it
-is, how secret) is not believed: a type that only a person may give is refused, numbers stay within
-what a proposal may have, and all else of that kind is left out and told.
+The text of an output comes from a model. Its claims about itself (its author, confidence or
+sensitivity) are not trusted: a type that only a person may set is refused, numbers are limited to
+the range of a proposal, and other such fields are left out and reported.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class WorkflowCandidate:
     """A memory that may be stored.
 
     Attributes:
-        key: names it within the output, for ``caused_by`` and ``part_of``.
+        key: its id within the output, for ``caused_by`` and ``part_of``.
         importance: 0..90; ``confidence``: 0..0.9.
-        locator: where it stands: ``L3-L4``, a JSON pointer, or both: ``L2-L9#/decisions/0``.
+        locator: its place: ``L3-L4``, a JSON pointer, or both: ``L2-L9#/decisions/0``.
         caused_by, part_of: memory ids, and ``#key`` of other candidates.
     """
 
@@ -82,12 +82,12 @@ class WorkflowCandidate:
 class Rejection:
     """A rejected or changed candidate; ``code`` is stable.
 
-    ``too_large``, ``too_many``, ``too_deep``: a bound; the rest was not read. ``json``: a block
-    that says it is JSON and is not. ``content``: empty, or over 1,000 characters. ``type``: none
-    of the types. ``identity``: only a person tells who somebody is. ``importance``,
-    ``confidence``: out of range, brought into it. ``not_believed``: a field that an output has no
-    say in. ``repeated``: it stands in the output before. ``reference``: nothing is known by it.
-    ``own_output``: what the memory itself had written. ``nothing_found``: no statement of a type.
+    ``too_large``, ``too_many``, ``too_deep``: a limit is exceeded; the rest was not read. ``json``:
+    a block marked as JSON is invalid. ``content``: empty, or over 1,000 characters. ``type``:
+    unknown. ``identity``: only a person may state an identity. ``importance``, ``confidence``:
+    invalid, and replaced by a valid value. ``not_believed``: a field that an output may not set.
+    ``repeated``: it occurs earlier in the output. ``reference``: to something unknown.
+    ``own_output``: text that the memory itself wrote. ``nothing_found``: no statement of any type.
     """
 
     locator: str
@@ -108,7 +108,7 @@ class _Draft:
 
 
 class CandidateCollector:
-    """Takes statements, refuses what may not be, joins them. For one output."""
+    """Collects, checks and links the statements of one output."""
 
     def __init__(self) -> None:
         self._drafts: list[_Draft] = []
@@ -119,11 +119,11 @@ class CandidateCollector:
 
     @property
     def full(self) -> bool:
-        """Return True when no further statement is taken."""
+        """True if no further statement is accepted."""
         return len(self._drafts) >= MAX_PROPOSALS
 
     def reject(self, locator: str, code: str) -> None:
-        """Tell of what was not taken; of very many only the first."""
+        """Record a rejection; only the first ``MAX_REJECTIONS`` are kept."""
         if len(self._rejections) < MAX_REJECTIONS:
             self._rejections.append(Rejection(locator, code))
 
@@ -138,7 +138,7 @@ class CandidateCollector:
         tags: tuple[str, ...] = (),
         name: str | None = None,
     ) -> str | None:
-        """Take a statement; gives its key, also where it stood there before; None: refused."""
+        """Add a statement; return its key, also if it is a repetition, or None if it is refused."""
         text = tidy(content)
         refused = _refused(text, kind)
         if refused is not None:
@@ -168,28 +168,28 @@ class CandidateCollector:
         return draft.key
 
     def caused_by(self, key: str, reference: str, locator: str) -> None:
-        """Add the cause of a statement: ids, another statement, or a text of its own."""
+        """Add the cause of a statement: memory ids, another statement, or else a new one."""
         if not self._join(key, "caused_by", reference, locator):
             ground = self.add(reference, MemoryType.OBSERVATION, locator)
             if ground is not None and ground != key:
                 self._link(self._draft(key).caused_by, f"#{ground}", locator)
 
     def part_of(self, key: str, reference: str, locator: str) -> None:
-        """The whole that a statement says it is part of: ids, or another statement."""
+        """Add the whole of which a statement is part: memory ids, or another statement."""
         if not self._join(key, "part_of", reference, locator):
             self.reject(locator, "reference")
 
     def part_of_key(self, key: str, key_of_whole: str, locator: str) -> None:
-        """One statement stands under another."""
+        """Record that a statement is part of the one above it."""
         if key != key_of_whole:
             self._link(self._draft(key).part_of, f"#{key_of_whole}", locator)
 
     def named_later(self, key: str, relation: str, names: list[str], locator: str) -> None:
-        """References that may be to a statement further on; resolved by ``done``."""
+        """Record references, which may be to later statements; ``done`` resolves them."""
         self._later.append((self._draft(key), names, relation, locator))
 
     def done(self) -> tuple[tuple[WorkflowCandidate, ...], tuple[Rejection, ...]]:
-        """Return all that was taken, in order, and all that was not."""
+        """Resolve the references, and return the candidates, in order, and the rejections."""
         for draft, names, relation, locator in self._later:
             for name in names:
                 if relation == "caused_by":
@@ -262,7 +262,7 @@ class CandidateCollector:
 
 
 def type_named(name: str) -> MemoryType | None:
-    """Return the type that a label, heading or key names, in singular or plural."""
+    """Return the type for a label, heading or key, in singular or plural; None if unknown."""
     words = " ".join(re.sub(r"[-_/]+", " ", name).casefold().split())
     for form in (words, words.removesuffix("s")):
         if form in NAMES:
@@ -271,7 +271,7 @@ def type_named(name: str) -> MemoryType | None:
 
 
 def relation_named(name: str) -> str | None:
-    """``caused_by`` or ``part_of``, where a label or a key says one of them."""
+    """Return ``caused_by`` or ``part_of`` for a label or key; None if it means neither."""
     words = " ".join(re.sub(r"[-_/]+", " ", name).casefold().split())
     if words in CAUSES:
         return "caused_by"
@@ -279,7 +279,7 @@ def relation_named(name: str) -> str | None:
 
 
 def tidy(text: str) -> str:
-    """In one line, without what no database takes and without the marks of emphasis around it."""
+    """Return a text on one line, without unstorable characters and enclosing emphasis marks."""
     bare = " ".join(_UNSTORABLE.sub(" ", text).split())
     for mark in ("**", "__", "*", "_", "`"):
         if len(bare) > 2 * len(mark) and bare.startswith(mark) and bare.endswith(mark):

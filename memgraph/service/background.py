@@ -13,7 +13,7 @@ Chore = Callable[[Callable[[], bool]], object]
 
 
 class InFlightCalls:
-    """Counts the calls that are being answered. Thread-safe."""
+    """Counts the calls in progress. Thread-safe."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -33,7 +33,7 @@ class InFlightCalls:
                 self._none.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until no call is in flight, up to a timeout; return True when there is none."""
+        """Wait until no call is in flight, up to a timeout; return True if there is none."""
         until = time.monotonic() + timeout_s
         while self._none.wait(max(until - time.monotonic(), 0.0)):
             # The next call may have begun before this thread runs.
@@ -43,19 +43,19 @@ class InFlightCalls:
 
 
 class BackgroundWork:
-    """Runs its chores when woken, and from time to time for what was postponed.
+    """Runs its chores when woken, and periodically for postponed work.
 
     Args:
         chores: run in order.
-        failed: called for a chore that raised a MemgraphError; the others go on. Any other error
+        failed: called with the MemgraphError of a chore; the other chores go on. Any other error
             ends the thread, and the next ``wake`` starts a new one.
     """
 
     IDLE_S = 30.0
-    # What can wait does so at most that long: a process may only ever be asked, and be killed.
+    # The maximum delay of work that can wait: a process may only recall, and then be killed.
     LATER_S = 3.0
-    # What is woken for comes in bursts: to begin at once would be in the way of the next write. It
-    # begins when nothing came for a while, and in the midst of a long burst.
+    # Wakes come in bursts, and starting at once would delay the next write. The chores start when
+    # no wake has come for ``SETTLE_S``, at the latest after ``LONGEST_SETTLE_S``.
     SETTLE_S = 0.02
     LONGEST_SETTLE_S = 0.25
 
@@ -73,7 +73,7 @@ class BackgroundWork:
 
     @property
     def busy(self) -> bool:
-        """Return True while work that it was woken for is not done."""
+        """True while there is work for which it was woken."""
         return not self._idle.is_set()
 
     def wake(self) -> None:
@@ -86,7 +86,7 @@ class BackgroundWork:
             self._begin()
 
     def wake_later(self) -> None:
-        """Start the chores within ``LATER_S``; of many such calls only the first counts."""
+        """Start the chores within ``LATER_S``; further calls until then have no effect."""
         if self._later is not None:
             return
         with self._start_lock:
@@ -104,20 +104,20 @@ class BackgroundWork:
             self._thread.start()
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Wait until all work it was woken for is done, up to a timeout; return True when it is."""
+        """Wait until all work is done for which it was woken; return False on a timeout."""
         return self._idle.wait(timeout_s)
 
     def stop(self, patience_s: float | None = None) -> bool:
-        """End the thread after the current batch; return True when it has ended.
+        """End the thread after the current batch; return True if it has ended.
 
         Args:
-            patience_s: how long to wait for that; None: as long as it takes.
+            patience_s: the maximum time to wait, in seconds; None: no limit.
         """
         self._stop.set()
         self._wake.set()
         with self._start_lock:
             thread = self._thread
-        # A chore may close the orchestrator it works for.
+        # A chore may close its own orchestrator: a thread cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(patience_s)
             return not thread.is_alive()
@@ -133,7 +133,8 @@ class BackgroundWork:
                     if not self._asked:
                         self._idle.set()
         finally:
-            # A provider's own bug may have ended it: nobody waits for it, and wake can begin anew.
+            # A bug of a provider may have ended the thread: release all waiters, and let ``wake``
+            # start a new one.
             with self._start_lock:
                 self._thread = None
                 self._asked, self._later = False, None
@@ -163,7 +164,7 @@ class BackgroundWork:
             settled = stopped or not self._wake.is_set() or time.monotonic() >= deadline
         with self._start_lock:
             self._wake.clear()
-            # The chores may miss what arrives from here on.
+            # The chores may miss work that arrives from now on.
             self._asked, self._later = False, None
 
     def _do_all(self) -> None:

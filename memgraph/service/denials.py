@@ -136,8 +136,8 @@ class DenialLog:
     def _write(self, due: Mapping[_Refusal, _Window]) -> None:
         unwritten = dict(due)
         try:
-            for actor, some in groupby(sorted(due), key=lambda refusal: refusal.actor):
-                refusals = list(some)
+            for actor, group in groupby(sorted(due), key=lambda refusal: refusal.actor):
+                refusals = list(group)
                 with self._transaction(actor) as transaction:
                     transaction.record([_entry(refusal, due[refusal]) for refusal in refusals])
                 for refusal in refusals:

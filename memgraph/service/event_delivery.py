@@ -1,8 +1,8 @@
-"""Events of an orchestrator for an observer: new contradictions, jobs that end.
+"""Events of an orchestrator for observers (new contradictions, ended jobs) and for webhooks.
 
 Nothing is queued in the database for an observer, and nothing stays open between two calls. A
-position names the last contradiction and the last run that were reported, by ids that the reader
-knows: row numbers would disclose how much hidden activity there is.
+position consists of the ids of the last contradiction and the last run that were reported, which
+the reader knows: row numbers would reveal the amount of hidden activity.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 JOB_ENDED: Final = "job.ended"
 PAGE: Final = 64
-"""The maximum of each kind returned at a time; the next call returns more."""
+"""The maximum number of events of each kind per call; the next call returns more."""
 
 MAX_RUNS: Final = 100_000
 _MAX_POSITION_CHARS: Final = 4 * MAX_NAME_CHARS
 SETTLED_NS: Final = 3_000_000_000
-"""The longest time until a commit can be read from the disk after it was written."""
+"""The longest time, in nanoseconds, from the write of a commit until it can be read."""
 
 
 class ObservedEvent(Value):
@@ -57,8 +57,8 @@ class ObservedEvent(Value):
 
     Attributes:
         topic: ``memory.contradiction_found`` or ``job.ended``.
-        position: after it; an observer that continues from there gets later events.
-        data: of a contradiction ``at``, ``edge_id``, ``from_id`` and ``to_id``; of a job its run.
+        position: the position after this event, from which an observer gets later events.
+        data: for a contradiction ``at``, ``edge_id``, ``from_id`` and ``to_id``; for a job its run.
     """
 
     topic: str
@@ -73,12 +73,12 @@ class EventReader(Handle):
     reader continues from a position: its id shows that.
 
     Args:
-        handle: whose view applies.
-        jobs: True to report runs, too.
-        position: of the last event that the reader had; None: from now on.
+        handle: the handle whose view applies.
+        jobs: True to report runs as well.
+        position: the position of the last event that the reader received; None: from now on.
 
     Raises:
-        InvalidInput: it is no position.
+        InvalidInput: the position is invalid.
     """
 
     def __init__(self, handle: Handle, *, jobs: bool, position: str | None = None) -> None:
@@ -86,7 +86,7 @@ class EventReader(Handle):
         self._jobs = jobs
         self._stamp: Stamp | None = None
         self._told: set[str] = set()
-        # Where none was seen, all that are seen came later.
+        # Without a last contradiction, all visible ones are new.
         self._place = 0
         self._edge_id, self._run_id = (None, "") if position is None else _read(position)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -99,7 +99,7 @@ class EventReader(Handle):
 
     @property
     def position(self) -> str:
-        """The position of this reader, as an opaque text."""
+        """The position of this reader, as an opaque string."""
         text = json.dumps([self._edge_id, self._run_id], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -107,7 +107,7 @@ class EventReader(Handle):
         """Return the events since the last call.
 
         Args:
-            thoroughly: read even when the files show no write; for an occasional check.
+            thoroughly: read even if the files show no write; for an occasional check.
 
         Raises:
             StorageError: the database cannot be read.
@@ -117,8 +117,8 @@ class EventReader(Handle):
             return ()
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             events = [*self._contradictions(snapshot), *self._runs(snapshot)]
-        # A full page says that there may be more, and what was written a moment ago may be on its
-        # way to the disk, and not to be read yet: the next look does not wait for a change.
+        # After a full page there may be more events, and a very recent write may not be readable
+        # yet: in both cases the next call reads even without a change.
         is_last = stamp is not None and len(events) < PAGE and not _is_fresh(stamp)
         self._stamp = stamp if is_last else None
         return events
@@ -147,7 +147,7 @@ class EventReader(Handle):
         events = []
         settled = jobs_rows.settled(snapshot)
         for run in jobs_rows.ended_since(snapshot, self._run_id, PAGE + len(self._told)):
-            # What ended after one that still runs is told before it is passed by.
+            # A run that ended is reported at once, but the position waits for earlier ones to end.
             if run.run_id <= settled:
                 self._run_id = run.run_id
             if run.run_id not in self._told:
@@ -167,7 +167,7 @@ class EventReader(Handle):
 
 
 def _read(position: str) -> tuple[str | None, str]:
-    refused = InvalidInput("this is no position; leave it out to begin now", field="last-event-id")
+    refused = InvalidInput("invalid position; leave it out to begin now", field="last-event-id")
     if len(position) > _MAX_POSITION_CHARS:
         raise refused
     try:
@@ -193,7 +193,7 @@ _LEAST_BYTES: Final = 24
 
 
 def subscriber(handle: Orchestrator, clock: Clock, *, threaded: bool) -> Subscriber | None:
-    """Return the subscriber that posts an orchestrator's events; None: it has no webhook."""
+    """Return the subscriber that posts an orchestrator's events; None if it has no webhook."""
     chosen = handle.settings.memory.webhook
     if not chosen.url:
         return None
@@ -204,13 +204,13 @@ def subscriber(handle: Orchestrator, clock: Clock, *, threaded: bool) -> Subscri
 def deliver(
     chosen: WebhookSettings, orchestrator: str, clock: Clock, event: DeliveredEvent
 ) -> None:
-    """Post one event; it is taken when the receiver answers with 2xx.
+    """Post an event; it is delivered if the receiver answers with 2xx.
 
     Raises:
-        WebhookFailed: it did not, or the secrets cannot be read.
+        WebhookFailed: the receiver did not accept it, or the secrets cannot be read.
     """
     data = {"orchestrator": orchestrator, **event.event.model_dump(mode="json")}
-    # The same when it comes again, so that the receiver can tell.
+    # The id is the same in every attempt, so that the receiver can detect repetitions.
     name = f"{orchestrator}\n{event.seq}\n{event.at}".encode()
     delivery_id = f"evt_{hashlib.sha256(name).hexdigest()[:32]}"
     post(chosen, clock, delivery_id, event.event.topic, event.at, data)
@@ -220,7 +220,7 @@ def send_test(chosen: WebhookSettings, orchestrator: str, clock: Clock) -> None:
     """Post an event of the topic ``memgraph.test``, which says nothing about memories.
 
     Raises:
-        WebhookFailed: the receiver did not take it, or the secrets cannot be read.
+        WebhookFailed: the receiver did not accept it, or the secrets cannot be read.
     """
     delivery_id = f"evt_{os.urandom(16).hex()}"
     post(chosen, clock, delivery_id, TEST, clock.now_ms(), {"orchestrator": orchestrator})
@@ -237,7 +237,7 @@ def post(
     """Post a signed body. Redirects are not followed, and proxies are not used.
 
     Raises:
-        WebhookFailed: no answer of 2xx, or the secrets cannot be read.
+        WebhookFailed: there was no 2xx response, or the secrets cannot be read.
     """
     body = json.dumps({"type": topic, "timestamp": iso(at), "data": data}).encode()
     stamp = str(clock.now_ms() // 1_000)
@@ -279,7 +279,7 @@ def secrets(chosen: WebhookSettings) -> list[bytes]:
     """Return the keys in the file of secrets, which may have changed since the last delivery.
 
     Raises:
-        WebhookFailed: it cannot be read, others may read it, or a line is no secret.
+        WebhookFailed: it cannot be read, others may read it, or a line is not a secret.
     """
     path = Path(chosen.secret_file).expanduser()
     try:
@@ -288,5 +288,5 @@ def secrets(chosen: WebhookSettings) -> list[bytes]:
     except (OSError, UnicodeDecodeError, binascii.Error) as error:
         raise WebhookFailed(f"{path} cannot be read as secrets") from error
     if not keys or any(len(line) < _LEAST_BYTES for line in keys):
-        raise WebhookFailed(f"{path} has to hold secrets of {_LEAST_BYTES} bytes or more, base64")
+        raise WebhookFailed(f"{path} must contain base64 secrets of {_LEAST_BYTES} bytes or more")
     return keys

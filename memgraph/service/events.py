@@ -22,7 +22,7 @@ from memgraph.store.events import EventCursor, StoredEvent
 
 PAGE: Final = 64
 MOST_RETRIED: Final = 1_000
-# A handler that is quick need not have its cursor written after every event.
+# With a fast handler the cursor need not be written after every event.
 SAVE_AFTER_MS: Final = 500
 INTERRUPTED: Final = "events.interrupted"
 
@@ -34,7 +34,7 @@ class Subscriber:
     Attributes:
         topics: its topics, sorted.
         claim_ms: how long it may take for one event before another process tries it too.
-        threaded: a thread of the service delivers to it; else its owner does.
+        threaded: True if a thread of the service delivers to it; otherwise its owner does.
         at_work: a lock held during delivery, so that it gets one event at a time.
     """
 
@@ -47,10 +47,10 @@ class Subscriber:
 
 
 class DeliverLater(Exception):
-    """Raised by a handler that cannot take an event now: it is retried without counting an attempt.
+    """Raised by a handler that cannot accept an event now; the attempt does not count.
 
     Args:
-        pause_ms: the minimum pause; 0 when another process may take it at once.
+        pause_ms: the minimum pause before a retry; 0 if another process may try at once.
     """
 
     def __init__(self, pause_ms: int = 0) -> None:
@@ -66,7 +66,7 @@ class Subscribers:
         self._known: dict[str, Subscriber] = {}
 
     def add(self, subscriber: Subscriber) -> None:
-        """Add a subscriber. Raises Conflict: the name is taken in this process."""
+        """Add a subscriber. Raises Conflict if its name is in use in this process."""
         with self._lock:
             if subscriber.name in self._known:
                 raise Conflict(
@@ -93,7 +93,7 @@ class DeliveryRound:
 
     Attributes:
         handled: events that a subscriber accepted.
-        failed: events that a subscriber did not accept; they come again.
+        failed: events that a subscriber did not accept; they are delivered again.
         parked: events that were parked after all attempts.
     """
 
@@ -103,13 +103,13 @@ class DeliveryRound:
 
     @property
     def passed(self) -> int:
-        """Return the number of events that the cursor passed."""
+        """The number of events that the cursor passed."""
         return self.handled + self.parked
 
 
 @dataclass(slots=True)
 class _Turn:
-    """One subscriber's page: its claim, and the cursor as it is to be written.
+    """One subscriber's page: its claim, and the cursor to write.
 
     ``settled``: the cursor needs no write, or the claim was lost to another process.
     """
@@ -131,7 +131,7 @@ class EventBus:
         self._clock = clock
         self._log = log
         self.subscribers = subscribers
-        # Who did not take the last event it was given by this process.
+        # The names of subscribers that did not accept the last event from this process.
         self.failing: set[str] = set()
 
     @property
@@ -148,20 +148,20 @@ class EventBus:
     ) -> DeliveryRound:
         """Deliver new events to every subscriber; no transaction is open meanwhile.
 
-        A subscriber that raises gets the event again after a pause, and delays nobody else. One
-        that another thread delivers to is left to that thread.
+        A subscriber that raises gets the event again after a pause, without delaying the others. A
+        subscriber to which another thread delivers is skipped.
 
         Args:
             only: the name of the only subscriber to deliver to.
-            limit: the maximum of events for each subscriber.
+            limit: the maximum number of events for each subscriber.
 
         Raises:
-            StorageError: the database failed; events not recorded as delivered come again.
+            StorageError: the database failed; events not recorded as delivered are repeated.
         """
         total = DeliveryRound()
         for subscriber in self._chosen(only):
             round_ = DeliveryRound()
-            # Not free: another thread uses it, or a handler calls itself.
+            # If it is taken, another thread delivers, or a handler has called this method.
             if subscriber.at_work.acquire(blocking=False):
                 try:
                     while not stop() and self._page(subscriber, round_, stop, limit):
@@ -176,7 +176,7 @@ class EventBus:
     def retry(self, stop: Callable[[], bool] = lambda: False, *, only: str | None = None) -> int:
         """Deliver parked events to subscribers of this process; return how many succeeded.
 
-        One that is handling an event, here or in another process, or that pauses, is skipped.
+        A subscriber that is handling an event, in any process, or that is paused, is skipped.
         """
         count = 0
         for subscriber in self._chosen(only):
@@ -218,7 +218,7 @@ class EventBus:
         return count
 
     def _begin(self, subscriber: Subscriber, cursor: EventCursor) -> _Turn | None:
-        """Take a claim; None: another process has one, or there is a pause."""
+        """Take a claim; return None if another process has one, or during a pause."""
         now = self._clock.now_ms()
         if _is_put_off(cursor, now, subscriber.claim_ms):
             return None
@@ -236,17 +236,17 @@ class EventBus:
         stop: Callable[[], bool],
         limit: int | None,
     ) -> bool:
-        """Deliver one page of a subscriber's events; return True when there may be more."""
+        """Deliver one page of a subscriber's events; return True if there may be more."""
         room = PAGE if limit is None else min(PAGE, limit - round_.passed)
         with self._database.read() as snapshot:
             cursor = events.cursor(snapshot, subscriber.name)
             if cursor is None or room <= 0:
                 return False
-            # An event that ended its process is found out when it comes alone.
+            # After an attempt that did not end, one event at a time shows which one is at fault.
             size = 1 if cursor.attempts else room
             page = events.after(snapshot, cursor.delivered_seq, subscriber.topics, size)
             last = events.last_seq(snapshot)
-        # Events of other topics are passed by now and then, so that they need not be kept.
+        # The cursor passes events of other topics from time to time, so that they can be removed.
         if not page and last - cursor.delivered_seq < PAGE:
             return False
         if (turn := self._begin(subscriber, cursor)) is None:
@@ -264,7 +264,7 @@ class EventBus:
     def _one(self, turn: _Turn, event: StoredEvent, round_: DeliveryRound) -> bool:
         """Deliver one event; return True when the next one may follow."""
         subscriber, attempts = turn.subscriber, turn.cursor.attempts
-        # An event begun so often without an end has crashed its process each time.
+        # An event with so many unfinished attempts has crashed its process each time.
         code = INTERRUPTED if attempts > 1 and gives_up(attempts - 1) else None
         try:
             code = code or self._handle(subscriber, event)
@@ -286,14 +286,14 @@ class EventBus:
         return False
 
     def _handle(self, subscriber: Subscriber, stored: StoredEvent) -> str | None:
-        """Return the code of the handler's error; None: it accepted the event. Raises Later."""
+        """Call the handler; return the code of its error, or None. Raises DeliverLater."""
         try:
             event = event_of(stored.topic, json.loads(stored.payload))
             subscriber.handler(DeliveredEvent(stored.seq, stored.at, event))
         except DeliverLater:
             raise
-        # What it raises is logged, counted and shown by health, and the event comes again; other
-        # subscribers and the rest of the background go on.
+        # The error is logged, counted and reported by health, and the event is delivered again;
+        # other subscribers and the rest of the background work go on.
         except Exception as error:  # noqa: BLE001 - a handler may raise anything
             self.failing.add(subscriber.name)
             self._log.failure(
@@ -308,7 +308,7 @@ class EventBus:
         return None
 
     def _advance(self, turn: _Turn, cursor: EventCursor) -> bool:
-        """Advance the cursor, and save it when the last save was a while ago."""
+        """Advance the cursor, and save it if ``SAVE_AFTER_MS`` have passed since the last time."""
         turn.cursor = cursor
         now = self._clock.now_ms()
         if now - turn.saved_at < SAVE_AFTER_MS:
@@ -324,14 +324,14 @@ class EventBus:
             is_holder = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
             if is_holder:
                 events.park(transaction, turn.subscriber.name, event, code)
-        # From here on it is in the database.
+        # From now on the failure is recorded in the database.
         self.failing.discard(turn.subscriber.name)
         turn.cursor, turn.settled = cursor, not is_holder
         return is_holder
 
     def _save(self, turn: _Turn, cursor: EventCursor) -> bool:
-        """Write the cursor; return True when the claim still held."""
-        # Losing the last cursor to a power failure only makes events come again.
+        """Write the cursor; return True if the claim was still valid."""
+        # Losing the last cursor in a power failure only repeats events.
         with self._database.write(durable=False) as transaction:
             is_holder = events.move(transaction, turn.subscriber.name, turn.claimed, cursor)
         turn.cursor, turn.settled = cursor, not is_holder
@@ -341,26 +341,26 @@ class EventBus:
 def _is_put_off(cursor: EventCursor, now_ms: int, claim_ms: int) -> bool:
     """Return True while there is a claim or a pause.
 
-    A time further ahead than either can be was written by a fast clock, and is ignored.
+    A time further ahead than any claim or pause was written by a fast clock, and is ignored.
     """
     longest = max(claim_ms, pause_ms(MOST_ATTEMPTS))
     return now_ms < cursor.next_attempt_at <= now_ms + longest
 
 
 def checked_topics(topics: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the topics of a subscriber, sorted; None: all there are.
+    """Return the topics of a subscriber, sorted; None means all topics.
 
     Raises:
-        InvalidInput: an unknown topic, or none was named.
+        InvalidInput: a topic is unknown, or there are none.
     """
     names = tuple(sorted(set(EVENTS if topics is None else topics)))
     if not names or any(name not in EVENTS for name in names):
-        raise InvalidInput(f"topics: some of {', '.join(sorted(EVENTS))}", field="topics")
+        raise InvalidInput(f"topics must be among {', '.join(sorted(EVENTS))}", field="topics")
     return names
 
 
 class EventDispatcher:
-    """Delivers to each subscriber in its own thread: a blocked one delays nobody else."""
+    """Delivers to each subscriber in its own thread: a blocked one does not delay the others."""
 
     def __init__(self, bus: EventBus, log: EventLog) -> None:
         self._bus = bus
@@ -389,8 +389,8 @@ class EventDispatcher:
         """End the threads after the current event.
 
         Args:
-            patience_s: how long to wait for handlers. One that takes longer goes on in its thread;
-                its event is not recorded as delivered and comes again.
+            patience_s: how long to wait for handlers, in seconds. A slower one goes on in its
+                thread; its event is not recorded as delivered, and is repeated.
         """
         with self._lock:
             self._stopped = True

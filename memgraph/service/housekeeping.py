@@ -17,23 +17,23 @@ from memgraph.store import events, idempotency
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.engine import Database
 
-# Each message leaves a part of the text index; SQLite itself merges sixteen of a size.
+# Each commit leaves a segment of the text index; SQLite itself merges sixteen of equal size.
 COMMITS_BETWEEN_MERGES: Final = 64
-# About 2 ms of work, which is what a message may have to wait for it; then others have their turn.
+# The pause between merges, for other writers; one merge takes about 2 ms.
 GIVE_WAY_S: Final = 0.004
 MOST_MERGES: Final = 32
 
 EVENTS_EVERY_MS: Final = 10 * 60 * 1_000
 REMOVED_AT_ONCE: Final = 2_000
-# Each with a score of items: some milliseconds.
+# With about twenty items each, this takes some milliseconds.
 RECEIPTS_AT_ONCE: Final = 100
 
 
 class Housekeeping:
-    """Small steps, each a short transaction.
+    """Does periodic upkeep in small steps, each in a short transaction.
 
     Attributes:
-        removes: True to remove expired data; False with a clock that was set to a time.
+        removes: True to remove expired data; False with a fixed clock.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class Housekeeping:
         self._log = log
         self._subscribers = subscribers
         self._merged_at = database.commits
-        # Others may have written before this process began.
+        # The first run merges, because other processes may have written before.
         self._postings_at = self._merged_at
         self._events_at = 0
         self.removes = True
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
-        """Do what is due.
+        """Do all upkeep that is due.
 
         Raises:
             StorageError: the database failed.
@@ -127,7 +127,7 @@ class Housekeeping:
             time.sleep(GIVE_WAY_S)
 
     def _topics(self, name: str) -> Sequence[str]:
-        """Return the topics of a subscriber; all topics when it is not in this process."""
+        """Return the topics of a subscriber; all topics if it is not in this process."""
         subscriber = self._subscribers.find(name)
         return tuple(EVENTS) if subscriber is None else subscriber.topics
 

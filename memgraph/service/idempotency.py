@@ -1,8 +1,8 @@
-"""Idempotent writes: requests with a key are done once.
+"""Idempotent writes: a request with a key is done once.
 
 A write with a key is recorded in the transaction that does it: both are durable or neither is. The
-answer is written a little later; after a crash in between, it is still known that the write was
-done, and what it wrote.
+answer is written a little later; after a crash in between, the record still shows that the write
+was done, and which memories it wrote.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Committed = Callable[[], None]
 MAX_KEY_CHARS: Final = 255
 MOST_IDS: Final = 1_000
 MOST_WAITING: Final = 200
-"""Answers that wait to be written; one more writes them all."""
+"""Once this many answers are waiting, they should be written."""
 
 
-class ClaimTaken(Exception):  # no error of anybody: another request was first
+class ClaimTaken(Exception):  # not an error: another request was first
     """Another request with the same key wrote first; this one wrote nothing."""
 
     def __init__(self, claim: RequestClaim) -> None:
@@ -45,9 +45,9 @@ class RequestClaim:
     """The right of one request to write; taken by its first transaction.
 
     Attributes:
-        memory_ids: what was written under it, at most ``MOST_IDS``.
-        made: True when a transaction that holds it is durable.
-        at: the time of the request; None: that of its first transaction, by that one's clock.
+        memory_ids: the ids of the memories written under it, at most ``MOST_IDS``.
+        made: True once a transaction with this claim is durable.
+        at: the time of the request; None: the time of its first transaction, by its clock.
     """
 
     key_sha256: str
@@ -61,11 +61,11 @@ class RequestClaim:
         """Return the claim for a caller, its key, and the contents of the request.
 
         Raises:
-            InvalidInput: the key is empty, too long, or not of printable ASCII.
+            InvalidInput: the key is empty, too long, or not printable ASCII.
         """
         if not 1 <= len(key) <= MAX_KEY_CHARS or not (key.isascii() and key.isprintable()):
             raise InvalidInput(
-                f"an Idempotency-Key has 1 to {MAX_KEY_CHARS} printable ASCII characters",
+                f"an Idempotency-Key must have 1 to {MAX_KEY_CHARS} printable ASCII characters",
                 field="Idempotency-Key",
             )
         return cls(_digest(actor.encode(), key.encode()), _digest(*request))
@@ -108,7 +108,7 @@ def note(
     """Record the claim in a transaction, as its last step.
 
     Returns:
-        A function to call once it is durable.
+        A function to call once the transaction is durable.
 
     Raises:
         ClaimTaken: another request has the key; the transaction must be undone.
@@ -118,7 +118,7 @@ def note(
     if claim.made:
         idempotency.extend(transaction, claim.key_sha256, memory_ids)
     else:
-        # A job may run with another time; the lifetime of a key uses the real one.
+        # A job may run with another clock; the lifetime of a key is measured in real time.
         at = at if claim.at is None else claim.at
         key, request = claim.key_sha256, claim.request_sha256
         if not idempotency.claim(
@@ -149,13 +149,16 @@ class AnswerCache:
     def find(
         self, claim: RequestClaim, view: View | None = None
     ) -> CachedAnswer | idempotency.CompletedRequest | None:
-        """Return the outcome of the same request before; a ``Done`` has no answer (yet).
+        """Return the outcome of an earlier identical request, or None.
+
+        A ``CompletedRequest`` was done, but has no answer (yet).
 
         Args:
             view: return only the written ids that are visible with it.
 
         Raises:
-            KeyReused: the key was used with another request. StorageError.
+            KeyReused: the key was used with another request.
+            StorageError: the database cannot be read.
         """
         with self._lock:
             waiting = self._waiting.get(claim.key_sha256)
@@ -177,7 +180,7 @@ class AnswerCache:
         return CachedAnswer(completed.status, completed.answer or "")
 
     def keep(self, claim: RequestClaim, status: int, text: str) -> bool:
-        """Keep an answer; return True when enough wait to be written now.
+        """Keep an answer; return True if enough answers are waiting to write them now.
 
         A request that was done without a transaction under its claim gets a row with its answer.
         """
@@ -188,14 +191,14 @@ class AnswerCache:
             return len(self._waiting) >= MOST_WAITING
 
     def flush(self) -> None:
-        """Write the waiting answers. Raises StorageError: they keep waiting."""
+        """Write the waiting answers. After a StorageError they keep waiting."""
         with self._lock:
             due = list(self._waiting.values())
         if not due:
             return
         with self._database.write(durable=False) as transaction:
             through = erased_through(transaction)
-            # An answer of before an erasure may hold what it took; its claim stays.
+            # An answer from before an erasure may contain erased text; its claim stays.
             if through == self.erased_through:
                 idempotency.keep(transaction, due, kept_ms=KEPT_MS)
         with self._lock:
@@ -214,7 +217,7 @@ def _require_same(claim: RequestClaim, request_sha256: str) -> None:
 def _digest(*parts: bytes) -> str:
     digest = hashlib.sha256()
     for part in parts:
-        # Lengths, so that no two different requests are the same row of bytes.
+        # With their lengths, so that different requests never give the same bytes.
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.hexdigest()

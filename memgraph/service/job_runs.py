@@ -1,4 +1,4 @@
-"""Jobs: when they are due, who holds them, how they run."""
+"""Jobs: their schedules, leases and runs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RunRequest:
     """The request for a run.
 
     Attributes:
-        lease: the name of the lease that it works under.
-        due_at: the scheduled moment of the run.
-        session_id: the one session that it is about.
+        lease: the name of the lease that it requires.
+        due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
+        session_id: the only session to consolidate; None: all.
         actor: the name in the journal; None: the job itself.
-        take: takes the lease of one session of many during the run.
+        take: takes the lease of one session during a run over many.
     """
 
     job: JobName
@@ -52,8 +52,8 @@ class RunRequest:
 class RunCallbacks:
     """The callbacks of a run: progress and stop.
 
-    ``outlives``: an error that is no MemgraphError is recorded and logged, not raised, so that a
-    worker for many orchestrators continues with the others.
+    ``outlives``: an error other than a MemgraphError is recorded and logged, but not raised, so
+    that a worker for many orchestrators continues with the others.
     """
 
     progress: Told = lambda _part, _done, _total: None
@@ -92,14 +92,14 @@ def run(
     A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
 
     Raises:
-        Conflict: another process runs it, or its moment needs no run (any more).
+        Conflict: another process runs it, or its scheduled moment does not need a run any more.
         StorageError: the run cannot be recorded.
     """
     run_id = opened.ids.new("run_")
     try:
         return _run(opened, request, run_id, callbacks)
     except KeyboardInterrupt:
-        # It comes between any two steps: as soon as the lease is had, and when all is done.
+        # It may come between any two steps, even right after the lease is taken or at the end.
         _give_back(opened, run_id, request)
         raise
 
@@ -130,8 +130,10 @@ def _run(
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            cut = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__)
-            ended = _end(opened, run_id, lease, cut)
+            crash_report = JobReport(
+                state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__
+            )
+            ended = _end(opened, run_id, lease, crash_report)
             if callbacks.outlives and isinstance(error, Exception):
                 opened.log.failure("job.crashed", error, job=request.job.value)
                 return ended
@@ -177,7 +179,7 @@ def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clo
 
 
 def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> None:
-    """Check that no other worker did it between reading the schedule and taking the lease."""
+    """Check that no other worker ran it between reading the schedule and taking the lease."""
     if request.due_at is None:
         return
     next_at = schedule.next_attempt(jobs.of_moment(snapshot, request.job, request.due_at))
@@ -196,11 +198,11 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
     with opened.database.write() as transaction:
         jobs.end(transaction, run_id, report, ended_at=now)
         jobs.release(transaction, lease.name, lease.holder)
-        # A run as of an earlier time may be the oldest there is.
         ended = jobs.get(transaction, run_id)
         if ended.state is JobState.FAILED:
             failure = RunFailed(run_id=run_id, job=ended.job.value, error_code=ended.error_code)
             events.append(transaction, now, [failure])
+        # By an earlier clock this run may be the oldest one, and must not be removed.
         jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
         ahead = jobs.is_any_ahead(transaction, now)
     if ahead and ended.trigger == "schedule":
@@ -231,21 +233,21 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     )
 
 
-def _sessions(opened: OpenOrchestrator, run_id: str, reins: RunCallbacks) -> TakeSession:
-    """Take the lease of one session; yield True when it is free."""
+def _sessions(opened: OpenOrchestrator, run_id: str, callbacks: RunCallbacks) -> TakeSession:
+    """Return a context manager that takes the lease of a session and yields True if it is free."""
 
     @contextmanager
     def take(session_id: str) -> Iterator[bool]:
         name, holder = of_session(session_id).lease, new_holder(run_id)
         with opened.database.write(durable=False) as transaction:
-            now = reins.wall.now_ms()
+            now = callbacks.wall.now_ms()
             length = lease_ms(opened)
             held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=length)
         if held_by is not None:
             yield False
             return
         try:
-            with LeaseRenewal(opened, name, holder, wall=reins.wall, acquired_ms=now):
+            with LeaseRenewal(opened, name, holder, wall=callbacks.wall, acquired_ms=now):
                 yield True
         finally:
             with opened.database.write(durable=False) as transaction:
@@ -331,7 +333,7 @@ OVERDUE_MS = MS_PER_DAY
 
 
 def owed(opened: OpenOrchestrator, job: JobName, now_ms: int) -> int | None:
-    """Return the moment for which a job is to be run now, or None."""
+    """Return the scheduled moment for which a job must run now, or None."""
     settings = opened.settings.memory.schedule
     with opened.database.read() as snapshot:
         served = jobs.latest_due_at(snapshot, job, now_ms)
@@ -360,7 +362,7 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
     """Return codes for missed or failed jobs.
 
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
-    was due more than a day ago. Without a worker there never is an alarm.
+    was due more than a day ago. A job that no worker ever ran is not reported.
     """
     codes = []
     settings = opened.settings.memory.schedule
@@ -411,30 +413,30 @@ def _owed(
     if served is not None and expression:
         next_at = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
         if next_at is not None and next_at <= now_ms:
-            # A newer moment, if there is one, stands for this one too.
+            # A newer moment, if there is one, replaces this one.
             return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
     since = jobs.made_at(snapshot) if served is None else served
     if served is None and since > now_ms:
-        # Made under a clock that was ahead: nobody knows when, and one run stands for all.
+        # Created under a clock that was ahead: the time is unknown, so one run makes up for all.
         since = 0
     return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
 
 
 RENEWALS = 3
-"""How often a lease is renewed in its lifetime."""
+"""The number of renewals within the lifetime of a lease."""
 
 
 def new_holder(run_id: str) -> str:
-    """Return a unique name of the process, for people, and the run."""
+    """Return a unique, readable name of this process and the run."""
     return f"{socket.gethostname()}:{os.getpid()}:{run_id}"
 
 
 class LeaseRenewal:
-    """Renews a lease that was just acquired, for the time of the block, and releases it.
+    """Renews a lease that was just acquired, for the time of the block; the caller releases it.
 
     Args:
-        wall: the wall clock, whatever clock the orchestrator has: other processes see it too.
-        acquired_ms: when it was acquired, on that clock.
+        wall: the wall clock, which other processes share; not the clock of the orchestrator.
+        acquired_ms: when the lease was acquired, by that clock.
     """
 
     def __init__(
@@ -452,7 +454,7 @@ class LeaseRenewal:
 
     @property
     def lost(self) -> bool:
-        """True when another process may have it by now; also right after a suspend."""
+        """True if another process may have the lease by now; also right after a suspend."""
         return self._gone or self._wall.now_ms() >= self._expires_ms
 
     def __enter__(self) -> LeaseRenewal:
@@ -473,11 +475,11 @@ class LeaseRenewal:
             try:
                 self._renew_once()
             except MemgraphError as error:
-                # It still holds for a while, and the next time may do better.
+                # The lease is still valid for a while, and the next renewal may succeed.
                 self._opened.log.failure("lease.renew", error)
 
     def _renew_once(self) -> None:
-        # An expiry that a power failure took back was in the past by then.
+        # Not durable: by the end of a power failure the lease has expired anyway.
         with self._opened.database.write(durable=False) as transaction:
             now = self._wall.now_ms()
             is_renewed = jobs.renew(

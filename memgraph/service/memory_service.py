@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from memgraph.store.ports import HeldVectors, VectorCache
 
 
-# Copies of everything on their way out: made as a file that has no name when it is handed over.
+# Copies to send: each is a temporary file that is already unlinked when it is yielded.
 
 
 FOLDER: Final = ".outgoing"
-"""A folder below the runtime root; no orchestrator has such a name."""
+"""A folder below the runtime root; an orchestrator cannot have this name."""
 MOST_AT_ONCE: Final = 4
-"""Copies that a process makes and sends at the same time."""
+"""The maximum number of copies that a process makes and sends at the same time."""
 RETRY_AFTER_S: Final = 5
 STALE_S: Final = 86_400.0
 """Seconds after which the leftovers of a killed process are removed."""
@@ -82,7 +82,7 @@ class CopyLimiter:
         """Yield the copy that ``write`` makes at a path, open for reading; removed after the block.
 
         Raises:
-            RateLimited: too many are made or sent at this moment.
+            RateLimited: too many copies are being made or sent.
             StorageError: there is no room for it, or the root cannot be written to.
         """
         if not self._free.acquire(blocking=False):
@@ -103,14 +103,14 @@ class CopyLimiter:
                 with TemporaryDirectory(prefix=_PREFIX, dir=self._folder) as folder:
                     target = Path(folder) / "copy"
                     write(target)
-                    # Its name goes with the folder; the bytes stay for as long as it is open.
+                    # The folder is removed, but the data remains while the file is open.
                     return target.open("rb")
         except OSError as error:
             raise StorageError(f"a copy cannot be made: {error.strerror}") from error
 
     def _sweep(self) -> None:
         for path in self._folder.glob(f"{_PREFIX}*"):
-            # Another process may be faster.
+            # Another process may have removed it already.
             if time.time() - _modified(path) > STALE_S:
                 rmtree(path, ignore_errors=True)
 
@@ -129,9 +129,9 @@ FEWEST_TURNS = 2
 class MemoryService:
     """Long-term memory for orchestrators, each in a database of its own.
 
-    Thread-safe; several processes may work on the same root, each with its own service: one that
-    was made before a fork refuses to work in the child. Use it as a context manager, or call
-    ``close``.
+    Thread-safe; several processes may work on the same root, each with its own service: a service
+    that was created before a fork refuses to work in the child. Use it as a context manager, or
+    call ``close``.
 
     Args:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
@@ -179,7 +179,7 @@ class MemoryService:
         self.stores.listen(self._wake_dispatchers)
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
-        # More recalls at a time than processors end no sooner, and each takes a snapshot's cache.
+        # More concurrent recalls than processors are not faster, and each needs a snapshot's cache.
         self._turns = threading.BoundedSemaphore(max(os.cpu_count() or 1, FEWEST_TURNS))
         self._recalls = InFlightCalls()
         self._vector_cache: VectorCache | None = None
@@ -193,26 +193,26 @@ class MemoryService:
         viewer: Viewer = DEFAULT_VIEWER,
         actor: str = DEFAULT_ACTOR,
     ) -> Orchestrator:
-        """Return the handle of one orchestrator; cheap, and opened at its first use.
+        """Return the handle of an orchestrator; cheap, because it is opened on first use.
 
         Args:
-            create: create it when it is missing. A damaged or incomplete one is never recreated.
+            create: create it if it is missing. A damaged or incomplete one is never recreated.
             viewer: what the holder of the handle may see.
             actor: the name in the journal for changes made through it.
 
         Raises:
-            OrchestratorMissing: there is none, and ``create`` is not set.
+            OrchestratorMissing: it does not exist, and ``create`` is not set.
             InvalidInput: an invalid name of an orchestrator or an actor.
         """
         validated(ActorReason, {"actor": actor})
         paths = OrchestratorPaths(self.root, name)
         if create and _never_made(paths):
-            # Another thread or process may be making it at this very moment.
+            # Another thread or process may be creating it at the same time.
             with suppress(OrchestratorExists):
                 self.create(name)
         else:
             self._existing(name)
-        # SQLAlchemy and the like are loaded with the first database.
+        # Imported here, so that SQLAlchemy is loaded only with the first database.
         from memgraph.operations.orchestrator import Orchestrator
 
         return Orchestrator(self, name, viewer=viewer, actor=actor)
@@ -248,17 +248,20 @@ class MemoryService:
         """Return the names of all orchestrators, under the root or on its server, sorted.
 
         Raises:
-            StorageError: the server cannot be asked.
+            StorageError: the server cannot be reached.
         """
         names = set(orchestrator_names(self.root))
         storage = self.settings().memory.storage
         for url in storage.urls:
-            there = self.stores.names(url)
+            server_names = self.stores.names(url)
             if storage.placement:
-                # A server may also hold what is placed elsewhere, such as the rest of a move.
-                new = (name for name in there if name not in names)
-                there = [name for name in new if self.settings(name).memory.storage.url == url]
-            names.update(there)
+                # A server may also have orchestrators that are placed elsewhere, such as the
+                # remains of a move.
+                new = (name for name in server_names if name not in names)
+                server_names = [
+                    name for name in new if self.settings(name).memory.storage.url == url
+                ]
+            names.update(server_names)
         return sorted(names)
 
     def paths(self, name: str) -> OrchestratorPaths:
@@ -275,13 +278,13 @@ class MemoryService:
         """Return the state of an orchestrator's memory: ``{"status": "ready" | "disabled", …}``.
 
         A database that is missing, damaged or foreign disables the memory of its orchestrator and
-        of no other; ``code`` and ``message`` describe the problem. ``degraded`` of a ready one:
+        of no other; ``code`` and ``message`` describe the problem. A ready one has ``degraded``:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
         model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
         ``comparison.failing``, ``events.failing``, ``ingest.held``, ``jobs.failing``,
         ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no anchor, or a damaged
         one), ``verify.failed`` (the last audit by a worker found something), ``storage.full`` (the
-        last write found no room).
+        disk was full at the last write).
         """
         try:
             with self.opened(name) as opened:
@@ -299,7 +302,7 @@ class MemoryService:
         it as a context manager, or close it. A statement that fails raises SQLAlchemy's errors.
 
         Raises:
-            OrchestratorMissing: there is none.
+            OrchestratorMissing: it does not exist.
             StorageError: the database is missing, damaged or of another schema.
         """
         from memgraph.store.engine import store_of
@@ -315,15 +318,15 @@ class MemoryService:
         actor: str = DEFAULT_ACTOR,
         progress: Callable[[int], None] = lambda _lines: None,
     ) -> ImportReport:
-        """Import an export into a new or empty orchestrator; all or none.
+        """Import an export into a new or empty orchestrator, all or nothing.
 
         Args:
             progress: called with the number of lines read.
 
         Raises:
-            ImportRejected: with ``details["reason"]`` and the ``line``.
+            ImportRejected: the export is invalid; see ``details["reason"]`` and ``line``.
             Conflict: the orchestrator is not empty.
-            DatabaseFull: there is no room for it; nothing was made.
+            DatabaseFull: there is no room for it; nothing was created.
         """
         from memgraph.audit.journal import read_key
         from memgraph.operations.exchange.imports import import_into, import_new
@@ -347,14 +350,12 @@ class MemoryService:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[OpenOrchestrator]:
-        """Yield the open orchestrator for the time of one call; idle ones are closed, oldest
-        first.
-        """
+        """Yield the open orchestrator for one call; idle ones are closed, oldest first."""
         with self._pool.use(name) as opened:
             yield opened
 
     def if_open(self, name: str) -> AbstractContextManager[OpenOrchestrator | None]:
-        """Return a context that yields the orchestrator if it is open already, else None."""
+        """Return a context that yields the orchestrator if it is already open, else None."""
         return self._pool.if_open(name)
 
     def at(self, now_ms: int) -> MemoryService:
@@ -391,11 +392,11 @@ class MemoryService:
         self._pool.forget(name)
 
     def write_down(self) -> None:
-        """Write pending receipts and refusals, beside running calls. ``close`` does, too."""
+        """Write pending receipts and refusals while calls go on; ``close`` does so as well."""
         self._pool.write_down()
 
     def close(self) -> None:
-        """Close what was opened. Pending embeddings stay in their outbox.
+        """Close all open orchestrators. Pending embeddings stay in their outbox.
 
         Calls in other threads finish and close what they use.
         """
@@ -468,7 +469,7 @@ class MemoryService:
         return opened
 
     def is_elsewhere(self, opened: OpenOrchestrator) -> bool:
-        """Return True when the settings name another store than the one that is open: it moved."""
+        """Return True if the settings name another store than the open one: it was moved."""
         url = self.settings(opened.paths.name).memory.storage.url
         return url != opened.settings.memory.storage.url
 
@@ -485,10 +486,10 @@ class MemoryService:
         return paths
 
     def _adopt(self, paths: OrchestratorPaths, settings: Settings) -> None:
-        """Make the folder of an orchestrator that another machine made on the server, if it did.
+        """Create the local folder of an orchestrator that another machine created on the server.
 
-        Its journal is anchored here as it is now: from here on, what this machine has seen is held
-        against it.
+        Do nothing if there is none. The journal's current head becomes its anchor on this machine,
+        which detects later changes to entries up to it.
         """
         from memgraph.audit import anchor
         from memgraph.audit.journal import JournalHead
@@ -506,7 +507,7 @@ class MemoryService:
             anchor.write(file, head)
 
     def _wake_dispatchers(self, names: Collection[str]) -> None:
-        """Deliver what other processes wrote to the subscribers of this one."""
+        """Deliver events from other processes to the subscribers of this one."""
         for name in names:
             with self._pool.if_open(name) as opened:
                 if opened is not None and opened.events.wanted:
@@ -515,7 +516,7 @@ class MemoryService:
     def _hold_vectors(self, engine: Engine, settings: Settings) -> HeldVectors:
         with self._vector_cache_lock:
             if self._vector_cache is None:
-                # A setting of the whole process: every orchestrator's settings tell the same.
+                # A setting of the whole process, the same for every orchestrator.
                 megabytes = settings.memory.storage.vector_cache_mb
                 self._vector_cache = engine.vector_cache(megabytes * 1_000_000)
         return self._vector_cache.hold()
@@ -540,7 +541,7 @@ class MemoryService:
         return self._llm or configured_llm(settings, self.environ)
 
     def asks_outside(self, name: str) -> bool:
-        """Return True when a recall may wait for a model other than the package's own.
+        """Return True if a recall may wait for a model other than the built-in one.
 
         Raises:
             InvalidInput: an invalid name; InvalidConfig: its settings cannot be read.

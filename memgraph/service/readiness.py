@@ -1,9 +1,9 @@
 """The state of all orchestrators of a root, cheap for any number of them.
 
-The state of one is cached until its files change, or for a minute: jobs become overdue, and a
-failed disk recovers, without a change of files. A check opens a few at most, changed ones first and
-of them the least recently checked, so that its cost is bounded; for the others it returns what was
-known.
+The state of each one is cached until its files change, or for a minute, because jobs become overdue
+and a failed disk recovers without a change of files. A check opens only a few, changed ones first
+and among them the least recently checked, so that its cost is bounded; for the others it returns
+the cached state.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ if TYPE_CHECKING:
 
 VERIFY: Final = "run: memgraph verify, then memgraph restore with a backup"
 REMEDIES: Final[Mapping[str, str]] = {
-    "embedding.model_changed": "Vectors are of another model than the settings name:"
+    "embedding.model_changed": "The vectors come from another model than the configured one:"
     " run memgraph embeddings rebuild, or set the model back.",
-    "embedding.failing": "Vectors of some memories could not be made: see to the model,"
+    "embedding.failing": "Some memories could not be embedded: check the model,"
     " then run memgraph embeddings retry.",
-    "comparison.failing": "The model that compares facts fails: see to memory.llm."
-    " Facts wait for it.",
-    "extra.missing": "A model is to be asked through litellm, which is not installed:"
+    "comparison.failing": "The model that compares facts fails: check memory.llm."
+    " New facts wait until it works.",
+    "extra.missing": "A configured model requires litellm, which is not installed:"
     " install the extra, or choose another provider.",
-    "reranker.failing": "The reranker fails, and recalls go without it: see to its model.",
-    "entities.failing": "The model that names entities fails: see to its settings.",
-    "receipts.dropped": "Receipts of some hand-outs were not kept: see the server's log.",
-    "events.failing": "Events could not be handed on: see to those who receive them.",
-    "jobs.failing": "The last run of a job failed: its record under Jobs says why.",
-    "ingest.held": "A dropped file was begun ten times and got no further:"
-    " run memgraph ingest --retry to have it tried again.",
-    "jobs.overdue": "A job is due for more than a day: see that a worker runs.",
-    "erasure.unfinished": "An erasure was begun and not finished:"
+    "reranker.failing": "The reranker fails, and recalls work without it: check its model.",
+    "entities.failing": "The model that detects entities fails: check its settings.",
+    "receipts.dropped": "Some receipts were not kept: see the server's log.",
+    "events.failing": "Events could not be delivered: check their subscribers.",
+    "jobs.failing": "The last run of a job failed: its record under Jobs gives the reason.",
+    "ingest.held": "The ingestion of a file was started ten times without success:"
+    " run memgraph ingest --retry to try it again.",
+    "jobs.overdue": "A job has been due for more than a day: check that a worker runs.",
+    "erasure.unfinished": "An erasure was started and not finished:"
     " run the same memgraph erase again to finish it.",
     "journal.unanchored": "The journal's anchor is missing or damaged:"
     " run memgraph repair, then accept the journal as it is.",
     "verify.failed": "The last nightly audit found something: run memgraph verify.",
-    "storage.full": "The last write found no room: free some space on the disk.",
+    "storage.full": "The disk was full at the last write: free some space.",
 }
-"""The meaning and remedy of each code of work that is not getting done."""
+"""The meaning and the remedy of each code of a degraded orchestrator."""
 LOOK_S: Final = 0.25
-"""Seconds that one check may spend opening databases."""
+"""The maximum time, in seconds, that one check may spend opening databases."""
 FRESH_MS: Final = 60_000
-"""Milliseconds after which an orchestrator is checked though no file has changed."""
+"""Milliseconds after which an orchestrator is checked even if no file has changed."""
 REST_S: Final = 1.0
 """Seconds during which a check returns the previous result."""
 
@@ -73,7 +73,8 @@ REST_S: Final = 1.0
 class _Found:
     """The cached state of an orchestrator.
 
-    ``oldest``: since when its first memory waits; ``trouble``: the error that calls had met before.
+    ``oldest``: since when its oldest pending memory waits, in milliseconds; ``trouble``: the code
+    of the error that calls had met by then.
     """
 
     stamp: Stamp | None
@@ -88,7 +89,7 @@ class Readiness:
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._found: dict[str, _Found] = {}
-        # Kept, because to make a thousand paths takes longer than to look at the files.
+        # Cached, because building a thousand paths takes longer than checking the files.
         self._stores: dict[str, Store] = {}
         self._files: dict[str, tuple[Path, ...]] = {}
         self._lock = threading.Lock()
@@ -105,14 +106,14 @@ class Readiness:
         try:
             return self._looked() if self.usable() else ServiceReadiness(status="unusable")
         except OSError:
-            # It may have gone a moment ago, or no file can be opened any more.
+            # The root may have just been removed, or no more files can be opened.
             return ServiceReadiness(status="unusable")
 
     def _looked(self) -> ServiceReadiness:
         with self._lock:
             rested = self._looked_at is None or time.monotonic() - self._looked_at >= REST_S
             troubles = self._service.troubles.changes
-            # Errors that a call has met are reported at once.
+            # Errors in calls are reported at once.
             if rested or troubles != self._troubles:
                 self._bring_up_to_date()
                 self._looked_at, self._troubles = time.monotonic(), troubles
@@ -125,7 +126,7 @@ class Readiness:
         try:
             names = self._service.orchestrators()
         except StorageError:
-            # The server cannot be asked: each of those known here is asked below, and reports it.
+            # The server cannot be reached: each known orchestrator is checked below and reports it.
             names = sorted({*self._found, *orchestrator_names(self._service.root)})
         for removed in set(self._found) - set(names):
             del self._found[removed]
@@ -139,7 +140,7 @@ class Readiness:
             )
             if known_state.stamp != self._stamp(name) or self._damaged(name, known_state):
                 changed.append(known_state)
-            # A clock that was set back is no reason to rest for long.
+            # With a clock that was set back the state counts as stale, too.
             elif not 0 <= now - (known_state.standing.looked_at or 0) < FRESH_MS:
                 stale.append(known_state)
         until = time.monotonic() + LOOK_S
@@ -151,7 +152,7 @@ class Readiness:
                 self._found[name] = self._probed(name)
 
     def _damaged(self, name: str, entry: _Found) -> bool:
-        """Return True when the damage that calls have met has changed: reading changes no file."""
+        """Return True if calls have found new damage, which does not show in the files."""
         if self._service.troubles.code(name) != entry.trouble:
             return True
         with self._service.if_open(name) as opened:
@@ -160,9 +161,9 @@ class Readiness:
 
     def _probed(self, name: str) -> _Found:
         now = self._service.clock.now_ms()
-        # It may have moved.
+        # The orchestrator may have moved to another store.
         self._stores.pop(name, None)
-        # As they were before the look: what changes meanwhile is looked at again.
+        # Taken before the check, so that a change during the check leads to another one.
         stamp, trouble = self._stamp(name), self._service.troubles.code(name)
         oldest = None
         try:
@@ -175,20 +176,20 @@ class Readiness:
                     with opened.database.read() as snapshot:
                         state, oldest = _read(snapshot, name, codes)
         except DatabaseReplaced as error:
-            # After a restore: the next look opens the file that is there now.
+            # After a restore: the next check opens the new file.
             self._service.forget(name)
             state, stamp = self._disabled(name, error), None
         except MemgraphError as error:
             state = self._disabled(name, error)
-        # An error caused by its data concerns only that one: the others are still reported.
+        # An error in the data of one orchestrator must not hide the others.
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
             corrupt = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
             state = self._disabled(name, corrupt)
-        dated = state.model_copy(update={"looked_at": now})
-        return _Found(stamp, dated, oldest, trouble)
+        checked_state = state.model_copy(update={"looked_at": now})
+        return _Found(stamp, checked_state, oldest, trouble)
 
     def _of_closed(self, name: str) -> tuple[OrchestratorState, int | None]:
-        """Return the state of a closed one, opened outside the pool, which would close another."""
+        """Return the state of a closed orchestrator, opened outside the pool to evict no other."""
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
             raise MemoryDisabled("memory is disabled: memory.enabled = false")
@@ -218,7 +219,7 @@ class Readiness:
         )
 
     def _stamp(self, name: str) -> Stamp | None:
-        """Return its files' stamp; None: they cannot be read, which must not affect the others."""
+        """Return the stamp of its files, or None if they cannot be read."""
         try:
             if name not in self._stores:
                 paths = self._service.paths(name)

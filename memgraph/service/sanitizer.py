@@ -1,6 +1,6 @@
-"""Sanitising output for remote callers: paths below the root, never its location.
+"""Sanitise output for remote callers: paths become relative to the root, whose location is hidden.
 
-Used over HTTP and MCP; local users see whole paths.
+Used for HTTP and MCP; local users see full paths.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def sanitized_error(error: MemgraphError, root: Path) -> MemgraphError:
     """Return the same error with paths relative to the root."""
     elsewhere = {value for value in error.details.values() if _lies_elsewhere(value, root)}
     message, details = error.message, error.details
-    # The longest first: one may begin as another does.
+    # Longest first, because one path may be a prefix of another.
     for path in sorted(elsewhere, key=len, reverse=True):
         message = message.replace(path, Path(path).name)
         details = {k: Path(v).name if v == path else v for k, v in details.items()}

@@ -51,7 +51,7 @@ REVISIT_MS = 60_000
 AWAY_MS = 30_000
 """Milliseconds to wait before retrying a server that did not answer, as a retry takes seconds."""
 LOOK_MS = 3_600_000
-"""Milliseconds after which an unchanged orchestrator is visited."""
+"""Milliseconds after which an unchanged orchestrator is visited again."""
 EMBEDDED_AT_ONCE = 2_000
 """The maximum number of memories embedded before the other orchestrators get their turn."""
 COMPARED_AT_ONCE = 1_000
@@ -64,7 +64,7 @@ CLAIM_MS = 60_000
 
 
 @dataclass(slots=True)
-class _Seen:
+class _VisitState:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
@@ -106,7 +106,7 @@ class Worker:
         self._failed = failed
         self._poll_s = poll_s
         self._wall = wall
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _VisitState] = {}
         self._crowd = 0
         # Servers that did not answer, by URL: the time of the next attempt, and the error.
         self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
@@ -151,7 +151,7 @@ class Worker:
         except DatabaseUnreachable:
             self._listing_ms = self._service.clock.now_ms() + AWAY_MS
         except (OSError, StorageError):
-            # It is reported by each orchestrator that cannot be read.
+            # Each orchestrator that cannot be read reports its own error.
             pass
         # If one server is unreachable, continue with the orchestrators known so far.
         with suppress(OSError):
@@ -203,11 +203,11 @@ class Worker:
         self._wake.put(None)
 
     def _look_at(self, name: str) -> None:
-        state = self._seen.setdefault(name, _Seen())
+        state = self._seen.setdefault(name, _VisitState())
         try:
             settings = self._settings_stamp(name)
             if state.settings != settings or state.store is None:
-                # An open orchestrator keeps the settings that it was opened with.
+                # Reopen it, because an open orchestrator keeps its settings.
                 self._service.forget(name)
                 self._subscribed.discard(name)
                 state.url = self._service.settings(name).memory.storage.url
@@ -239,7 +239,7 @@ class Worker:
                 raise error.with_traceback(None)
             del self._away[url]
 
-    def _report(self, name: str, state: _Seen, error: Exception) -> None:
+    def _report(self, name: str, state: _VisitState, error: Exception) -> None:
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):
@@ -251,7 +251,7 @@ class Worker:
             state.error = reported.code
             self._failed(name, reported)
 
-    def _visit(self, name: str, state: _Seen) -> None:
+    def _visit(self, name: str, state: _VisitState) -> None:
         from memgraph.operations.life.echoes import catch_up
 
         if name not in self._subscribed:
@@ -296,17 +296,17 @@ class Worker:
 
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return the time of the next visit if nothing changes until then, in milliseconds."""
-        at = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
+        times = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
                 # The runner may die, and an expiring lease changes no stamp.
-                at.append(now_ms + min(lease_ms(opened), REVISIT_MS))
+                times.append(now_ms + min(lease_ms(opened), REVISIT_MS))
             if embeddings.has_pending(snapshot) or self._has_events(snapshot):
-                at.append(now_ms + REVISIT_MS)
+                times.append(now_ms + REVISIT_MS)
             if (posting := self._next_post(opened, snapshot)) is not None:
-                at.append(posting)
+                times.append(posting)
         # A job that is still due is being run by another worker, so do not retry it at once.
-        return max(min(at), now_ms + AT_ONCE_MS)
+        return max(min(times), now_ms + AT_ONCE_MS)
 
     def _has_events(self, snapshot: Snapshot) -> bool:
         """Return True when a session event waits: postponed, or claimed by a process that died."""
@@ -327,8 +327,8 @@ class Worker:
     def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
         """Run a job and return its run; None if another worker is running it or has done so."""
         try:
-            reins = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
-            ended = jobs.run(opened, request, reins)
+            callbacks = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
+            ended = jobs.run(opened, request, callbacks)
         except Conflict:
             return None
         self._ran(name, ended)
@@ -404,8 +404,8 @@ class Worker:
 
     def _settings_stamp(self, name: str) -> Stamp:
         """Return when the settings of an orchestrator were last changed."""
-        own = self._service.paths(name).config_file
-        return stamp_of(global_config_file(self._service.root), own)
+        config_file = self._service.paths(name).config_file
+        return stamp_of(global_config_file(self._service.root), config_file)
 
 
 @contextmanager

@@ -24,11 +24,11 @@ EARLIER: Final = -1
 """The number of the step for everything before the first step."""
 
 
-def _in_steps(at: Column, source: Any, *terms: Column) -> sa.Select[Any]:
+def _in_steps(at: Column, source: Any, *conditions: Column) -> sa.Select[Any]:
     """Select the number of rows per step; all rows before the first step count as ``EARLIER``."""
     place = (at - value("since")) // value("step")
     rows = sa.select(sa.case((at < value("since"), EARLIER), else_=place).label("place"))
-    r = rows.select_from(source).where(at <= value("until"), *terms).subquery("r")
+    r = rows.select_from(source).where(at <= value("until"), *conditions).subquery("r")
     return sa.select(r.c.place, sa.func.count()).group_by(r.c.place)
 
 

@@ -69,13 +69,13 @@ def _empty_changed() -> sa.Delete:
 def _fill_changed() -> sa.Insert:
     h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
     m = tables.memories.alias("m")
-    ways = (
+    queries = (
         sa.select(m.c.memory_id)
         .select_from(ordered(row, (m, m.c.memory_id == row.c.memory_id)))
         .where(time > AS_OF, m.c.created_at <= AS_OF)
         for row, time in ((h, h.c.since), (r, r.c.until))
     )
-    return sa.insert(_CHANGED).from_select(["memory_id"], sa.union(*ways))
+    return sa.insert(_CHANGED).from_select(["memory_id"], sa.union(*queries))
 
 
 def prepare(snapshot: Snapshot, as_of: int) -> None:
@@ -102,19 +102,19 @@ def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[A
         *visible, (m.c.updated_at <= AS_OF) | ~has_changed
     )
     same = same.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
-    then: list[Column] = [m.c[name] for name in _KEPT]
-    then.append(view.status(m).label("status"))
-    then.extend(view.value(name, m).label(name) for name in _CHANGING)
-    were = (
-        sa.select(*then)
+    columns: list[Column] = [m.c[name] for name in _KEPT]
+    columns.append(view.status(m).label("status"))
+    columns.extend(view.value(name, m).label(name) for name in _CHANGING)
+    earlier = (
+        sa.select(*columns)
         .select_from(ordered(changed, (m, m.c.memory_id == changed.c.memory_id)))
         .where(*visible, view.unerased(m))
         .subquery("were")
     )
-    others = _first_of(section, were, shows, list(were.c))
-    both = sa.union_all(*(sa.select(branch.subquery()) for branch in (same, others))).subquery(
-        "both"
-    )
+    changed_rows = _first_of(section, earlier, shows, list(earlier.c))
+    both = sa.union_all(
+        *(sa.select(branch.subquery()) for branch in (same, changed_rows))
+    ).subquery("both")
     first = sa.select(*_shown(both, shows)).order_by(*section.by(both))
     return first.limit(value("limit"))
 
@@ -352,7 +352,7 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
 
 
 def _excerpt(m: Table) -> list[Column]:
-    stays = is_no_item(m) | member(m.c.attributes, "ttl").is_(None)
+    has_fixed_end = is_no_item(m) | member(m.c.attributes, "ttl").is_(None)
     text = sa.case(
         (m.c.summary == "", sa.func.substr(m.c.content, 1, EXCERPT_CHARS)), else_=m.c.summary
     )
@@ -363,7 +363,7 @@ def _excerpt(m: Table) -> list[Column]:
         m.c.confidence,
         m.c.event_time,
         m.c.created_at,
-        sa.case((stays, m.c.valid_until)),
+        sa.case((has_fixed_end, m.c.valid_until)),
         member(m.c.attributes, "decision_status"),
         _path(m),
     ]

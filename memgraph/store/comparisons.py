@@ -180,8 +180,8 @@ def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage
 @prepared
 def _move_on() -> sa.Update:
     c = tables.comparisons
-    anew = {"attempts": 0, "next_attempt_at": 0, "error_code": None}
-    return sa.update(c).where(among(c.c.memory_pk, "pks")).values(stage=value("to"), **anew)
+    reset = {"attempts": 0, "next_attempt_at": 0, "error_code": None}
+    return sa.update(c).where(among(c.c.memory_pk, "pks")).values(stage=value("to"), **reset)
 
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
@@ -193,8 +193,8 @@ def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage
 def _put_off() -> sa.Update:
     c = tables.comparisons
     later = {"next_attempt_at": value("until"), "error_code": value("code")}
-    off = sa.update(c).where(among(c.c.memory_pk, "pks"))
-    return off.values(attempts=c.c.attempts + 1, **later)
+    update = sa.update(c).where(among(c.c.memory_pk, "pks"))
+    return update.values(attempts=c.c.attempts + 1, **later)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
@@ -290,19 +290,19 @@ def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause,
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
-    own = m.c.agent_id.is_not_distinct_from(agent_id)
+    is_own = m.c.agent_id.is_not_distinct_from(agent_id)
     query = sa.select(
         *(m.c.pk, m.c.memory_id, m.c.content, m.c.type, m.c.confidence, m.c.decay_rate),
         _said_at(m),
         *_source_of(s),
         m.c.agent_id,
-        own & (m.c.sensitivity == value("sensitivity")),
+        is_own & (m.c.sensitivity == value("sensitivity")),
         sa.literal(1) if view is None else view.where(m),
     ).where(
         *(m.c.kind == MemoryKind.FACT, is_no_item(m), m.c.status == MemoryStatus.ACTIVE),
         m.c.scope == value("scope"),
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
-        m.c.agent_id.is_(None) | own,
+        m.c.agent_id.is_(None) | is_own,
         among(m.c.sensitivity, "sensitivities"),
         is_unexpired(m),
         before.is_(None) | (m.c.pk < before),

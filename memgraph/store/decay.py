@@ -124,16 +124,16 @@ def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> li
 def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ...]]:
     """Return the table of status periods, its join, and the conditions for retirement by decay."""
     h = tables.statuses.alias("h")
-    lasts = sa.and_(h.c.memory_id == m.c.memory_id, h.c.until.is_(None), h.c.reason == REASON)
+    is_current = sa.and_(h.c.memory_id == m.c.memory_id, h.c.until.is_(None), h.c.reason == REASON)
     is_retired = m.c.status == MemoryStatus.RETRACTED
-    return h, lasts, (m.c.kind == MemoryKind.FACT, is_retired, m.c.content != "")
+    return h, is_current, (m.c.kind == MemoryKind.FACT, is_retired, m.c.content != "")
 
 
 @prepared
 def _retired_since() -> sa.Select[Any]:
     uses, m = members("used", "given"), tables.memories.alias("m")
-    h, lasts, retired = _by_decay(m)
-    joined = ordered(uses, (m, m.c.memory_id == uses.c.key)).join(h, lasts)
+    h, is_current, retired = _by_decay(m)
+    joined = ordered(uses, (m, m.c.memory_id == uses.c.key)).join(h, is_current)
     query = sa.select(m.c.memory_id).select_from(joined)
     return query.where(*retired, h.c.since >= uses.c.value)
 
@@ -152,8 +152,8 @@ def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
 @prepared
 def _retired() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    h, lasts, retired = _by_decay(m)
-    query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, lasts))
+    h, is_current, retired = _by_decay(m)
+    query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, is_current))
     return query.where(*retired, m.c.memory_id == value("memory_id"))
 
 

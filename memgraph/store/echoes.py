@@ -32,7 +32,7 @@ _LINE = ("line_hash", "first_at", "last_at")
 
 
 def _recalled(m: sa.FromClause) -> Column:
-    """Return 1 where a memory was recalled in [since, at), else 0."""
+    """Return the SQL condition that a memory was recalled in [since, at)."""
     i, r = tables.recall_items.alias("i"), tables.recalls.alias("r")
     # Receipt ids sort by time, so this takes the last recall before the statement. Bulletins are
     # excluded here, because their lines are recorded separately.
@@ -49,7 +49,7 @@ def _recalled(m: sa.FromClause) -> Column:
 
 
 def _was_active(view: View, m: sa.FromClause) -> Column:
-    """Return the SQL condition that a visible memory is no turn, and was active in [since, at)."""
+    """Return the SQL condition for visible memories, not turns, that were active in [since, at)."""
     h = tables.statuses.alias("h")
     was_active = (
         sa.exists()
@@ -180,8 +180,8 @@ def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
 @prepared
 def _contents(short: bool) -> sa.Select[Any]:
     m = tables.memories
-    its_id = sa.func.substr(m.c.memory_id, -SHORT_CHARS) if short else m.c.memory_id
-    return sa.select(its_id, m.c.content).where(among(its_id, "ids"), m.c.content != "")
+    id_column = sa.func.substr(m.c.memory_id, -SHORT_CHARS) if short else m.c.memory_id
+    return sa.select(id_column, m.c.content).where(among(id_column, "ids"), m.c.content != "")
 
 
 def contents(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
@@ -203,11 +203,11 @@ def contents_by_short_id(snapshot: Snapshot, short_ids: Collection[str]) -> dict
 def _record() -> sa.Insert:
     line = tables.echo_lines
     new = insert(line).values({name: value(name) for name in _LINE})
-    both = {
+    merged = {
         "first_at": least(line.c.first_at, new.excluded.first_at),
         "last_at": greatest(line.c.last_at, new.excluded.last_at),
     }
-    return new.on_conflict_do_update(index_elements=["line_hash"], set_=both)
+    return new.on_conflict_do_update(index_elements=["line_hash"], set_=merged)
 
 
 def record(transaction: Transaction, lines: Sequence[tuple[int, int, int]]) -> None:

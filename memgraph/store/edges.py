@@ -144,12 +144,12 @@ def _still_replaced() -> sa.Select[Any]:
         ("from_memory_id", "to_memory_id", EdgeType.CONTRADICTS),
     ):
         e = tables.edges.alias("e")
-        lost = (e.c.edge_type == kind) & (member(e.c.resolution, "loser_id") == s.c.new)
+        has_lost = (e.c.edge_type == kind) & (member(e.c.resolution, "loser_id") == s.c.new)
         steps.append(
             sa.select(s.c.old, e.c[far])
             .select_from(ordered(s, (e, e.c[near] == s.c.new)))
             .where(
-                replaces_whole(e) if kind is EdgeType.UPDATES else lost,
+                replaces_whole(e) if kind is EdgeType.UPDATES else has_lost,
                 e.c.edge_id.is_distinct_from(value("but")),
                 _is_retracted(s),
             )
@@ -452,12 +452,12 @@ def contradictions(
         oldest_first=criteria.oldest_first,
         is_next=after is not None,
     )
-    words = " AND ".join(f"({saying([word])})" for word in criteria.words)
+    match = " AND ".join(f"({saying([word])})" for word in criteria.words)
     return _contradictions(view.shape, page).mapped(
         edge_from_row,
         snapshot,
         view.params,
-        words=snapshot.engine.phrases.expression(words),
+        words=snapshot.engine.phrases.expression(match),
         memory_id=criteria.memory_id,
         after_time=after_time,
         after_id=after_id,
@@ -506,9 +506,11 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
         is_other = outcome.is_distinct_from(DISMISSED)
         query = query.where(~is_other if page.dismissed else is_other)
     if page.is_next:
-        last = sa.tuple_(value("after_time"), value("after_id"))
-        here = sa.tuple_(time, e.c.edge_id)
-        query = query.where(here > last if page.oldest_first else here < last)
+        last_position = sa.tuple_(value("after_time"), value("after_id"))
+        position = sa.tuple_(time, e.c.edge_id)
+        query = query.where(
+            position > last_position if page.oldest_first else position < last_position
+        )
     order = (time, e.c.edge_id) if page.oldest_first else (time.desc(), e.c.edge_id.desc())
     return query.order_by(*order).limit(value("limit"))
 
@@ -518,8 +520,8 @@ def _contradiction_times(view: View) -> sa.Select[Any]:
     e = tables.edges.alias("e")
     a, b, paired = edge_ends(e)
     times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
-    its = (e.c.edge_id == value("edge_id"), e.c.edge_type == EdgeType.CONTRADICTS)
-    return times.where(*its, view.where(a), view.where(b))
+    conditions = (e.c.edge_id == value("edge_id"), e.c.edge_type == EdgeType.CONTRADICTS)
+    return times.where(*conditions, view.where(a), view.where(b))
 
 
 def contradiction_times(
@@ -600,7 +602,7 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
             copy.c.agent_id.is_not_distinct_from(side.c.agent_id),
         )
 
-    ways = (
+    queries = (
         sa.select(e.c.edge_id)
         .select_from(
             ordered(
@@ -615,8 +617,8 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
         .where(shown_by(view, a), shown_by(view, b))
         for near, far in ENDS
     )
-    alike = sa.union_all(*ways).subquery()
-    return sa.select(sa.func.min(alike.c.edge_id))
+    matches = sa.union_all(*queries).subquery()
+    return sa.select(sa.func.min(matches.c.edge_id))
 
 
 def dismissed_alike(

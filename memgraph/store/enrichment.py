@@ -1,4 +1,4 @@
-"""Find memories with few entities that the nightly enrichment has not seen."""
+"""Find memories with few entities that the nightly enrichment has not processed."""
 
 from __future__ import annotations
 
@@ -119,8 +119,10 @@ def _readable() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
 def _read_of(e: sa.FromClause) -> tuple[Column, ...]:
     """Return the conditions on an unmerged entity that readable memories mention."""
     n, _, naming, condition = _readable()
-    its = sa.exists().select_from(naming).where(n.c.entity_pk == e.c.pk, condition).correlate(e)
-    return e.c.type.in_(_NAMED), e.c.merged_into.is_(None), its
+    is_mentioned = (
+        sa.exists().select_from(naming).where(n.c.entity_pk == e.c.pk, condition).correlate(e)
+    )
+    return e.c.type.in_(_NAMED), e.c.merged_into.is_(None), is_mentioned
 
 
 @prepared

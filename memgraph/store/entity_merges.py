@@ -26,8 +26,8 @@ def _copy_links() -> sa.Insert:
 @prepared
 def _unlink(one_memory: bool) -> sa.Delete:
     n = tables.links
-    which = (n.c.memory_pk == value("memory"),) if one_memory else ()
-    return sa.delete(n).where(n.c.entity_pk == value("entity"), *which)
+    conditions = (n.c.memory_pk == value("memory"),) if one_memory else ()
+    return sa.delete(n).where(n.c.entity_pk == value("entity"), *conditions)
 
 
 @prepared
@@ -121,8 +121,8 @@ def make_name_of(transaction: Transaction, pks: Collection[int], entity_id: str)
 def _move_alias() -> sa.Update:
     a = tables.aliases
     moved = sa.update(a).prefix_with("OR REPLACE", dialect="sqlite")
-    its = (a.c.entity_pk == value("entity"), a.c.alias_key == value("key"))
-    return moved.where(*its).values(entity_pk=value("into"))
+    conditions = (a.c.entity_pk == value("entity"), a.c.alias_key == value("key"))
+    return moved.where(*conditions).values(entity_pk=value("into"))
 
 
 def move_aliases(

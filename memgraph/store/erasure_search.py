@@ -93,7 +93,7 @@ def _memories_named(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSele
     # A conversation may also be a session in which turns were stored, as in the list of sources.
     queries = [sa.select(m.c.pk).where(m.c.session_id == name)]
     if kind is ErasureTargetKind.SESSION:
-        # Memories of the session's scope, in addition to its turns and what it is the source of.
+        # Also memories in the session's own scope.
         queries.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
     return sa.union(*queries, from_source(s.c.conversation_id == name))
 
@@ -242,19 +242,19 @@ def _has_other_source() -> sa.Select[Any]:
 
     def is_other(column: Column, erased: Column) -> Column:
         # The subquery is uncorrelated, so the erased values of a column are read only once.
-        theirs = sa.select(erased).select_from(g.join(s, s.c.source_id == g.c.source_id))
-        theirs = theirs.where(among(g.c.pk, "erased"), erased.is_not(None))
-        return sa.func.coalesce(column.not_in(theirs), sa.true())
+        erased_values = sa.select(erased).select_from(g.join(s, s.c.source_id == g.c.source_id))
+        erased_values = erased_values.where(among(g.c.pk, "erased"), erased.is_not(None))
+        return sa.func.coalesce(column.not_in(erased_values), sa.true())
 
     of_erased = {"memories": g, "sources": s}
-    other = (is_other(o.c[name], of_erased[table].c[its]) for name, table, its in _ORIGINS)
-    elsewhere = (
+    conditions = (is_other(o.c[name], of_erased[table].c[its]) for name, table, its in _ORIGINS)
+    has_other_source = (
         sa.exists()
         .select_from(p.join(o, o.c.source_id == p.c.source_id))
-        .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), *other)
+        .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), *conditions)
         .correlate(m)
     )
-    return sa.select(m.c.pk).where(among(m.c.pk, "pks"), elsewhere)
+    return sa.select(m.c.pk).where(among(m.c.pk, "pks"), has_other_source)
 
 
 def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]) -> set[int]:
@@ -267,8 +267,8 @@ def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]
 @prepared
 def _memories_to_erase() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    its = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
-    query = sa.select(*its).select_from(m.join(s, s.c.source_id == m.c.source_id))
+    columns = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
+    query = sa.select(*columns).select_from(m.join(s, s.c.source_id == m.c.source_id))
     return query.where(among(m.c.pk, "pks")).order_by(m.c.pk)
 
 

@@ -36,8 +36,8 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
 
     The view's statuses are ignored, so that retracted memories are included.
     """
-    anyone = View(view.viewer, view.as_of)
-    rows = _endings(anyone.shape).rows(snapshot, anyone.params, ids=memory_ids)
+    any_status = View(view.viewer, view.as_of)
+    rows = _endings(any_status.shape).rows(snapshot, any_status.params, ids=memory_ids)
     return {
         str(memory_id): EndOfLife(MemoryStatus(status), reason, bool(lost))
         for memory_id, status, reason, lost in rows
@@ -151,8 +151,8 @@ def walk(
     Args:
         view: the reader and the time; its statuses are ignored.
     """
-    anyone = View(view.viewer, view.as_of)
-    rows, cut = _walk(snapshot, memory_ids, anyone, direction, max_hops, max_rows, anyone)
+    any_status = View(view.viewer, view.as_of)
+    rows, cut = _walk(snapshot, memory_ids, any_status, direction, max_hops, max_rows, any_status)
     return EvidenceWalk(tuple(map(_dependency, rows)), cut)
 
 
@@ -174,7 +174,7 @@ def _walk(
     frontier = list(memory_ids)
     passed = set(frontier)
     cut = False
-    out = direction is Direction.OUT
+    is_outward = direction is Direction.OUT
     for _ in range(max_hops):
         if not frontier:
             break
@@ -183,8 +183,8 @@ def _walk(
             cut, rows = True, rows[:max_rows]
         walk += rows
         # A dict keeps the order, unlike a set.
-        fresh = dict.fromkeys(row[1] if out else row[0] for row in rows)
-        frontier = [memory_id for memory_id in fresh if memory_id not in passed]
+        reached = dict.fromkeys(row[1] if is_outward else row[0] for row in rows)
+        frontier = [memory_id for memory_id in reached if memory_id not in passed]
         passed.update(frontier)
     return walk, cut
 
@@ -254,17 +254,17 @@ def broken_evidence(
 ) -> dict[str, tuple[Dependency, ...]]:
     """Return the paths from memories to the refuted evidence they depend on, by memory id."""
     ids = sorted(set(memory_ids))
-    anyone = View(view.viewer, view.as_of)
+    any_status = View(view.viewer, view.as_of)
     # Most evidence is valid, so the first walk reads only indexes, and visibility is checked later
     # for evidence that has ended. If it is cut, walk again without hidden rows.
-    rows, cut = _walk(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
+    rows, cut = _walk(snapshot, ids, any_status, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
     if cut:
-        rows, _ = _walk(snapshot, ids, anyone, Direction.OUT, MAX_HOPS, MAX_ROWS, anyone)
+        rows, _ = _walk(snapshot, ids, any_status, Direction.OUT, MAX_HOPS, MAX_ROWS, any_status)
     ended = _ended_among(snapshot, {row[1] for row in rows}, view)
     if not ended:
         return {}
     leading = leading_to(rows, ended)
-    visible = _among(snapshot, {end for row in leading for end in row[:2]}, anyone)
+    visible = _among(snapshot, {end for row in leading for end in row[:2]}, any_status)
     bases = [_dependency(row) for row in leading if row[0] in visible and row[1] in visible]
     refuted_evidence = refuted_among(snapshot, ended & visible, view)
     paths = broken_paths(bases, refuted_evidence)
@@ -299,9 +299,9 @@ def refuted_among(
     ]
     if not refuted_ids:
         return {}
-    anyone = View(view.viewer, view.as_of)
+    any_status = View(view.viewer, view.as_of)
     successors: dict[str, set[str]] = {}
-    for old, new in graph.replacements(snapshot, refuted_ids, anyone, MAX_ROWS):
+    for old, new in graph.replacements(snapshot, refuted_ids, any_status, MAX_ROWS):
         successors.setdefault(old, set()).add(new)
     since = _since(snapshot, refuted_ids, view)
     return {
@@ -343,8 +343,11 @@ def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
     )
     if is_next:
         # The row value keeps to the index; the first term lets SQLite seek to the position.
-        here, last = sa.tuple_(h.c.since, h.c.memory_id), sa.tuple_(value("since"), value("id"))
-        periods = periods.where(h.c.since <= value("since"), here < last)
+        position, last_position = (
+            sa.tuple_(h.c.since, h.c.memory_id),
+            sa.tuple_(value("since"), value("id")),
+        )
+        periods = periods.where(h.c.since <= value("since"), position < last_position)
     ended = periods.subquery("found")
     derived = sa.exists().where(d.c.derived_from_id == m.c.memory_id).correlate(m)
     caused = sa.exists().where(e.c.to_memory_id == m.c.memory_id, e.c.edge_type.in_(_TYPES))
@@ -370,10 +373,10 @@ def newest_endings(
     Returns:
         The memories, and the position to continue from, or None at the end.
     """
-    anyone = View(view.viewer, view.as_of)
+    any_status = View(view.viewer, view.as_of)
     since, memory_id = after or (None, None)
-    values = anyone.params | {"since": since, "id": memory_id, "looks": looks}
-    rows = _newest_endings(anyone.shape, after is not None).rows(snapshot, values)
+    values = any_status.params | {"since": since, "id": memory_id, "looks": looks}
+    rows = _newest_endings(any_status.shape, after is not None).rows(snapshot, values)
     endings = [EndedMemory(int(at), str(ended_id)) for at, ended_id, is_used in rows if is_used]
     last = EndedMemory(int(rows[-1][0]), str(rows[-1][1])) if len(rows) == looks else None
     return endings, last
@@ -468,11 +471,11 @@ def _last_decisions(view: View) -> sa.Select[Any]:
     f, e = listed("ids", "f"), tables.edges.alias("e")
     resolution, legs = view.resolution(e), []
     for end in ("from_memory_id", "to_memory_id"):
-        its = (e.c[end] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
+        is_contradiction = (e.c[end] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
         lost = member(resolution, "loser_id") == f.c.value
         decided = (resolution.label("told"), view.resolved_at(e).label("at"))
         leg = sa.select(f.c.value.label("lost"), *decided)
-        legs.append(leg.select_from(ordered(f, (e, its & lost))))
+        legs.append(leg.select_from(ordered(f, (e, is_contradiction & lost))))
     both = sa.union_all(*legs).subquery()
     fields = (member(both.c.told, name) for name in ("actor", "winner_id", "reason"))
     return sa.select(both.c.lost, *fields, both.c.at).order_by(both.c.at)

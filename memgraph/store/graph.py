@@ -383,23 +383,23 @@ def open_contradictions(
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
     replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
-    its = member(view.resolution(e), "loser_id") == f.c.value
-    lost = (e.c.edge_type == EdgeType.CONTRADICTS) & its
+    is_loser = member(view.resolution(e), "loser_id") == f.c.value
+    lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []
-    for way, direction, condition in (
+    for rank, direction, condition in (
         (0, Direction.IN, replaced),
         (1, Direction.IN, lost),
         (1, Direction.OUT, lost),
     ):
         near, far = direction.value
-        step = (sa.literal(way).label("way"), e.c.created_at.label("since"))
+        step = (sa.literal(rank).label("way"), e.c.created_at.label("since"))
         pair = (f.c.value.label("old"), e.c[far].label("new"))
         ends = ((e, (e.c[near] == f.c.value) & condition), (m, m.c.memory_id == e.c[far]))
         query = sa.select(*step, *pair).select_from(ordered(f, *ends))
         legs.append(query.where(view.edge_where(e), view.where(m)))
-    ways = sa.union_all(*legs).subquery()
-    order = (ways.c.way, ways.c.since, ways.c.new, ways.c.old)
-    return sa.select(ways.c.old, ways.c.new).order_by(*order).limit(value("limit"))
+    successors = sa.union_all(*legs).subquery()
+    order = (successors.c.way, successors.c.since, successors.c.new, successors.c.old)
+    return sa.select(successors.c.old, successors.c.new).order_by(*order).limit(value("limit"))
 
 
 def replacements(

@@ -117,14 +117,18 @@ def _unsourced(view: View, m: Table) -> _Criterion:  # noqa: ARG001
     d = tables.derivations.alias("d")
     places = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id)
     is_nameless = sa.and_(*(place.is_(None) for place in places))
-    own = sa.exists().where(s.c.source_id == m.c.source_id, is_nameless)
-    ground = sa.exists().where(d.c.memory_id == m.c.memory_id)
-    support = (
+    has_nameless_source = sa.exists().where(s.c.source_id == m.c.source_id, is_nameless)
+    has_evidence = sa.exists().where(d.c.memory_id == m.c.memory_id)
+    has_other_source = (
         sa.exists()
         .select_from(ordered(p, (s, s.c.source_id == p.c.source_id)))
         .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), ~is_nameless)
     )
-    terms = (own.correlate(m), ~ground.correlate(m), ~support.correlate(m))
+    terms = (
+        has_nameless_source.correlate(m),
+        ~has_evidence.correlate(m),
+        ~has_other_source.correlate(m),
+    )
     return _Criterion(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
 
 
@@ -136,7 +140,7 @@ def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Cou
 def _orphans(view: View, m: Table) -> _Criterion:
     e, d = tables.edges, tables.derivations
     o, link = tables.memories.alias("o"), tables.links.alias("t")
-    ties = [
+    connections = [
         sa.exists()
         .select_from(ordered(t, (o, o.c.memory_id == t.c[far])))
         .where(t.c[near] == m.c.memory_id, view.where(o))
@@ -146,8 +150,8 @@ def _orphans(view: View, m: Table) -> _Criterion:
             (d.alias("t"), "derived_from_id", "memory_id"),
         )
     ]
-    ties.append(sa.exists().where(link.c.memory_pk == m.c.pk))
-    return _Criterion(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in ties)), sa.null())
+    connections.append(sa.exists().where(link.c.memory_pk == m.c.pk))
+    return _Criterion(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in connections)), sa.null())
 
 
 def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
@@ -170,10 +174,10 @@ def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[Co
 def _sample(view: View) -> sa.Select[Any]:
     m, limit = tables.memories.alias("m"), sa.type_coerce(value("most"), sa.Integer)
     place = sa.func.row_number().over(order_by=m.c.pk)
-    its = [m.c[name] for name in ("pk", "memory_id", "content", "created_at")]
-    of_place = sa.func.json_array(m.c.scope, m.c.scope_id, m.c.agent_id).label("of_place")
+    columns = [m.c[name] for name in ("pk", "memory_id", "content", "created_at")]
+    place_key = sa.func.json_array(m.c.scope, m.c.scope_id, m.c.agent_id).label("of_place")
     numbered = sa.select(
-        *its, of_place, place.label("place"), sa.func.count().over().label("total")
+        *columns, place_key, place.label("place"), sa.func.count().over().label("total")
     )
     n = numbered.where(_is_known(m), view.where(m)).subquery("n")
     is_next = (n.c.place - 1) * limit // n.c.total != n.c.place * limit // n.c.total
@@ -187,19 +191,21 @@ def sample(snapshot: Snapshot, view: View, limit: int) -> list[MemoryOfPlace]:
 
 
 @prepared
-def _number(view: View, seek: _Measure) -> sa.Select[Any]:
+def _number(view: View, measure: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    return sa.select(sa.func.count()).where(seek(view, m).condition, view.where(m)).select_from(m)
+    return (
+        sa.select(sa.func.count()).where(measure(view, m).condition, view.where(m)).select_from(m)
+    )
 
 
-def _count(snapshot: Snapshot, view: View, seek: _Measure) -> int:
-    return int(_number(view.shape, seek).scalar(snapshot, view.params))
+def _count(snapshot: Snapshot, view: View, measure: _Measure) -> int:
+    return int(_number(view.shape, measure).scalar(snapshot, view.params))
 
 
 @prepared
-def _newest(view: View, seek: _Measure) -> sa.Select[Any]:
+def _newest(view: View, measure: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    condition, other = seek(view, m)
+    condition, other = measure(view, m)
     query = sa.select(m.c.memory_id, other, beginning(m, EXCERPT_CHARS)).where(
         condition, view.where(m)
     )
@@ -207,12 +213,12 @@ def _newest(view: View, seek: _Measure) -> sa.Select[Any]:
 
 
 def _examples(
-    snapshot: Snapshot, view: View, seek: _Measure, limit: int
+    snapshot: Snapshot, view: View, measure: _Measure, limit: int
 ) -> tuple[int, list[CountedMemory]]:
-    count = _count(snapshot, view, seek)
+    count = _count(snapshot, view, measure)
     if not count or not limit:
         return count, []
-    rows = _newest(view.shape, seek).rows(snapshot, view.params, limit=limit)
+    rows = _newest(view.shape, measure).rows(snapshot, view.params, limit=limit)
     return count, [CountedMemory._make(row) for row in rows]
 
 

@@ -86,8 +86,8 @@ def _within(time: Column) -> Column:
 
 
 def _text(m: Table) -> Column:
-    long = sa.case((m.c.summary == "", m.c.content), else_=m.c.summary)
-    return sa.func.substr(long, 1, EXCERPT_CHARS)
+    full_text = sa.case((m.c.summary == "", m.c.content), else_=m.c.summary)
+    return sa.func.substr(full_text, 1, EXCERPT_CHARS)
 
 
 @prepared
@@ -95,8 +95,8 @@ def _statuses_begun(view: View) -> sa.Select[Any]:
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
     # A memory is stored with its first status.
-    came = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
-    period = (h.c.status, h.c.since, h.c.actor, h.c.reason, came)
+    is_first = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
+    period = (h.c.status, h.c.since, h.c.actor, h.c.reason, is_first)
     return (
         sa.select(m.c.memory_id, m.c.kind, m.c.type, _text(m), *period)
         .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))

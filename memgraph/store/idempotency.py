@@ -55,10 +55,10 @@ def _claim() -> sa.Insert:
     names = {"key_sha256": "key", "request_sha256": "request"}
     names |= {"created_at": "at", "memory_ids": "ids"}
     new = insert(done).values({column: value(name) for column, name in names.items()})
-    fresh = {column: new.excluded[column] for column in names if column != "key_sha256"}
+    replaced = {column: new.excluded[column] for column in names if column != "key_sha256"}
     return new.on_conflict_do_update(
         index_elements=["key_sha256"],
-        set_={**fresh, "status": None, "answer": None},
+        set_={**replaced, "status": None, "answer": None},
         where=done.c.created_at <= value("expired"),
     )
 
@@ -116,9 +116,9 @@ def find(snapshot: Snapshot, key_sha256: str, *, expired: int) -> CompletedReque
 @prepared
 def _keep() -> sa.Update:
     done = tables.idempotency_keys
-    its = (done.c.key_sha256 == value("key"), done.c.request_sha256 == value("request"))
+    conditions = (done.c.key_sha256 == value("key"), done.c.request_sha256 == value("request"))
     answer = {"status": value("code"), "answer": value("text")}
-    return sa.update(done).where(*its, done.c.status.is_(None)).values(answer)
+    return sa.update(done).where(*conditions, done.c.status.is_(None)).values(answer)
 
 
 def keep(transaction: Transaction, answers: Sequence[StoredAnswer], *, kept_ms: int) -> None:

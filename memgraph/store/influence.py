@@ -212,12 +212,12 @@ def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> l
 def _hidden_locators(view: View) -> sa.CompoundSelect[Any]:
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
     p = tables.supports.alias("p")
-    ways = (
+    joins = (
         ordered(s, (m, m.c.source_id == s.c.source_id)),
         ordered(s, (p, p.c.source_id == s.c.source_id), (m, m.c.memory_id == p.c.memory_id)),
     )
     hidden = (s.c.content_sha256 == value("sha256"), is_untrue(view.where(m)))
-    return sa.union(*(sa.select(s.c.locator).select_from(way).where(*hidden) for way in ways))
+    return sa.union(*(sa.select(s.c.locator).select_from(way).where(*hidden) for way in joins))
 
 
 def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
@@ -289,11 +289,11 @@ class _ReceiptMemories:
         bulletin's receipt is visible to readers who may see everything that its recipient could.
         """
         self._read(heads)
-        names = [self._named(head) for head in heads]
-        fresh = set().union(*names) - self._known
-        self._hidden |= set(hidden_ids(self._snapshot, self._view, sorted(fresh)))
-        self._known |= fresh
-        for head, ids in zip(heads, names, strict=True):
+        ids_per_receipt = [self._named(head) for head in heads]
+        unknown_ids = set().union(*ids_per_receipt) - self._known
+        self._hidden |= set(hidden_ids(self._snapshot, self._view, sorted(unknown_ids)))
+        self._known |= unknown_ids
+        for head, ids in zip(heads, ids_per_receipt, strict=True):
             if self._hidden.isdisjoint(ids) and (
                 head.bulletin_id is None or self._is_covered(head)
             ):

@@ -216,18 +216,20 @@ def unjournalled_statuses() -> sa.Select[Any]:
     later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_is_later(h)).cte("later")
     s = later.prefix_with("MATERIALIZED")
     # Use the index on subjects, because thousands of entries may have the same time.
-    alone = sa.exists().where(
+    by_own_entry = sa.exists().where(
         a.c.subject == s.c.memory_id, unindexed(a.c.at) == s.c.since, a.c.action != "remember"
     )
     by_job = sa.exists().where(a.c.subject.is_(None), a.c.at == s.c.since, a.c.action != "deny")
-    decided = (
+    by_contradiction = (
         sa.exists()
         .select_from(e.join(a, a.c.subject == _other_end(e, s.c.memory_id)))
         .where(_is_contradiction_of(e, s.c.memory_id), a.c.at == s.c.since)
         .where(a.c.action.in_(["resolve", "reopen"]))
     )
-    untold = (~is_journalled.correlate(s) for is_journalled in (alone, by_job, decided))
-    return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*untold)
+    conditions = (
+        ~is_journalled.correlate(s) for is_journalled in (by_own_entry, by_job, by_contradiction)
+    )
+    return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*conditions)
 
 
 @prepared
@@ -278,13 +280,13 @@ def status_entries() -> sa.CompoundSelect[Any]:
         *(s.c.status_id, s.c.memory_id, s.c.actor, s.c.reason),
         *(a.c.action, a.c.subject, a.c.actor, a.c.details),
     )
-    alone = query.select_from(s.join(a, of_itself)).where(
+    by_own_entry = query.select_from(s.join(a, of_itself)).where(
         a.c.action.in_(["retract", "restore", "supersede", "erase"])
     )
-    decided = query.select_from(
+    by_contradiction = query.select_from(
         s.join(e, _is_contradiction_of(e, s.c.memory_id)).join(a, of_other)
     ).where(a.c.action.in_(["resolve", "reopen"]), _detail_edge_id(a) == e.c.edge_id)
-    return sa.union_all(alone, decided).order_by("status_id")
+    return sa.union_all(by_own_entry, by_contradiction).order_by("status_id")
 
 
 @prepared

@@ -83,10 +83,16 @@ def _item_member(
         maximum: the largest valid number; the smallest is 0. None: the member is a text.
     """
     type_ = None if maximum is None else sa.Numeric(asdecimal=False)
-    stated = member(m.c.attributes, f"context_item.{name}", type_)
-    proper = stated != "" if maximum is None else stated.between(sa.literal(0), sa.literal(maximum))
+    member_value = member(m.c.attributes, f"context_item.{name}", type_)
+    is_valid = (
+        member_value != ""
+        if maximum is None
+        else member_value.between(sa.literal(0), sa.literal(maximum))
+    )
     its_type = sa.func.json_type(m.c.attributes, f"$.context_item.{name}")
-    return sa.case((its_type.in_(types) & (stated.is_(None) | proper), stated), else_=default)
+    return sa.case(
+        (its_type.in_(types) & (member_value.is_(None) | is_valid), member_value), else_=default
+    )
 
 
 _COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
@@ -150,16 +156,18 @@ class ItemFilter:
     """
 
     def __init__(self, terms: Iterable[FilterTerm]) -> None:
-        every = [(term, _bound_term(term, f"term_{number}")) for number, term in enumerate(terms)]
-        self.asked = tuple(bound for _, bound in every if bound.decided or bound.hinted)
-        self.rest = [term for term, bound in every if not bound.decided]
+        bound_terms = [
+            (term, _bound_term(term, f"term_{number}")) for number, term in enumerate(terms)
+        ]
+        self.asked = tuple(bound for _, bound in bound_terms if bound.decided or bound.hinted)
+        self.rest = [term for term, bound in bound_terms if not bound.decided]
         self.params: dict[str, Any] = {}
-        for term, bound in every:
+        for term, bound in bound_terms:
             if bound.hinted:
                 spelled = json.dumps(term.operand, ensure_ascii=False)
                 self.params[f"{bound.name}_spelled"] = spelled
-            many = isinstance(term.operand, tuple)
-            self.params[bound.name] = json.dumps(term.operand) if many else term.operand
+            is_list = isinstance(term.operand, tuple)
+            self.params[bound.name] = json.dumps(term.operand) if is_list else term.operand
 
 
 def _bound_term(term: FilterTerm, name: str) -> _BoundTerm:
@@ -370,17 +378,20 @@ def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
     if scope is Scope.GLOBAL:
         # Avoid the index on content hashes: reading it completely, with a lookup for each row,
         # takes four times as long as a table scan.
-        here = [m.c.scope == Scope.GLOBAL, unindexed(m.c.kind) != MemoryKind.EPISODE.value]
+        scope_conditions = [
+            m.c.scope == Scope.GLOBAL,
+            unindexed(m.c.kind) != MemoryKind.EPISODE.value,
+        ]
     else:
         # The second and the last condition must repeat those of ix_memories_scope exactly.
-        here = [
+        scope_conditions = [
             m.c.scope == scope,
             m.c.scope != Scope.GLOBAL,
             m.c.scope_id == value("place_scope_id"),
             m.c.kind != MemoryKind.EPISODE,
         ]
     return sa.and_(
-        *here,
+        *scope_conditions,
         m.c.status == MemoryStatus.ACTIVE,
         is_unexpired(m, "place_at"),
         view.where(m),
@@ -596,8 +607,8 @@ class AgentMemoryFilter:
 @prepared
 def _items() -> sa.Select[Any]:
     m = tables.memories
-    own = (m.c.agent_id == value("agent_id"), m.c.status == MemoryStatus.ACTIVE)
-    query = sa.select(m.c.item_id, m.c.memory_id).where(*own, among(m.c.item_id, "item_ids"))
+    conditions = (m.c.agent_id == value("agent_id"), m.c.status == MemoryStatus.ACTIVE)
+    query = sa.select(m.c.item_id, m.c.memory_id).where(*conditions, among(m.c.item_id, "item_ids"))
     return query.order_by(m.c.pk.desc())
 
 

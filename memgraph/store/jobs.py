@@ -68,9 +68,9 @@ def acquire(
 @prepared
 def _renew() -> sa.Update:
     lease, now = tables.leases, value("wall_ms")
-    own = (lease.c.name == value("lease"), lease.c.holder == value("own"))
-    longer = {"acquired_at": now, "expires_at": value("until")}
-    return sa.update(lease).where(*own, lease.c.expires_at > now).values(longer)
+    conditions = (lease.c.name == value("lease"), lease.c.holder == value("own"))
+    new_times = {"acquired_at": now, "expires_at": value("until")}
+    return sa.update(lease).where(*conditions, lease.c.expires_at > now).values(new_times)
 
 
 def renew(transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int) -> bool:
@@ -84,8 +84,8 @@ def renew(transaction: Transaction, name: str, holder: str, *, wall_ms: int, lea
 @prepared
 def _release() -> sa.Delete:
     lease = tables.leases
-    own = (lease.c.name == value("name"), lease.c.holder == value("holder"))
-    return sa.delete(lease).where(*own)
+    conditions = (lease.c.name == value("name"), lease.c.holder == value("holder"))
+    return sa.delete(lease).where(*conditions)
 
 
 def release(transaction: Transaction, name: str, holder: str) -> None:
@@ -120,8 +120,8 @@ def _is_running() -> Column:
 def _is_orphaned() -> Column:
     """Return the SQL condition that a running run has no valid lease, with ``wall_ms``."""
     # A process at work keeps renewing its lease.
-    at_work = sa.select(tables.leases.c.holder).where(_is_live())
-    return _is_running() & tables.job_runs.c.holder.not_in(at_work)
+    live_holders = sa.select(tables.leases.c.holder).where(_is_live())
+    return _is_running() & tables.job_runs.c.holder.not_in(live_holders)
 
 
 def _latest_first() -> tuple[Column, ...]:
@@ -388,9 +388,11 @@ def _may_see(snapshot: Snapshot, view: View, place: str) -> bool:
         return any(prefix in granted for prefix in _beginnings(place.removeprefix(_PROJECT)))
     if not place.startswith(_SESSION):
         return True
-    meant = sessions.registered(snapshot, _beginnings(place.removeprefix(_SESSION)))
+    session_ids = sessions.registered(snapshot, _beginnings(place.removeprefix(_SESSION)))
     # If several sessions may be meant, all must be visible, so that no hidden one is disclosed.
-    return bool(meant) and all(sessions.visible(snapshot, view, session_id) for session_id in meant)
+    return bool(session_ids) and all(
+        sessions.visible(snapshot, view, session_id) for session_id in session_ids
+    )
 
 
 def _beginnings(text: str) -> list[str]:

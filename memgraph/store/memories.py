@@ -453,12 +453,14 @@ def facets(
     view = View(viewer, as_of)
     values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
     rows = _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
-    picked = dict(zip(FACETS, (chosen.types, chosen.kinds, chosen.statuses), strict=True))
+    selected = dict(zip(FACETS, (chosen.types, chosen.kinds, chosen.statuses), strict=True))
     counters: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
     for *row, count in rows:
-        fits = {name: not picked[name] or row[at] in picked[name] for at, name in enumerate(FACETS)}
+        is_selected = {
+            name: not selected[name] or row[at] in selected[name] for at, name in enumerate(FACETS)
+        }
         for at, name in enumerate(FACETS):
-            if all(fits[other] for other in FACETS if other != name):
+            if all(is_selected[other] for other in FACETS if other != name):
                 counters[name][str(row[at])] += count
     result = {name: dict(counter.most_common()) for name, counter in counters.items()}
     view = View(viewer, as_of, chosen.stored(as_of))
@@ -530,8 +532,8 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
 @prepared
 def _end_periods() -> sa.Update:
     h = tables.statuses
-    mine = (h.c.until.is_(None), among(h.c.memory_id, "ids"))
-    return sa.update(h).where(*mine).values(until=greatest(h.c.since, value("at")))
+    conditions = (h.c.until.is_(None), among(h.c.memory_id, "ids"))
+    return sa.update(h).where(*conditions).values(until=greatest(h.c.since, value("at")))
 
 
 @prepared
@@ -555,9 +557,9 @@ def _set_statuses(returning: bool) -> sa.Update:
     }
     if returning:
         # Reset ``valid_until`` if a status change had set it; keep an end stored with the memory.
-        ends = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
+        was_set_by_status = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
         changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
-        changed["valid_until"] = sa.case((ends, sa.null()), else_=m.c.valid_until)
+        changed["valid_until"] = sa.case((was_set_by_status, sa.null()), else_=m.c.valid_until)
     else:
         changed["valid_until"] = sa.func.coalesce(m.c.valid_until, begun)
     return sa.update(m).where(among(m.c.memory_id, "ids")).values(changed)

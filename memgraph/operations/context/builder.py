@@ -87,7 +87,7 @@ def gathered(
     memories = {item.memory.memory_id: item.memory for item in recalled}
     # If recall returned enough memories, add only a few for their importance.
     limit = request.most if len(recalled) < request.most else min(MOST_BESIDE_RECALL, request.most)
-    for candidate in _held(snapshot, narrowing, request, limit):
+    for candidate in _tier_memories(snapshot, narrowing, request, limit):
         memories.setdefault(candidate.memory_id, candidate)
     conflicts = _conflicts(snapshot, narrowing, memories)
     sides = {
@@ -99,7 +99,7 @@ def gathered(
     for side in tiers.by_ids(snapshot, narrowing, sorted(sides)):
         memories[side.memory_id] = side
     ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
-    brought = {item.memory.memory_id: item.brought_by for item in recalled}
+    brought_by = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
     source_of = _sources(snapshot, recalled, memories.values())
     return [
@@ -109,8 +109,8 @@ def gathered(
             citation(memory, source_of(memory)),
             short_citation(memory, source_of(memory)),
             confidence.get(memory_id) or confidence_at(memory, narrowing.at, request.exponent),
-            None if brought.get(memory_id) else ranks.get(memory_id),
-            brought.get(memory_id) or sides.get(memory_id),
+            None if brought_by.get(memory_id) else ranks.get(memory_id),
+            brought_by.get(memory_id) or sides.get(memory_id),
             conflicts.opponents(memory_id),
             conflicts.mark(memory_id),
         )
@@ -118,7 +118,7 @@ def gathered(
     ]
 
 
-def _held(
+def _tier_memories(
     snapshot: Snapshot, narrowing: RecallFilter, request: GatherRequest, limit: int
 ) -> Iterable[Memory]:
     shares = request.shares
@@ -149,9 +149,9 @@ def _sources(
     snapshot: Snapshot, recalled: Sequence[RecallItem], memories: Iterable[Memory]
 ) -> Callable[[Memory], StoredSource]:
     by_id = {item.source.source_id: item.source for item in recalled}
-    lacking = [memory for memory in memories if memory.source_id not in by_id]
-    if lacking:
-        by_id |= {source.source_id: source for source in graph.sources_of(snapshot, lacking)}
+    missing = [memory for memory in memories if memory.source_id not in by_id]
+    if missing:
+        by_id |= {source.source_id: source for source in graph.sources_of(snapshot, missing)}
     return lambda memory: by_id[memory.source_id]
 
 
@@ -254,7 +254,7 @@ def built(
     receipt = _receipt(package, context_request, gather_request, context, recalled)
     receipt = replace(
         receipt,
-        asked={**receipt.asked, "plan": _laid_out(plan, context_request)},
+        asked={**receipt.asked, "plan": _plan_fields(plan, context_request)},
         change_seq=in_snapshot.account.change_seq,
         left_out=_left_out(in_snapshot.account, context),
     )
@@ -297,7 +297,7 @@ def _receipt(
 
     Items that were not recalled have the score 0.
     """
-    for_whom = {
+    receipt_fields = {
         "purpose": PURPOSE,
         "context_package_id": package.context_package_id,
         "task_id": gather_request.task_id,
@@ -315,13 +315,13 @@ def _receipt(
         at=package.at,
         query=context_request.query,
         asked=request
-        | {name: value for name, value in for_whom.items() if value is not None}
+        | {name: value for name, value in receipt_fields.items() if value is not None}
         | degraded_field(package.degraded),
         items=tuple(_receipt_item(item, recalled) for item in context.items),
     )
 
 
-def _laid_out(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
+def _plan_fields(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
     """Return the parts of a plan that are not in other fields of the receipt."""
     return {
         "shares": plan.shares.model_dump(),
@@ -409,7 +409,7 @@ class ContextBuilder(Handle):
                 recorded in the journal.
             StorageError: the database cannot be read.
         """
-        checked_request = _asked(request, fields)
+        checked_request = _checked_request(request, fields)
         task_fields = {"task_id": task} if isinstance(task, str) else task
         working = None if task_fields is None else value_of(Task, task_fields)
         with self._service.opened(self.name) as opened:
@@ -421,7 +421,7 @@ class ContextBuilder(Handle):
             package, receipt, source_data = built(
                 opened, viewer, working, checked_request, plan, counter, notes
             )
-            changed = _in_other_words(package)
+            changed = _rephrased_texts(package)
             texts = (changed,) if changed else ()
             self._keep_receipt(opened, receipt, source_data, viewer=viewer, texts=texts)
         return package
@@ -467,7 +467,7 @@ def value_of(kind: type[ValueT], value: object) -> ValueT:
     )
 
 
-def _in_other_words(package: ContextPackage) -> str:
+def _rephrased_texts(package: ContextPackage) -> str:
     """Return the parts of a context's text that differ from the memories' own texts.
 
     They are stored with the receipt, so that repetitions of them can be recognised.
@@ -477,7 +477,7 @@ def _in_other_words(package: ContextPackage) -> str:
     return "\n".join(item.text for item in package.items if item.shortened)
 
 
-def _asked(
+def _checked_request(
     request: ContextRequest | Mapping[str, Any] | None, fields: Mapping[str, Any]
 ) -> ContextRequest:
     checked = value_of(ContextRequest, {} if request is None else request)

@@ -78,18 +78,18 @@ class KeyedQueues:
 
         Not reentrant: a nested request for the same key would wait forever.
         """
-        mine = threading.Lock()
-        mine.acquire()
+        lock = threading.Lock()
+        lock.acquire()
         try:
-            self._arrive(key, mine)
-            mine.acquire()
+            self._arrive(key, lock)
+            lock.acquire()
             yield
         finally:
             try:
-                self._leave(key, mine)
+                self._leave(key, lock)
             except BaseException:
                 # On Ctrl-C here, try again: a request left in the queue would block all later ones.
-                self._leave(key, mine)
+                self._leave(key, lock)
                 raise
 
     def waiting(self, key: Hashable) -> int:
@@ -102,28 +102,28 @@ class KeyedQueues:
         with self._lock:
             return len(self._queues)
 
-    def _arrive(self, key: Hashable, mine: threading.Lock) -> None:
+    def _arrive(self, key: Hashable, lock: threading.Lock) -> None:
         with self._lock:
             queue = self._queues.setdefault(key, deque())
-            queue.append(mine)
+            queue.append(lock)
             _wake(queue[0])
 
-    def _leave(self, key: Hashable, mine: threading.Lock) -> None:
+    def _leave(self, key: Hashable, lock: threading.Lock) -> None:
         with self._lock:
             queue = self._queues.get(key, deque())
             # An interrupted request may be further back in the queue, or not in it yet.
-            if mine in queue:
-                queue.remove(mine)
+            if lock in queue:
+                queue.remove(lock)
             if queue:
                 _wake(queue[0])
             else:
                 self._queues.pop(key, None)
 
 
-def _wake(first: threading.Lock) -> None:
+def _wake(lock: threading.Lock) -> None:
     """Release a lock, if it is locked."""
-    if first.locked():
-        first.release()
+    if lock.locked():
+        lock.release()
 
 
 _by_owner: WeakKeyDictionary[object, KeyedQueues] = WeakKeyDictionary()
@@ -236,14 +236,14 @@ class MemoryEntity(Handle):
         project, memories of other projects are excluded. Ids of other agents are ignored.
 
         Args:
-            cutoff_date: items stored before it; ISO 8601 or milliseconds.
+            cutoff_date: items stored before this time; ISO 8601 or milliseconds.
             scope: items of this scope.
             item_ids: items with these ids; an empty list matches nothing.
-            session_id, project_id: of session and project scopes only this one's.
+            session_id, project_id: within session or project scopes, only items of this one.
 
         Raises:
-            InvalidInput: neither ``cutoff_date`` nor ``scope`` nor ``item_ids`` is given.
-            AccessDenied: another project than the entity's.
+            InvalidInput: none of ``cutoff_date``, ``scope`` and ``item_ids`` is given.
+            AccessDenied: the project is not the entity's.
         """
         values = {"cutoff_date": cutoff_date, "scope": scope, "item_ids": item_ids}
         places = {"session_id": session_id, "project_id": project_id}
@@ -278,10 +278,10 @@ class MemoryEntity(Handle):
             MemgraphError: as the method.
         """
         calls: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "store": lambda given: self._store(validated(StoreRequest, given)),
-            "retrieve": lambda given: self._retrieve(validated(RetrieveRequest, given)),
-            "forget": lambda given: self._forget(validated(ForgetRequest, given)),
-            "listItems": lambda given: self._list_items(validated(ListRequest, given)),
+            "store": lambda fields: self._store(validated(StoreRequest, fields)),
+            "retrieve": lambda fields: self._retrieve(validated(RetrieveRequest, fields)),
+            "forget": lambda fields: self._forget(validated(ForgetRequest, fields)),
+            "listItems": lambda fields: self._list_items(validated(ListRequest, fields)),
         }
         calls["list_items"] = calls["listItems"]
         if method not in calls:
@@ -309,7 +309,7 @@ class MemoryEntity(Handle):
             prepared.setdefault(str(item.item_id), opened.writer.prepare(item))
         with opened.transaction(self.actor) as transaction:
             ids = items_rows.items(transaction, self.agent_id, list(prepared))
-            new = {one: item for one, item in prepared.items() if one not in ids}
+            new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
             written = opened.writer.store(transaction, list(new.values()), [])
             if written.errors:
                 raise written.errors[0]

@@ -75,15 +75,15 @@ def context_for(
         request = request.model_copy(update={"min_relevance": settings.min_relevance})
     limit = request.top_n or settings.facts
     candidates = min(limit + SURPLUS, MAX_TOP_N)
-    wide = request.model_copy(update={"top_n": candidates})
+    wide_request = request.model_copy(update={"top_n": candidates})
     then = None if before is None else before.then
-    bundle = answer(opened, viewer, wide, then=then)
+    bundle = answer(opened, viewer, wide_request, then=then)
     as_of = None if then is None else then.known
     reflection = opened.reflections.latest(viewer, as_of) if include_insight else None
-    items = _informative(bundle, reflection, limit)
+    items = _new_items(bundle, reflection, limit)
     mark = new_mark(opened.ids) if before is None else before.mark
     text = render(
-        [_line(item) for item in items],
+        [_item_line(item) for item in items],
         format,
         mark=mark,
         insight=None if reflection is None else _insight(opened, reflection, bundle.at),
@@ -98,10 +98,10 @@ def context_for(
         token_cost=token_cost(text),
         degraded=bundle.degraded,
     )
-    return block, receipt, replace(behind(viewer, wide, bundle), bundle=None)
+    return block, receipt, replace(behind(viewer, wide_request, bundle), bundle=None)
 
 
-def _informative(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
+def _new_items(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
     """Return the first items of the bundle that repeat neither the query nor each other.
 
     Of a turn and a fact with the same text, the fact is kept.
@@ -124,18 +124,20 @@ def _informative(bundle: Bundle, reflection: Memory | None, limit: int) -> list[
     return [items[memory_id] for memory_id in chosen]
 
 
-def _line(item: RecallItem) -> BlockLine:
-    return _of(item.memory, item.source, item.effective_confidence, item.mark)
+def _item_line(item: RecallItem) -> BlockLine:
+    return _block_line(item.memory, item.source, item.effective_confidence, item.mark)
 
 
 def _insight(opened: OpenOrchestrator, memory: Memory, at: int) -> BlockLine:
     with opened.database.read() as snapshot:
         [source] = sources_of(snapshot, [memory])
     exponent = opened.settings.memory.decay.exponent
-    return _of(memory, source, confidence_at(memory, at, exponent))
+    return _block_line(memory, source, confidence_at(memory, at, exponent))
 
 
-def _of(memory: Memory, source: StoredSource, confidence: float, mark: str = "") -> BlockLine:
+def _block_line(
+    memory: Memory, source: StoredSource, confidence: float, mark: str = ""
+) -> BlockLine:
     return BlockLine(
         memory_id=memory.memory_id,
         kind=memory.kind,
@@ -175,7 +177,7 @@ HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
 """Memory types whose promotion to global requires a person's consent."""
 
 _NARROWER: Final = {Scope.PROJECT: Scope.SESSION, Scope.GLOBAL: Scope.PROJECT}
-_KEPT: Final = (
+_COPIED_FIELDS: Final = (
     "content",
     "summary",
     "kind",
@@ -223,10 +225,10 @@ def promote(
     """Promote a memory and return the new id, or None if the person declined."""
     with opened.database.read() as snapshot:
         memory = _promotable(snapshot, memory_id, target, view, opened.clock.now_ms())
-        there = _promoted(snapshot, memory_id, target)
+        existing_id = _existing_copy(snapshot, memory_id, target)
         [source] = graph.sources_of(snapshot, [memory])
-    if there is not None:
-        return there
+    if existing_id is not None:
+        return existing_id
     # No transaction is open while a person decides.
     if not _consented(memory, target, callback):
         return None
@@ -235,16 +237,16 @@ def promote(
     with opened.transaction(actor) as transaction:
         # Check again: it may have been promoted or retracted in the meantime.
         _promotable(transaction, memory_id, target, view, transaction.at)
-        there = _promoted(transaction, memory_id, target)
-        if there is not None:
-            return there
+        existing_id = _existing_copy(transaction, memory_id, target)
+        if existing_id is not None:
+            return existing_id
         written = opened.writer.store(transaction, [prepared], [], view=view)
         if written.errors:
             raise written.errors[0]
         if written.memories[0].outcome != "stored":
             raise Conflict("another item with the same text and name exists")
         transaction.record(written.entries)
-        return _finished(
+        return _record_promotion(
             opened,
             transaction,
             written.memories[0].memory_id or "",
@@ -255,7 +257,7 @@ def promote(
         )
 
 
-def _finished(
+def _record_promotion(
     opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     new_id: str,
@@ -307,7 +309,7 @@ def _promotable(
     return memory
 
 
-def _promoted(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> str | None:
+def _existing_copy(snapshot: Snapshot, memory_id: str, target: PromotionTarget) -> str | None:
     """Return the id of the active memory to which this one was already promoted, or None.
 
     Raises:
@@ -333,7 +335,7 @@ def _consented(
 
 def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> MemoryInput:
     """Return the memory to store in the wider scope."""
-    fields: dict[str, Any] = {name: getattr(memory, name) for name in _KEPT}
+    fields: dict[str, Any] = {name: getattr(memory, name) for name in _COPIED_FIELDS}
     if target.scope is Scope.GLOBAL:
         # Like other global items, it does not decay.
         fields["decay_rate"] = 0.0

@@ -223,11 +223,11 @@ class NamespaceHandle(Handle):
         """Return the recalled items that are still current in this scope and pass the filter."""
         ids = [item.memory.item_id for item in recalled.values() if item.memory.item_id]
         rows = self._standing(snapshot, ids, at).values()
-        here = {row.memory_id for row in rows}
+        current_ids = {row.memory_id for row in rows}
         items = [
             item_of(item.memory, item.score)
             for memory_id, item in recalled.items()
-            if memory_id in here
+            if memory_id in current_ids
         ]
         return [item for item in items if value_filters.matches(item.value, filters)]
 
@@ -251,10 +251,12 @@ class NamespaceHandle(Handle):
         items: list[StoredItem] = []
         for start in range(0, len(keys), _AT_A_TIME):
             for row in items_rows.by_key(snapshot, keys[start : start + _AT_A_TIME]):
-                each = item_of(row)
-                if each.name not in ranked_names and value_filters.matches(each.value, filters):
-                    ranked_names.add(each.name)
-                    items.append(each)
+                candidate = item_of(row)
+                if candidate.name not in ranked_names and value_filters.matches(
+                    candidate.value, filters
+                ):
+                    ranked_names.add(candidate.name)
+                    items.append(candidate)
                     if len(items) == missing:
                         return items
         return items
@@ -341,13 +343,13 @@ def input_of(put: ItemPut, fields: Mapping[str, Any]) -> MemoryInput:
         if not 0 < put.ttl <= MAX_TTL:
             raise InvalidInput("a time to live must be above 0, up to 100 years", field="ttl")
         attributes["ttl"] = put.ttl
-    own = {
+    item_fields = {
         "content": text,
         "item_id": rules.item_id(put.namespace, put.key),
         "tags": rules.tags_of(put.namespace, searched=searched),
         "attributes": attributes,
     }
-    return validated(MemoryInput, {**fields, **own})
+    return validated(MemoryInput, {**fields, **item_fields})
 
 
 def holds(row: Memory, at: int) -> bool:
@@ -408,8 +410,8 @@ def write_all(
             _put_again(transaction, before[-1], draft.given)
         else:
             key = str(len(items))
-            items.append(_following(opened, draft, key, before, at))
-            links += [_replaces(key, memory) for memory in before]
+            items.append(_next_version(opened, draft, key, before, at))
+            links += [_updates_edge(key, memory) for memory in before]
     store = opened.writer.store
     written = store(transaction, items, links, view=place.view)
     if written.errors:
@@ -450,7 +452,7 @@ def _put_again(transaction: JournalledTransaction, row: Memory, memory: MemoryIn
     transaction.record([NewEntry("put_again", row.memory_id, {"valid_until": until})])
 
 
-def _following(
+def _next_version(
     opened: OpenOrchestrator, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
 ) -> PreparedMemory:
     """Return the draft as the next version of the given memories."""
@@ -466,7 +468,7 @@ def _following(
     return replace(draft, given=memory.model_copy(update=update))
 
 
-def _replaces(key: str, row: Memory) -> EdgeInput:
+def _updates_edge(key: str, row: Memory) -> EdgeInput:
     return EdgeInput(
         from_id=f"#{key}", to_id=row.memory_id, edge_type=EdgeType.UPDATES, reason=REPLACED
     )

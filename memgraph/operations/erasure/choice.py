@@ -75,7 +75,7 @@ def make_plan(
     plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
     note_strings = _noted(plan)
     plan.strings = list(dict.fromkeys([*entity_strings, *text_strings, *note_strings]))
-    # Names and notes must match as whole words: other words may begin like them.
+    # Names and notes must match in full, because others may begin like them.
     merged = {*entity_strings, *note_strings} - set(text_strings)
     plan.least = {n: len(value) for n, value in enumerate(plan.strings) if value in merged}
     look_again(snapshot, plan)
@@ -104,7 +104,7 @@ def note_snapshots(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
 
 
 def overtaken(snapshot: Snapshot, plan: ErasurePlan) -> bool:
-    """Return True when the set of memories to erase has changed since the plan."""
+    """Return True if the set of memories to erase has changed since the plan."""
     now = replace(plan, pks=[], kept=[])
     target = ErasureTarget(kind=plan.kind, value=plan.target)
     try:
@@ -251,8 +251,8 @@ def find_lines(
 ) -> list[str]:
     """Return the texts of erased memories as written in their files, and plan the edits.
 
-    A named file is removed if no remaining memory comes from it. In other files the lines that no
-    remaining memory cites are overwritten.
+    A named file is removed if no remaining memory comes from it. In other files the lines of erased
+    memories are overwritten, except lines that a remaining memory cites.
     """
     texts: list[str] = []
     plan.contents = sorted({row.content_sha256 for row in rows if row.content_sha256})

@@ -196,12 +196,12 @@ def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
 
 def _similar(snapshot: Snapshot, plan: ErasurePlan) -> tuple[str, ...]:
     """Return names of other entities that share a word with the named one."""
-    meant = [name for item in queries.entity(snapshot, plan.target) for name in item.names]
-    own = {word for name in meant for word in _words(name)}
-    existing = {name.casefold() for name in meant}
+    names = [name for item in queries.entity(snapshot, plan.target) for name in item.names]
+    words = {word for name in names for word in _words(name)}
+    existing = {name.casefold() for name in names}
     others = queries.entity_names(snapshot)
     result = (
-        other for other in others if other.casefold() not in existing and own & set(_words(other))
+        other for other in others if other.casefold() not in existing and words & set(_words(other))
     )
     return tuple(islice(result, _SIMILAR))
 

@@ -84,7 +84,8 @@ class ErasurePlan:
     def folded(self) -> SearchTerms:
         """The search terms with every run of white space as one space; see ``text.fold``."""
         least = {
-            number: len(fold(self.strings[number][:many])) for number, many in self.least.items()
+            number: len(fold(self.strings[number][:length]))
+            for number, length in self.least.items()
         }
         return SearchTerms([fold(string) for string in self.strings], least)
 
@@ -100,7 +101,7 @@ class ErasurePlan:
             if number in self.least
         }
         of_any_case = {
-            place: len(strings[place][:many].casefold()) for place, many in least.items()
+            place: len(strings[place][:length].casefold()) for place, length in least.items()
         }
         return SearchTerms(strings, least), SearchTerms(
             [string.casefold() for string in strings], of_any_case

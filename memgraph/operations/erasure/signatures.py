@@ -1,4 +1,4 @@
-"""Signed reports of erasures: sign, check, prove."""
+"""Sign and check the reports of erasures, and prove the redactions of the journal with them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 
-_OTHERS: Final = 0o077
+_GROUP_AND_OTHERS: Final = 0o077
 
 
 def load_ed25519() -> ModuleType:
-    """Return the module of the signatures. Raises ExtraMissing: cryptography is not installed."""
+    """Return the Ed25519 module. Raises ExtraMissing if cryptography is not installed."""
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
@@ -51,23 +51,23 @@ def signed(report: ErasureReport, root: Path) -> ErasureReport:
     Raises:
         InvalidConfig: the key cannot be read, or others may read it.
     """
-    return report.model_copy(update={"signature": sign(_said(report), root)})
+    return report.model_copy(update={"signature": sign(_signed_bytes(report), root)})
 
 
 def sign(content: bytes, root: Path) -> Signature:
-    """Return the signature of some bytes. Raises InvalidConfig: as ``signed``."""
+    """Return a signature of the bytes. Raises InvalidConfig: see ``signed``."""
     key = _key(root)
     public = key.public_key().public_bytes_raw().hex()
     return Signature(public_key=public, value=key.sign(content).hex())
 
 
 def check_signature(report: ErasureReport) -> bool:
-    """Return True when the signature matches the report and the public key in it."""
-    return report.signature is not None and fits(report.signature, _said(report))
+    """Return True if the signature matches the report and the public key in it."""
+    return report.signature is not None and fits(report.signature, _signed_bytes(report))
 
 
 def fits(signature: Signature, content: bytes) -> bool:
-    """Return True when a signature is of these bytes, by the holder of the key that it names."""
+    """Return True if the signature of these bytes was made with the key that it names."""
     ed25519 = load_ed25519()
     from cryptography.exceptions import InvalidSignature
 
@@ -80,29 +80,29 @@ def fits(signature: Signature, content: bytes) -> bool:
 
 
 def public_key(root: Path) -> str | None:
-    """Return the public key of a runtime root, in hex; None: it has signed nothing yet.
+    """Return the public key of a runtime root, in hex, or None if it has no key yet.
 
     Raises:
         InvalidConfig: the key cannot be read.
     """
-    result = _read(root / SIGNING_KEY_NAME)
-    return None if result is None else result.public_key().public_bytes_raw().hex()
+    key = _read(root / SIGNING_KEY_NAME)
+    return None if key is None else key.public_key().public_bytes_raw().hex()
 
 
 def read_report(text: str) -> ErasureReport:
-    """Return the report that a text holds. Raises InvalidInput: it holds none."""
+    """Parse a report. Raises InvalidInput if the text is not a report of an erasure."""
     try:
-        result = json.loads(text)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
-        result = None
-    if not isinstance(result, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise InvalidInput("this is not the report of an erasure")
-    return validated(ErasureReport, result)
+    return validated(ErasureReport, fields)
 
 
-def _said(report: ErasureReport) -> bytes:
+def _signed_bytes(report: ErasureReport) -> bytes:
     signed_fields = report.model_dump(mode="json", exclude={"signature"})
-    # What a report has nothing of stands in none that was signed before it was known.
+    # Fields added in later versions are left out if empty, so that old signatures stay valid.
     if report.preview is None:
         del signed_fields["preview"]
     if not report.redactions:
@@ -117,13 +117,13 @@ def _said(report: ErasureReport) -> bytes:
 
 def _key(root: Path) -> Ed25519PrivateKey:
     path = root / SIGNING_KEY_NAME
-    result = _read(path)
-    if result is None:
+    key = _read(path)
+    if key is None:
         _make(path)
-        result = _read(path)
-    if result is None:
-        raise InvalidConfig(f"{path} is gone")
-    return result
+        key = _read(path)
+    if key is None:
+        raise InvalidConfig(f"{path} was removed while it was read")
+    return key
 
 
 def _read(path: Path) -> Ed25519PrivateKey | None:
@@ -134,8 +134,8 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
     except OSError as error:
         raise InvalidConfig(f"{path} cannot be read as a key") from error
     with os.fdopen(handle, "rb") as file:
-        result = os.fstat(handle)
-        if result.st_mode & _OTHERS or result.st_uid != os.geteuid():
+        status = os.fstat(handle)
+        if status.st_mode & _GROUP_AND_OTHERS or status.st_uid != os.geteuid():
             raise InvalidConfig(f"{path} is readable by others; run: chmod 600 {path}")
         text = file.read(1_000)
     try:
@@ -147,7 +147,7 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
 
 
 def _make(path: Path) -> None:
-    """Create a key; when another process was first, use its key."""
+    """Create a key, unless another process has created it in the meantime."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:
@@ -167,11 +167,13 @@ class CheckedReport:
     """The result of checking a report.
 
     Attributes:
-        signature: True when it is as it was signed.
-        signed_by, known: the public key, and whether it is the expected one; ``known`` None: no
-            key was given, and this root has none.
-        journal: ``agrees`` with the report, ``disagrees``, or does not know it here.
-        complete: True when the report says that nothing was left to do.
+        signature: True if the report is unchanged since it was signed.
+        signed_by: the public key that signed it.
+        known: whether that is the expected key; None: no key was given, and this root has none.
+        journal: ``agrees`` with the report, ``disagrees``, or ``not_here``: its orchestrator does
+            not exist here.
+        complete: True if the report has no unfinished work.
+        residue: the number of erased strings that were still found.
     """
 
     signature: bool
@@ -188,15 +190,15 @@ class CheckedReport:
 
     @property
     def problem(self) -> str:
-        """The first reason why it is no proof; empty: there is none."""
+        """The first reason why the report is not a proof; empty if it is."""
         problems = (
-            (not self.signature, "the report is not as it was signed"),
+            (not self.signature, "the report was changed after it was signed"),
             (self.known is False, "the report is signed with another key"),
-            (self.known is None, "no key is known here; name the public key that signed it"),
-            (not self.complete or self.residue > 0, "the report says that it is not finished"),
-            (self.journal == "disagrees", "the journal says something else"),
+            (self.known is None, "there is no key here; pass the public key of the signer"),
+            (not self.complete or self.residue > 0, "the report describes an unfinished erasure"),
+            (self.journal == "disagrees", "the journal does not agree with the report"),
         )
-        return next((value for holds, value in problems if holds), "")
+        return next((text for applies, text in problems if applies), "")
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"ok": self.ok}
@@ -205,14 +207,14 @@ class CheckedReport:
 def check_report(
     service: MemoryService, report: ErasureReport, *, key: str | None
 ) -> CheckedReport:
-    """Check a report; nothing is changed.
+    """Check a report without changing anything.
 
     Args:
-        key: the public key that must have signed it, 64 hexadecimal digits; None: this root's.
+        key: the public key of the expected signer, 64 hexadecimal digits; None: this root's.
 
     Raises:
         InvalidConfig: this root's key cannot be read.
-        StorageError: the orchestrator's database does not work.
+        StorageError: the orchestrator's database cannot be read.
     """
     expected = key.lower() if key is not None else public_key(service.root)
     signer = None if report.signature is None else report.signature.public_key
@@ -247,10 +249,11 @@ _ID: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 class AcceptedRedactions(Value):
-    """Redactions without a local report that an operator accepted: of an import or a backup.
+    """Redactions that are accepted without a local report, e.g. after an import.
 
     Attributes:
-        reason: why; ``at``: when, in milliseconds.
+        at: the time of acceptance, in milliseconds.
+        reason: the reason for accepting them.
     """
 
     at: Millis
@@ -267,7 +270,7 @@ class RedactionProofs:
         self._problems: dict[str, tuple[str | None, ErasureReport | None]] = {}
 
     def __call__(self, redaction: Redaction) -> str | None:
-        """Return why a redaction is not proven; None: it is.
+        """Return the reason why a redaction is not proven, or None if it is.
 
         Raises:
             InvalidConfig: the signing key cannot be read.
@@ -284,19 +287,19 @@ class RedactionProofs:
             listed = {(item.seq, item.hash, item.details) for item in report.redactions}
             proven = redaction.listed in listed
         else:
-            # A report of an earlier version has their number alone.
+            # Reports of earlier versions have only the number of redactions.
             late = redaction.ended_in is not None and redaction.listed_in > redaction.ended_in
             proven = report.journal_redacted == redaction.entries and not late
         return None if proven else f"the signed report of {erasure_id} does not cover it"
 
     def _read(self, erasure_id: str) -> tuple[str | None, ErasureReport | None]:
         if _ID.fullmatch(erasure_id) is None:
-            return "it names no erasure", None
+            return "it has no valid id of an erasure", None
         try:
             text = (self._paths.erasures / f"{erasure_id}.json").read_text("utf-8")
             report = read_report(text)
         except FileNotFoundError:
-            # An erasure that was killed has a plan instead, and is finished by the next one.
+            # An erasure that was killed has a plan instead; the next erasure completes it.
             if PlanFile.of(self._paths, erasure_id).path.exists():
                 return None, None
             return f"there is no signed report of {erasure_id}", None
@@ -304,7 +307,7 @@ class RedactionProofs:
             return f"the report of {erasure_id} cannot be read", None
         signer = None if report.signature is None else report.signature.public_key
         if report.erasure_id != erasure_id or not check_signature(report):
-            return f"the report of {erasure_id} is not as it was signed", None
+            return f"the report of {erasure_id} was changed after it was signed", None
         if signer != self._key:
             return f"the report of {erasure_id} is signed with another key than this root's", None
         return None, report
@@ -315,7 +318,7 @@ class RedactionProofs:
 
     @cached_property
     def _accepted(self) -> frozenset[tuple[int, str, str]]:
-        result: set[tuple[int, str, str]] = set()
+        entries: set[tuple[int, str, str]] = set()
         for path in sorted(self._paths.erasures.glob(f"{ACCEPTED}*.json")):
             try:
                 accepted = validated(AcceptedRedactions, json.loads(path.read_text("utf-8")))
@@ -325,17 +328,17 @@ class RedactionProofs:
             if signature is None or signature.public_key != self._key:
                 continue
             if fits(signature, _accepted_bytes(accepted)):
-                result |= {
+                entries |= {
                     (redaction.seq, redaction.hash, redaction.details)
                     for redaction in accepted.redactions
                 }
-        return frozenset(result)
+        return frozenset(entries)
 
 
 def accept_redactions(
     paths: OrchestratorPaths, snapshot: Snapshot, *, at: int, reason: str
 ) -> None:
-    """Sign the redactions of a journal that nothing here proves, as they are.
+    """Accept the unproven redactions of a journal, by signing them as they are.
 
     Raises:
         InvalidConfig: the key cannot be read, or others may read it.
@@ -346,13 +349,13 @@ def accept_redactions(
 
 
 def proven_redactions(paths: OrchestratorPaths, snapshot: Snapshot) -> list[Redaction]:
-    """Return the redactions of a journal that are proven, in order."""
+    """Return the proven redactions of a journal, in order."""
     proofs = RedactionProofs(paths)
     return [redaction for redaction in redactions(snapshot).values() if proofs(redaction) is None]
 
 
 def keep_proven(paths: OrchestratorPaths, proven: Sequence[Redaction], *, at: int) -> None:
-    """Sign redactions that were proven until an erasure changed their reports."""
+    """Accept redactions that are no longer proven because an erasure has changed their reports."""
     proofs = RedactionProofs(paths)
     lost = [item for item in proven if proofs(item) is not None]
     _accept(paths, lost, at=at, reason="words were erased from its report")
@@ -375,7 +378,7 @@ def _accept(paths: OrchestratorPaths, listed: Sequence[Redaction], *, at: int, r
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file durably and atomically, readable only by its owner; replaces an existing one."""
+    """Write or replace a file durably and atomically, readable only by its owner."""
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

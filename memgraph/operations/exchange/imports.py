@@ -1,8 +1,8 @@
-"""Import of an export: every line is validated as untrusted, all or nothing is stored.
+"""Import an export: every line is validated as untrusted input, and all or nothing is stored.
 
 The target is a new or empty orchestrator. Ids, times and the journal are restored; under the same
-name the next export has the same bytes. Under another name ``orchestrator_id`` is the new one, and
-the journal has an ``import`` entry about it.
+name the next export has the same bytes. Under another name ``orchestrator_id`` is the new name,
+which an ``import`` entry in the journal records.
 """
 
 from __future__ import annotations
@@ -47,7 +47,12 @@ _BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """A finished import. ``renamed_from``: the name in the export, when it is another one."""
+    """A finished import.
+
+    Attributes:
+        renamed_from: the name in the export, if it is different.
+        records: the number of lines by kind.
+    """
 
     orchestrator: str
     renamed_from: str | None
@@ -67,7 +72,8 @@ def import_into(
     """Import into an open and empty orchestrator, in one transaction.
 
     Raises:
-        ImportRejected: with ``details["reason"]`` and the ``line``; nothing was written.
+        ImportRejected: the export is invalid; ``details`` has the ``reason`` and the ``line``.
+            Nothing was written.
         Conflict: the orchestrator is not empty.
     """
     heads: list[JournalHead] = []
@@ -76,7 +82,7 @@ def import_into(
         try:
             anchor.write(opened.anchor_file, heads[-1])
         except OSError as error:
-            # The import is durable; an anchor that lags is no damage.
+            # The import is durable; an outdated anchor does no harm.
             opened.log.failure("journal.anchor", error)
 
     with opened.database.write(after_commit) as transaction:
@@ -101,16 +107,16 @@ def import_new(
     url: str = "",
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> ImportReport:
-    """Create an orchestrator from an export. When the export is rejected, nothing is created.
+    """Create an orchestrator from an export; if the export is rejected, nothing is created.
 
     Args:
-        dimensions: of vectors to be made, when the export has none.
-        anchor_folder: where anchors are kept; empty: beside the database.
-        key: of a keyed journal.
-        url: of the server that it is to be kept on; empty: it becomes a file.
+        dimensions: the dimensions of the vectors, if the export has none.
+        anchor_folder: the folder of the anchors; empty: next to the database.
+        key: the key of a keyed journal.
+        url: the database server to store it on; empty: a file.
 
     Raises:
-        ImportRejected: with ``details["reason"]`` and the ``line``.
+        ImportRejected: the export is invalid; ``details`` has the ``reason`` and the ``line``.
         OrchestratorExists: there is a database already.
     """
     store = store_of(paths, url)
@@ -134,9 +140,9 @@ def import_new(
 
 @dataclass(slots=True)
 class ExportLoader:
-    """Reads lines into one open transaction; the caller rolls back when it raises.
+    """Reads the lines of an export into an open transaction; on an error the caller rolls back.
 
-    ``key``: of a keyed journal; entries may be sealed with it or without one.
+    ``key``: the key of a keyed journal; entries may be sealed with or without it.
     """
 
     transaction: Transaction
@@ -177,7 +183,7 @@ class ExportLoader:
             entry = NewEntry("import", None, {**details, "at": at})
             journal.append(self.transaction, [entry], at=at, actor=actor, state=state, key=self.key)
         if self.key is not None and not is_keyed(self.transaction, self.key):
-            # From here on nothing without the key counts.
+            # From this entry on, only entries sealed with the key are valid.
             append_seal(self.transaction, state, key=self.key)
         return ImportReport(self.name, origin if origin != self.name else None, self.counts)
 
@@ -200,7 +206,7 @@ class ExportLoader:
             self._take(line, header)
             if number % 1_000 == 0:
                 self.progress(number)
-        raise refused("truncated", "the file ends before its end line")
+        raise refused("truncated", "the end line is missing")
 
     def _lines(self, source: BinaryIO) -> Iterator[bytes]:
         while raw := source.readline(MAX_LINE_BYTES + 1):
@@ -245,22 +251,22 @@ class ExportLoader:
         if embedding is None:
             return
         if not isinstance(embedding, dict) or embedding.keys() != {"model", "dimensions"}:
-            raise refused("fields", "embedding has a model and dimensions")
+            raise refused("fields", "embedding must have a model and dimensions")
         model, dimensions = embedding["model"], embedding["dimensions"]
         if not (model is None or isinstance(model, str)) or type(dimensions) is not int:
-            raise refused("value", "embedding is a name and a number")
+            raise refused("value", "embedding must have a name and a number")
         if not 1 <= dimensions <= MAX_DIMENSIONS:
-            raise refused("value", f"dimensions lie between 1 and {MAX_DIMENSIONS}")
+            raise refused("value", f"dimensions must be between 1 and {MAX_DIMENSIONS}")
         self._dimensions = dimensions
 
     def _take(self, line: dict[str, Any], header: Mapping[str, Any]) -> None:
         name = line.get("record")
-        existing = _BY_NAME.get(name) if isinstance(name, str) else None
-        if existing is None or (name == "embedding" and header["embedding"] is None):
+        entry = _BY_NAME.get(name) if isinstance(name, str) else None
+        if entry is None or (name == "embedding" and header["embedding"] is None):
             raise refused("record", "an unknown kind of record")
-        place, record = existing
+        place, record = entry
         if place < self._place:
-            raise refused("order", f"a {name} may not come here")
+            raise refused("order", f"a record of kind {name} is not allowed here")
         if place > self._place:
             self._flush()
             self._place = place
@@ -272,11 +278,11 @@ class ExportLoader:
             self._flush()
 
     def _check(self, record: RecordMapping, values: dict[str, Any]) -> None:
-        """Validate a line beyond its types, and fill in missing values."""
+        """Validate the values of a line, and add computed ones."""
         if record.name == "memory":
             content = values["content"]
             if content and content_hash(content) != values["content_hash"]:
-                raise refused("content_hash", "the content does not fit its hash")
+                raise refused("content_hash", "the content does not match its hash")
             values["pk"] = self.counts.get("memory", 0) + 1
             values["orchestrator_id"] = self.name
             values["search_terms"] = text_index.search_terms(content)
@@ -285,11 +291,11 @@ class ExportLoader:
             self._head = JournalHead(values["seq"], values["hash"])
         elif record.name == "embedding":
             values["vector"] = self._rounded(values["vector"])
-            merged = len(values["vector"]) == values["dimensions"]
-            if not merged or values["dimensions"] != self._dimensions:
-                raise refused("value", "a vector of other dimensions than the header says")
+            has_its_dimensions = len(values["vector"]) == values["dimensions"]
+            if not has_its_dimensions or values["dimensions"] != self._dimensions:
+                raise refused("value", "the dimensions of a vector differ from those in the header")
             if embeddings.damaged([(values["vector"], values["dimensions"])]):
-                raise refused("value", "a vector that memgraph did not write")
+                raise refused("value", "a vector is damaged")
 
     def _check_entry(self, values: dict[str, Any]) -> None:
         names = ("at", "actor", "action", "subject", "details", "state")
@@ -297,7 +303,8 @@ class ExportLoader:
         sealed = values["hash"] in {
             chain_hash(self._head.hash, values["seq"], *rest, key=key) for key in (None, self.key)
         }
-        # Of one that an erasure redacted a later entry tells what is left: the audit looks there.
+        # A redacted entry does not match its hash. The audit checks it against a later entry, which
+        # has the hash of its redacted details.
         if values["seq"] != self._head.seq + 1 or not (sealed or _is_redacted(values["details"])):
             raise refused("journal", "the journal's chain breaks here")
 
@@ -309,7 +316,7 @@ class ExportLoader:
         try:
             whole_tables.insert(self.transaction, statement, [values for _, values in pending])
         except ConstraintViolated:
-            # One of them; which one, only one after the other can tell.
+            # Insert one at a time to find the line that violates the constraint.
             for line, values in pending:
                 self._insert_one(statement, line, values)
 
@@ -324,11 +331,11 @@ class ExportLoader:
         if line.keys() != {"record", "records", "sha256"}:
             raise refused("fields", "missing or unknown fields")
         if line["records"] != number:
-            raise refused("truncated", f"{number} records where there should be others")
+            raise refused("truncated", f"{number} records, but the end line has another number")
         if line["sha256"] != digest:
-            raise refused("digest", "the records are not those that were exported")
+            raise refused("digest", "the records have been changed since the export")
         if more is not None:
-            raise refused("trailing", "something follows the end line")
+            raise refused("trailing", "there is data after the end line")
 
     def _finish_vectors(self, header: Mapping[str, Any]) -> None:
         embedding = header["embedding"]
@@ -349,10 +356,10 @@ class ExportLoader:
             )
 
 
-_OUT_OF_BOUNDS = ("constraint", "a value out of its bounds")
+_OUT_OF_BOUNDS = ("constraint", "a value is out of range")
 _REASONS: Mapping[Constraint | None, tuple[str, str]] = {
-    Constraint.FOREIGN_KEY: ("dangling", "refers to what is not there"),
-    Constraint.UNIQUE: ("duplicate", "is there twice"),
+    Constraint.FOREIGN_KEY: ("dangling", "it refers to a record that does not exist"),
+    Constraint.UNIQUE: ("duplicate", "it is a duplicate"),
 }
 
 

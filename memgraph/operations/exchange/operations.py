@@ -1,4 +1,4 @@
-"""Copies of everything: exports and backups."""
+"""Operations that copy all data: exports and backups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """A finished export. ``records``: the number of lines of each kind."""
+    """A finished export.
+
+    Attributes:
+        records: the number of lines by kind.
+        sha256: the digest of the file.
+    """
 
     orchestrator: str
     path: Path
@@ -42,17 +47,17 @@ class ExportReport:
 def export_lines(opened: OpenOrchestrator, *, with_vectors: bool = False) -> Iterator[bytes]:
     """Yield the lines of an export, each with its line end, from one snapshot.
 
-    The snapshot stays open until the last line is taken: take them without long pauses.
+    The snapshot stays open until the last line is read, so do not pause between lines for long.
 
     Args:
-        with_vectors: include embeddings; without them an import embeds everything again.
+        with_vectors: include embeddings; without them an import has to embed everything again.
 
     Raises:
-        Conflict: an erasure is not finished.
-        DatabaseCorrupt: a row holds a value that cannot be written.
+        Conflict: an erasure is unfinished.
+        DatabaseCorrupt: a row has a value that cannot be exported.
     """
     if any(opened.paths.erasing.glob("*.json")):
-        raise Conflict("an erasure is not finished; run the same erasure again, then export")
+        raise Conflict("an erasure is unfinished; run it again, then export")
     _complete_records(opened)
     with opened.database.read() as snapshot:
         yield _line(_header(opened, snapshot, with_vectors))
@@ -76,10 +81,10 @@ def export_file(
 
     Args:
         force: replace an existing file.
-        progress: called with the number of lines written, every thousand.
+        progress: called with the number of written lines, every thousand lines.
 
     Raises:
-        Conflict: the file exists, or an erasure is not finished.
+        Conflict: the file exists, or an erasure is unfinished.
     """
     target = target.expanduser().absolute()
     counts: dict[str, int] = {}
@@ -100,7 +105,7 @@ def export_file(
 
 
 def _complete_records(opened: OpenOrchestrator) -> None:
-    """Write the pending refusals, and the line hashes of what was handed out."""
+    """Write pending denials, receipts and the hashes of delivered lines, before an export."""
     from memgraph.operations.life.echoes import catch_up
 
     try:
@@ -108,7 +113,7 @@ def _complete_records(opened: OpenOrchestrator) -> None:
         opened.receipts.flush()
         catch_up(opened)
     except StorageError as error:
-        # An export is also what saves a database that cannot be written to.
+        # An export must also work for a database that cannot be written to.
         opened.log.failure("export.receipts", error)
 
 
@@ -147,7 +152,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 class Exchange(Handle[F], group="exchange"):
-    """Copies of all data: ``orc.exchange``."""
+    """Exports and backs up all data: ``orc.exchange``."""
 
     @local
     def export(
@@ -162,10 +167,10 @@ class Exchange(Handle[F], group="exchange"):
 
         Args:
             force: replace an existing file.
-            progress: called with the number of lines written.
+            progress: called with the number of written lines.
 
         Raises:
-            Conflict: the file exists.
+            Conflict: the file exists, or an erasure is unfinished.
         """
 
         with self._service.opened(self.name) as opened:
@@ -174,12 +179,12 @@ class Exchange(Handle[F], group="exchange"):
             )
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Yield all data as JSON Lines, whatever its sensitivity, from one snapshot.
+        """Yield all data of every sensitivity as JSON Lines, from one snapshot.
 
-        Take the lines without long pauses.
+        Do not pause between lines for long.
 
         Args:
-            with_vectors: include embeddings; without them an import embeds everything again.
+            with_vectors: include embeddings; without them an import has to embed everything again.
         """
 
         with self._service.opened(self.name) as opened:
@@ -194,12 +199,12 @@ class Exchange(Handle[F], group="exchange"):
         accept_findings: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> BackupReport:
-        """Copy the database into one file while it is in use, and audit the copy.
+        """Copy the database to a file while it is in use, and audit the copy.
 
         Args:
             force: replace an existing file.
-            accept_findings: accept findings of the audit; damaged pages never.
-            progress: called with the pages copied and the pages in all.
+            accept_findings: accept findings of the audit, except damaged pages.
+            progress: called with the number of copied pages and the total.
 
         Raises:
             Conflict: the file exists.

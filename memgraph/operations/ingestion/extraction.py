@@ -24,16 +24,16 @@ SYSTEM = (
     "questions and what is not said."
 )
 
-# A provider that is down is asked this often in a row for one text, not for every piece of it.
+# After this many failures in a row the provider is not called for the rest of a text.
 MAX_FAILURES = 3
 
 
 @dataclass(slots=True)
 class Proposals:
-    """The proposals for one text.
+    """The proposals for a text.
 
-    ``error_code`` is set when the model did not answer for all of it: then ``failed`` of the
-    ``pieces`` that the text was cut into have no usable answer.
+    The text was cut into ``pieces``. If ``error_code`` is set, ``failed`` of them have no usable
+    answer.
     """
 
     provider: str = ""
@@ -58,7 +58,7 @@ class LocatedSentences:
         self._said.append((content, first, last))
 
     def has(self, content: str, first: int, last: int) -> bool:
-        """Return True when a sentence that shares a line with these is equal or nearly so."""
+        """Return True if an equal or similar sentence overlaps these lines."""
         return any(
             begin <= last
             and first <= end
@@ -67,21 +67,22 @@ class LocatedSentences:
         )
 
     def _alike(self, content: str) -> set[int]:
-        """Return all candidates that can reach the threshold, and few others.
+        """Return the indices of all sentences that can reach the threshold, and few others.
 
         Prefix filter, R. J. Bayardo and others, "Scaling up all pairs similarity search", 2007:
-        sentences that share enough words share one of any few; the rarest words give the fewest.
+        sentences that share enough words share at least one word of any prefix of this length. The
+        rarest words give the fewest candidates.
         """
         words = word_set(content)
-        few = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
-        match = sorted((self._by_word.get(word, []) for word in words), key=len)
-        return {place for places in match[:few] for place in places}
+        prefix_length = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
+        postings = sorted((self._by_word.get(word, []) for word in words), key=len)
+        return {place for places in postings[:prefix_length] for place in places}
 
 
 def configured_extractor(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> CompletionProvider | None:
-    """Return the model of ``memory.extractor.provider``; None when that is ``none``."""
+    """Return the model of ``memory.extractor.provider``; None if that is ``none``."""
     chosen = settings.memory.extractor
     if chosen.provider == "none":
         return None
@@ -95,28 +96,30 @@ def propose(
     max_chars: int,
     mark: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> Proposals:
-    """Ask for the memories in ``text``, in pieces of at most ``max_chars`` characters.
+    """Ask a model for the memories in ``text``, in pieces of at most ``max_chars`` characters.
 
-    An unusable answer only loses its piece. A provider that rejects the key or the request, or
-    fails ``MAX_FAILURES`` times in a row, is not called for the rest; the last error's code is
+    An unusable answer loses only its piece. A provider that rejects the key or the request, or
+    fails ``MAX_FAILURES`` times in a row, is not called for the rest. The code of the last error is
     reported.
 
     Args:
-        mark: makes the random word that fences the text in the prompt.
+        mark: returns the random word that fences the text in the prompt.
     """
     pieces = _pieces(text, max_chars)
     proposals = Proposals(provider.name, pieces=len(pieces))
-    answered = down = 0
+    answered = consecutive_failures = 0
     for offset, piece in pieces:
         try:
             answer = provider.complete_json(SYSTEM, fenced(piece, mark()), ANSWER_SCHEMA)
         except ProviderError as error:
             proposals.error_code = error.code
-            down = 0 if isinstance(error, ProviderAnswerInvalid) else down + 1
-            if isinstance(error, ProviderRejected) or down == MAX_FAILURES:
+            consecutive_failures = (
+                0 if isinstance(error, ProviderAnswerInvalid) else consecutive_failures + 1
+            )
+            if isinstance(error, ProviderRejected) or consecutive_failures == MAX_FAILURES:
                 break
             continue
-        answered, down = answered + 1, 0
+        answered, consecutive_failures = answered + 1, 0
         accepted, rejected = judge(answer, piece)
         proposals.rejected += rejected
         proposals.accepted += [

@@ -1,4 +1,4 @@
-"""Storing one dropped file exactly once: memories, edges and links in short transactions."""
+"""Store a parsed file exactly once: memories, edges and links, in short transactions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.store.visibility import View
 
-# ``attributes.role`` of what a record's decision says beyond its main memory.
+# ``attributes.role`` of the details of a decision, which are stored apart from its main memory.
 DETAIL_ROLE = "decision_detail"
 
 BY = "by"
-"""The manifest field for the sender, as in the journal."""
+"""The field of a manifest with the sender, who is also the actor in the journal."""
 
 HALF_STORED: Final = "the rest of its file could not be stored"
-# What a transaction may do, in memories: about 20 ms, so that other writers hardly wait.
+# The size of a transaction in memories: about 20 ms, so that other writers hardly wait.
 MOST: Final = 64
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
@@ -37,7 +37,7 @@ Step = MemoryInput | EdgeInput | FileLink
 
 
 def known(opened: OpenOrchestrator, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-    """Return the status and manifest of a content that was dropped before."""
+    """Return the status and manifest of a content that was ingested before, or None."""
     with opened.database.read() as snapshot:
         return ingest_files.status_of(snapshot, sha256)
 
@@ -52,24 +52,24 @@ def store_document(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> DocumentOutcome:
-    """Store a parsed file in short transactions. A content that was stored before writes nothing.
+    """Store a parsed file in short transactions, unless its content was stored before.
 
-    Called again with the same document after an interruption, it continues.
+    After an interruption, call it again with the same document to continue.
 
     Args:
-        view: what the writer sees, and therefore may join; None: everything.
-        refused: called for each rejected item.
-        progress: called with the steps done and the number of steps, after each transaction but
+        view: the view of the writer, whose memories the edges may connect; None: everything.
+        refused: called with the error of each rejected item.
+        progress: called with the number of steps done and the total, after each transaction except
             the last.
-        stop: checked then, too; True leaves the rest for another call.
+        stop: called at the same times; True leaves the rest for another call.
 
     Raises:
-        StorageError: the current transaction wrote nothing.
+        StorageError: the current transaction was rolled back.
     """
     previous = known(opened, document.sha256)
     if previous is not None and previous[0] is IngestStatus.PROCESSED:
         return DocumentOutcome(outcome="duplicate", manifest=previous[1])
-    storing = _Storing(opened, document, actor, view)
+    storing = _DocumentWriter(opened, document, actor, view)
     with opened.database.read() as snapshot:
         storing.resume(snapshot)
     while (outcome := storing.advance(refused)) is None:
@@ -80,7 +80,7 @@ def store_document(
 
 
 def plan_under_way(opened: OpenOrchestrator, sha256: str) -> str | None:
-    """Return the plan of a partly stored content; None: there is no such one."""
+    """Return the plan of a partly stored content, or None."""
     with opened.database.read() as snapshot:
         last = ingest_files.last_part(snapshot, sha256)
     return None if last is None else last[0]
@@ -90,11 +90,11 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
     """Retract the stored part of a content whose rest will not be stored.
 
     Returns:
-        The number of memories.
+        The number of stored memories in that part.
     """
     with opened.database.read() as snapshot:
-        results = [_Told.read(link.outcomes) for link in ingest_files.parts(snapshot, sha256)]
-    outcomes = [memory for part in results for memory in part.memories]
+        parts = [_StepOutcomes.read(row.outcomes) for row in ingest_files.parts(snapshot, sha256)]
+    outcomes = [memory for part in parts for memory in part.memories]
     ids = [
         outcome.memory_id
         for outcome in outcomes
@@ -104,7 +104,7 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
         with opened.transaction(actor) as transaction:
             for memory_id in ids[start : start + MOST]:
                 _retract(transaction, memory_id)
-    if results:
+    if parts:
         with opened.transaction(actor) as transaction:
             ingest_files.forget_parts(transaction, sha256)
     return len(ids)
@@ -121,8 +121,8 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
 
 
 @dataclass(slots=True)
-class _Told:
-    """The outcomes of some steps of a document, in the order of the steps."""
+class _StepOutcomes:
+    """The outcomes of steps of a document, in the order of the steps."""
 
     memories: list[Outcome] = field(default_factory=list)
     edges: list[Outcome] = field(default_factory=list)
@@ -131,8 +131,8 @@ class _Told:
     to_compare: int = 0
 
     @classmethod
-    def read(cls, fields: Mapping[str, Any]) -> _Told:
-        """Return the value that ``written`` made."""
+    def read(cls, fields: Mapping[str, Any]) -> _StepOutcomes:
+        """Return the outcomes from the JSON of ``written``."""
         ids, edges, links = (
             [Outcome.model_validate(item) for item in fields[name]]
             for name in ("memories", "edges", "links")
@@ -140,7 +140,7 @@ class _Told:
         return cls(ids, edges, links, fields["waiting"], fields["to_compare"])
 
     def written(self) -> dict[str, Any]:
-        """Return it as plain JSON."""
+        """Return the outcomes as plain JSON."""
         return {
             "memories": _dumped(self.memories),
             "edges": _dumped(self.edges),
@@ -149,7 +149,7 @@ class _Told:
             "to_compare": self.to_compare,
         }
 
-    def add(self, other: _Told) -> None:
+    def add(self, other: _StepOutcomes) -> None:
         """Append the outcomes of the following steps."""
         self.memories += other.memories
         self.edges += other.edges
@@ -160,20 +160,20 @@ class _Told:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The steps of one transaction, and their prepared data; ``room``: what else it may do."""
+    """The steps of a transaction, and their prepared data; ``room``: its remaining capacity."""
 
     steps: Sequence[Step]
     room: int
     prepared: Sequence[PreparedMemory]
 
 
-class _Storing:
-    """The storing of one document.
+class _DocumentWriter:
+    """Stores a document, in parts.
 
-    Its steps are its memories in order, each followed by the edges that it completes, then its
-    links to other files; links that waited for it come last. Each part is one transaction, with a
-    row that records its position and the outcomes of its steps: a killed worker loses one part, and
-    of two workers only one stores it.
+    The steps are its memories in order, each followed by the edges that it completes, then its
+    links to other files. Links that waited for the document come last. Each part is a transaction
+    with a row that records its position and the outcomes of its steps. A killed worker loses only
+    one part, and each part is stored by only one worker.
     """
 
     def __init__(
@@ -187,24 +187,24 @@ class _Storing:
     def _restart(self) -> None:
         self.done = self._part = self._last_waiting = 0
         self._keys: dict[str, str] = {}
-        self._told = _Told()
+        self._told = _StepOutcomes()
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Read how far this plan got; the steps of another plan are stored again."""
+        """Read the progress of this plan; the steps of another plan are stored again."""
         self._restart()
         for row in ingest_files.parts(snapshot, self._document.sha256):
             if row.plan != self._document.plan:
                 break
-            self._told.add(_Told.read(row.outcomes))
+            self._told.add(_StepOutcomes.read(row.outcomes))
             self.done, self._part = row.done, row.part
         for memory, outcome in zip(self._document.memories, self._told.memories, strict=False):
             if memory.key is not None and outcome.memory_id is not None:
                 self._keys[memory.key] = outcome.memory_id
 
     def advance(self, refused: Callable[[MemgraphError], None]) -> DocumentOutcome | None:
-        """Store the next part; return the outcome of the whole with the last one."""
+        """Store the next part; after the last part return the outcome of the document."""
         part = self._next_part()
-        # What is told of a large file is large: it is written down before the transaction, too.
+        # The manifest of a large file is large, so it is serialised before the transaction.
         manifest = json_text(self._manifest()) if self._part and not part.steps else None
         errors: list[MemgraphError] = []
         with self._opened.transaction(self._actor) as transaction:
@@ -214,7 +214,7 @@ class _Storing:
         return outcome
 
     def _next_part(self) -> _Part:
-        """Return the steps of the next transaction, with everything that needs no lock prepared."""
+        """Return the steps of the next transaction, prepared as far as possible without a lock."""
         room = MOST
         steps: list[Step] = []
         for step in self.steps[self.done : self.done + MOST]:
@@ -243,10 +243,10 @@ class _Storing:
             return DocumentOutcome(outcome="duplicate", manifest=previous[1])
         in_place = self._in_place(transaction)
         if in_place is None:
-            # Another worker stores the same content from another file.
+            # Another worker is storing the same content under another plan.
             return DocumentOutcome(outcome="begun")
         if not in_place:
-            # Another worker stored this part.
+            # Another worker has stored this part.
             self.resume(transaction)
             return None
         progress = self._store(transaction, part, errors)
@@ -267,9 +267,10 @@ class _Storing:
         return None
 
     def _in_place(self, transaction: Transaction) -> bool | None:
-        """Return True when the next part is the next one to store; None: the file has another plan.
+        """Return True if this worker's next part is the next one to store.
 
-        The rest of a plan that the document replaces is dropped.
+        None if the content is being stored under another plan; the parts of a plan that the
+        document replaces are dropped.
         """
         last = ingest_files.last_part(transaction, self._document.sha256)
         if last is None or last[0] == self._document.plan:
@@ -281,8 +282,8 @@ class _Storing:
 
     def _store(
         self, transaction: JournalledTransaction, part: _Part, errors: list[MemgraphError]
-    ) -> _Told:
-        """Store the steps of one part."""
+    ) -> _StepOutcomes:
+        """Store the steps of a part, and return their outcomes."""
         written = self._opened.writer.store(
             transaction,
             part.prepared,
@@ -293,21 +294,21 @@ class _Storing:
         )
         transaction.record(written.entries)
         errors += written.errors
-        _support(transaction, part.prepared, written)
+        _add_sources(transaction, part.prepared, written)
         if any(isinstance(step, MemoryInput) and step.key == self._main for step in part.steps):
             main = self._keys.get(self._main)
             if main is not None:
                 ingest_files.add_keys(transaction, main, self._document.document_keys)
-        progress = _Told(written.memories, written.edges, to_compare=written.to_compare)
+        progress = _StepOutcomes(written.memories, written.edges, to_compare=written.to_compare)
         self._link(
             transaction, [step for step in part.steps if isinstance(step, FileLink)], progress
         )
         return progress
 
     def _link(
-        self, transaction: JournalledTransaction, links: Sequence[FileLink], progress: _Told
+        self, transaction: JournalledTransaction, links: Sequence[FileLink], progress: _StepOutcomes
     ) -> None:
-        """Join the file with those that it names, or keep the link for a later file."""
+        """Add the edges to linked files; store links to missing files until these arrive."""
         edges: list[EdgeInput] = []
         for link in links:
             local = self._keys.get(link.local.removeprefix("#"))
@@ -318,19 +319,21 @@ class _Storing:
                 edges += _edge(local, target, link)
             else:
                 progress.waiting += 1
-                _wait(transaction, local, link)
+                _add_pending_links(transaction, local, link)
         self._join(transaction, edges, progress)
 
-    def _join_waiting(self, transaction: JournalledTransaction, progress: _Told, room: int) -> bool:
-        """Join some of the links that waited for this file; return True when more may wait."""
+    def _join_waiting(
+        self, transaction: JournalledTransaction, progress: _StepOutcomes, room: int
+    ) -> bool:
+        """Add edges for links that waited for this file; return True if there may be more."""
         main = self._keys.get(self._main)
         if main is None:
             return False
         limit = max(1, room // _LINK_COST)
         keys = self._document.document_keys
         rows = ingest_files.pending_links(transaction, keys, after=self._last_waiting, limit=limit)
-        visible = _seen(transaction, sorted({row.memory_id for row in rows}), self._view)
-        # The others keep waiting for a writer who sees both sides.
+        visible = _visible(transaction, sorted({row.memory_id for row in rows}), self._view)
+        # The other links wait for a writer who may see both sides.
         visible_rows = [row for row in rows if row.memory_id in visible]
         ingest_files.remove_pending_links(transaction, [row.link_id for row in visible_rows])
         edges = [edge for row in visible_rows for edge in _edge(row.memory_id, main, row)]
@@ -339,9 +342,14 @@ class _Storing:
         return len(rows) == limit
 
     def _join(
-        self, transaction: JournalledTransaction, edges: Sequence[EdgeInput], progress: _Told
+        self,
+        transaction: JournalledTransaction,
+        edges: Sequence[EdgeInput],
+        progress: _StepOutcomes,
     ) -> None:
-        """Join stored memories; a memory replaced as a whole takes its details with it."""
+        """Add edges between stored memories; fully replaced memories have their details
+        replaced.
+        """
         joiner = self._opened.writer.joiner
         joined = self._opened.writer.store(transaction, [], edges, view=self._view)
         transaction.record(joined.entries)
@@ -352,7 +360,7 @@ class _Storing:
                 _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
 
     def _end(self, transaction: JournalledTransaction, manifest: str) -> DocumentOutcome:
-        """Record that all of it is stored."""
+        """Record that the document is completely stored, and return its outcome."""
         document = self._document
         ingest_files.forget_parts(transaction, document.sha256)
         ingest_files.record(
@@ -389,7 +397,7 @@ class _Storing:
 
 
 def _steps(document: Document) -> tuple[list[Step], list[int]]:
-    """Return the steps of a document, and the places of its edges in step order."""
+    """Return the steps of a document, and the indices of its edges in the order of the steps."""
     places = {f"#{memory.key}": place for place, memory in enumerate(document.memories)}
     due: dict[int, list[int]] = {}
     for place, edge in enumerate(document.edges):
@@ -408,7 +416,7 @@ def _steps(document: Document) -> tuple[list[Step], list[int]]:
 def record_rejection(
     opened: OpenOrchestrator, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
 ) -> None:
-    """Record that a content was rejected, or is held until an operator decides, and why."""
+    """Record the rejection of a content, or that it is on hold for an operator, with the reason."""
     action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
     with opened.transaction(actor) as transaction:
         previous = ingest_files.status_of(transaction, sha256)
@@ -426,10 +434,10 @@ def record_rejection(
         events.append(transaction, transaction.at, [FileRejected(sha256=sha256, reason=reason)])
 
 
-def _support(
+def _add_sources(
     transaction: JournalledTransaction, prepared: Sequence[PreparedMemory], written: StoredBatch
 ) -> None:
-    """Add this file as a source of what was stored before, in case the other file is retracted."""
+    """Add this file as a further source of duplicates, in case their own source is retracted."""
     for item, outcome in zip(prepared, written.memories, strict=True):
         if outcome.outcome != "duplicate" or outcome.memory_id is None:
             continue
@@ -446,14 +454,14 @@ def _replace_details(
     old_id: str,
     view: View | None,
 ) -> None:
-    """Supersede the other parts of a replaced decision that the writer sees.
+    """Supersede the details of a replaced decision that the writer may see.
 
-    What a more trusted source states as well stays. Its context and consequences stay: they depend
-    on retracted evidence, and are reported as such.
+    Details that a more trusted source supports stay. The context and the consequences of the
+    decision stay as well, and are reported as depending on refuted evidence.
     """
     status = next_status(MemoryStatus.ACTIVE, StatusAction.SUPERSEDE)
     parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
-    for part in _seen(transaction, parts, view):
+    for part in _visible(transaction, parts, view):
         if not joiner.may_replace(transaction, new_id, part):
             continue
         memories.set_status(
@@ -481,30 +489,30 @@ def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:
 
 
 def _find(snapshot: Snapshot, link: FileLink, view: View | None) -> str | None:
-    """Return the memory that a link names, if the writer sees it."""
-    exact = _known_as(snapshot, link.target, view)
+    """Return the memory that a link refers to, if the writer may see it."""
+    exact = _memories_with_key(snapshot, link.target, view)
     if exact:
         return exact[0]
     for key in link.fallbacks:
-        loose = _known_as(snapshot, key, view)
-        if len(loose) == 1:
-            return loose[0]
+        matches = _memories_with_key(snapshot, key, view)
+        if len(matches) == 1:
+            return matches[0]
     return None
 
 
-def _known_as(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
-    return _seen(snapshot, ingest_files.memories_known_as(snapshot, key), view)
+def _memories_with_key(snapshot: Snapshot, key: str, view: View | None) -> list[str]:
+    return _visible(snapshot, ingest_files.memories_known_as(snapshot, key), view)
 
 
-def _seen(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
-    """Return the memories that the writer sees."""
+def _visible(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]:
+    """Return the ids of those memories that the writer may see."""
     if view is None:
         return ids
     visible = memories.existing_ids(snapshot, ids, view)
     return [memory_id for memory_id in ids if memory_id in visible]
 
 
-def _wait(transaction: Transaction, local: str, link: FileLink) -> None:
+def _add_pending_links(transaction: Transaction, local: str, link: FileLink) -> None:
     for target in (link.target, *link.fallbacks):
         row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
         ingest_files.add_pending_link(transaction, row | {"target": target})

@@ -159,7 +159,7 @@ class DropZoneWorker:
             self._log_failure(name, error)
             return not self._service.paths(name).memory.exists()
         # Log an unexpected error and continue with the other files.
-        except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
+        except Exception as error:  # noqa: BLE001 - the thread must survive any error
             self._log_failure(name, error)
             return True
 

@@ -47,23 +47,23 @@ def decay(
     """
     # Write pending receipts first: the memories in them were used.
     opened.receipts.flush()
-    chosen = opened.settings.memory.decay
-    rule = ExpiryRule(now_ms, chosen.threshold, chosen.exponent)
+    settings = opened.settings.memory.decay
+    rule = ExpiryRule(now_ms, settings.threshold, settings.exponent)
     with opened.database.read() as snapshot:
-        number, last = decay_rows.decaying_count(snapshot)
-    counts, after = {"looked_at": number, "retired": 0, "kept": 0}, 0
+        total, last_pk = decay_rows.decaying_count(snapshot)
+    counts, after = {"looked_at": total, "retired": 0, "kept": 0}, 0
     while not stop():
         with opened.database.read() as snapshot:
             batch = decay_rows.expired_after(snapshot, rule, after, BATCH)
         if not batch:
-            progress(PART, number, number)
+            progress(PART, total, total)
             forget_old_lines(opened, now_ms=now_ms)
             return JobReport.done(counts)
         retired = _retire(opened, batch, rule, actor)
         counts["retired"] += retired
         counts["kept"] += len(batch) - retired
         after = batch[-1]
-        progress(PART, number * min(after, last) // last if last else 0, number)
+        progress(PART, total * min(after, last_pk) // last_pk if last_pk else 0, total)
     return JobReport.done(counts).model_copy(update={"reason": "stopped"})
 
 
@@ -79,15 +79,15 @@ def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
     Raises:
         StorageError: nothing was restored.
     """
-    chosen = opened.settings.memory.decay
+    settings = opened.settings.memory.decay
     with opened.transaction(PART, claimed=False) as transaction:
         restored = 0
         for memory_id, at in used.items():
             retired = decay_rows.retired(transaction, memory_id)
             if retired is None or retired[1] < at:
                 continue
-            row, since = retired
-            rule = ExpiryRule(since, chosen.threshold, chosen.exponent)
+            row, retired_at = retired
+            rule = ExpiryRule(retired_at, settings.threshold, settings.exponent)
             # It may have expired again since that use.
             if has_expired(row._replace(last_accessed_at=at), rule):
                 continue

@@ -108,12 +108,12 @@ class _Hashes:
 
 def _lines(pending: EchoBacklog, hashes: _Hashes) -> list[tuple[int, int, int]]:
     """Return each line's hash with the first and last time it was delivered."""
-    handed: Iterable[tuple[frozenset[int], int, int]] = (
+    groups: Iterable[tuple[frozenset[int], int, int]] = (
         *((hashes.of(item), item.first_at, item.last_at) for item in pending.recalled),
         *((line_hashes(text), at, at) for text, at in pending.texts),
     )
     times: dict[int, tuple[int, int]] = {}
-    for lines, first_at, last_at in handed:
+    for lines, first_at, last_at in groups:
         for line_hash in lines:
             first, last = times.get(line_hash, (first_at, last_at))
             times[line_hash] = min(first, first_at), max(last, last_at)

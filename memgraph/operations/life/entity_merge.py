@@ -25,7 +25,7 @@ from memgraph.text.names import canonical
 MAX_NAMES: Final = 50
 BATCH: Final = 1_000
 
-Named = dict[int, tuple[EntityName, ...]]
+NamesByKey = dict[int, tuple[EntityName, ...]]
 """The names in memories, by memory key."""
 
 
@@ -51,7 +51,7 @@ def merge_found(
     """Merge two entities and return the journal entry. Raises Conflict if they are the same."""
     target, merged = into.row, other.row
     if target.pk == merged.pk:
-        raise Conflict("these are already one entity", entity_id=target.entity_id)
+        raise Conflict("both names already mean the same entity", entity_id=target.entity_id)
     moved = entity_merges.merge(
         transaction, (target.pk, target.entity_id), (merged.pk, merged.entity_id)
     )
@@ -107,28 +107,28 @@ def split(
         row = _splittable(EntityReader(snapshot, viewer, opened.naming), opened, entity, keys)
         linked = entity_merges.linked_memories(snapshot, row.pk)
     # Names are searched outside the transaction, since this may exceed the write timeout.
-    names_by_pk: Named = {}
+    names_by_pk: NamesByKey = {}
     for start in range(0, len(linked), BATCH):
         with opened.database.read() as snapshot:
             names_by_pk |= _named(opened, snapshot, linked[start : start + BATCH])
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
         row = _splittable(reader, opened, row.entity_id, keys)
-        since = [
+        added_pks = [
             pk for pk in entity_merges.linked_memories(transaction, row.pk) if pk not in names_by_pk
         ]
-        names_by_pk |= _named(opened, transaction, since)
+        names_by_pk |= _named(opened, transaction, added_pks)
         new = _part(opened, transaction, row, keys)
         moved = _relink(transaction, row, new, names_by_pk)
         details = {"from": _summary(row), "new": _summary(new), "names": keys, "links": moved}
         transaction.record([NewEntry("split_entity", row.entity_id, {**details, "reason": reason})])
-        entity_ = reader.found(new)
-        shown_name = new.canonical_name if entity_ is None else entity_.names.shown
+        visible = reader.found(new)
+        shown_name = new.canonical_name if visible is None else visible.names.shown
         return EntityInfo(
             entity_id=new.entity_id,
             canonical_name=shown_name,
             type=new.type,
-            mention_count=0 if entity_ is None else entity_.seen.mentions,
+            mention_count=0 if visible is None else visible.seen.mentions,
         )
 
 
@@ -136,21 +136,21 @@ def _splittable(
     reader: EntityReader, opened: OpenOrchestrator, entity: str, keys: Collection[str]
 ) -> EntityRecord:
     """Return the entity after checking that all these names can be split off."""
-    row_ = reader.only(entity)
+    visible = reader.only(entity)
     for key in keys:
         # Checked first, so that hidden names are not disclosed.
-        if key not in row_.names.keys:
-            raise NotFound(f"{row_.names.shown!r} has no name {key[:80]!r}", name=key[:80])
-        if key == row_.row.name_key:
+        if key not in visible.names.keys:
+            raise NotFound(f"{visible.names.shown!r} has no name {key[:80]!r}", name=key[:80])
+        if key == visible.row.name_key:
             raise Conflict(
                 f"{key!r} is the entity's main name; split off the other names", name=key
             )
         if opened.naming.nicknames.pairs_of([key]):
             raise Conflict(f"{key!r} is set in memory.entities.nicknames", name=key)
-    return row_.row
+    return visible.row
 
 
-def _named(opened: OpenOrchestrator, snapshot: Snapshot, pks: Sequence[int]) -> Named:
+def _named(opened: OpenOrchestrator, snapshot: Snapshot, pks: Sequence[int]) -> NamesByKey:
     contents = text_index.contents_of(snapshot, pks)
     return {pk: names_in(opened, content, attributes) for pk, content, attributes in contents}
 
@@ -168,11 +168,11 @@ def _part(
         for merged_name in entities.merged_names(transaction, row.entity_id)
         if merged_name.name_key == key
     ]
-    group = [
+    pks = [
         row.pk,
         *(merged_name.pk for merged_name in entities.merged_names(transaction, row.entity_id)),
     ]
-    aliases = [alias for alias in entities.aliases(transaction, group) if alias[1] in keys]
+    aliases = [alias for alias in entities.aliases(transaction, pks) if alias[1] in keys]
     if merged and merged[0].name_key == keys[0]:
         new = merged[0]
         entity_merges.unmerge(transaction, new.pk)
@@ -186,7 +186,7 @@ def _part(
         new = EntityRecord(pk, entity_id, written, key, row.type, 0)
     names = [item.pk for item in merged if item.pk != new.pk]
     entity_merges.make_name_of(transaction, names, new.entity_id)
-    moving = {pk for pk in group if pk not in {item.pk for item in merged}}
+    moving = {pk for pk in pks if pk not in {item.pk for item in merged}}
     entity_merges.move_aliases(
         transaction, [(pk, key) for pk, key, _ in aliases if pk in moving], new.pk
     )
@@ -194,17 +194,17 @@ def _part(
 
 
 def _relink(
-    transaction: Transaction, old: EntityRecord, new: EntityRecord, names_by_pk: Named
+    transaction: Transaction, old: EntityRecord, new: EntityRecord, names_by_pk: NamesByKey
 ) -> int:
     """Relink memories by the names in their texts; return the new entity's number of links."""
     names = dict.fromkeys(name for group in names_by_pk.values() for name in group)
     existing = entities.find(transaction, list(names))
-    meant = {
+    entity_pks = {
         pk: {existing.keys[name] for name in names if name in existing.keys}
         for pk, names in names_by_pk.items()
     }
-    add = [(new.pk, pk) for pk, means in meant.items() if new.pk in means]
-    remove = [(old.pk, pk) for _, pk in add if old.pk not in meant[pk]]
+    add = [(new.pk, pk) for pk, means in entity_pks.items() if new.pk in means]
+    remove = [(old.pk, pk) for _, pk in add if old.pk not in entity_pks[pk]]
     entity_merges.relink(transaction, add=add, remove=remove)
     text_index.recount(transaction, [old.pk, new.pk], ())
     return len(add)
@@ -239,7 +239,7 @@ ANSWER_SCHEMA: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 
-_Kept = dict[str, Any]
+_StoredProposal = dict[str, Any]
 
 
 def propose(
@@ -260,20 +260,22 @@ def propose(
     if model is None:
         return 0
     with opened.database.read() as snapshot:
-        asked_ids = {proposal["entity_id"] for proposal in _kept(snapshot)}
+        judged_ids = {proposal["entity_id"] for proposal in _kept(snapshot)}
         readable = [level for level in Sensitivity if model.may_read(level)]
-        unsure = enrichment.unsure(
+        uncertain_names = enrichment.unsure(
             snapshot, UNSURE, readable, texts=MAX_TEXTS, candidates=MAX_CANDIDATES
         )
-    answers: list[_Kept] = []
+    answers: list[_StoredProposal] = []
     error: ProviderError | None = None
-    for name in [entity for entity in unsure if entity.entity_id not in asked_ids][:MAX_ASKED]:
+    for name in [entity for entity in uncertain_names if entity.entity_id not in judged_ids][
+        :MAX_ASKED
+    ]:
         try:
             answers.append(_ask(model, name, mark()) | {"at": at_ms, "provider": model.name})
         except ProviderAnswerInvalid:
             answers.append({"entity_id": name.entity_id, "into_id": None, "at": at_ms})
-        except ProviderError as failed:
-            error = failed
+        except ProviderError as provider_error:
+            error = provider_error
             break
     proposed = [answer for answer in answers if answer["into_id"] is not None]
     if answers:
@@ -281,11 +283,13 @@ def propose(
             for proposal in proposed:
                 proposal["proposal_id"] = opened.ids.new("prop_")
             _keep(transaction, [*_kept(transaction), *answers])
-            lines = [
+            proposed_pairs = [
                 {name: proposal[name] for name in ("entity_id", "into_id")} for proposal in proposed
             ]
-            if lines:
-                transaction.record([NewEntry("propose_aliases", None, {"proposals": lines})])
+            if proposed_pairs:
+                transaction.record(
+                    [NewEntry("propose_aliases", None, {"proposals": proposed_pairs})]
+                )
     if error is not None:
         raise error
     return len(proposed)
@@ -320,19 +324,21 @@ def decide(
         if not matching or _shown(transaction, reader, matching[0]) is None:
             shortened = proposal_id[:80]
             raise NotFound(f"no open proposal {shortened!r}", proposal_id=shortened)
-        [proposal_] = matching
-        proposal_["accepted"] = accept
+        [target_proposal] = matching
+        target_proposal["accepted"] = accept
         _keep(transaction, stored)
         details = {"proposal_id": proposal_id, "accepted": accept, "reason": reason}
-        transaction.record([NewEntry("decide_alias", proposal_["entity_id"], details)])
-        into = reader.only(proposal_["into_id"])
+        transaction.record([NewEntry("decide_alias", target_proposal["entity_id"], details)])
+        into = reader.only(target_proposal["into_id"])
         if accept:
-            other = reader.only(proposal_["entity_id"])
+            other = reader.only(target_proposal["entity_id"])
             transaction.record([merge_found(transaction, into, other, reason)])
-        return reader.only(proposal_["into_id"]).info
+        return reader.only(target_proposal["into_id"]).info
 
 
-def _shown(snapshot: Snapshot, reader: EntityReader, stored: _Kept) -> EntityProposal | None:
+def _shown(
+    snapshot: Snapshot, reader: EntityReader, stored: _StoredProposal
+) -> EntityProposal | None:
     if stored.get("proposal_id") is None or stored.get("accepted") is not None:
         return None
     rows = [entities.by_id(snapshot, stored[name]) for name in ("entity_id", "into_id")]
@@ -351,35 +357,45 @@ def _shown(snapshot: Snapshot, reader: EntityReader, stored: _Kept) -> EntityPro
     )
 
 
-def _ask(model: LanguageModel, name_: UncertainName, mark: str) -> _Kept:
+def _ask(model: LanguageModel, uncertain: UncertainName, mark: str) -> _StoredProposal:
     """Let the model judge one name. Raises ProviderError, also for an invalid answer."""
-    names = {str(at): name for at, (_, name) in enumerate(name_.candidates)}
-    texts = [text[:MAX_TEXT_CHARS] for text in name_.texts]
-    question = json.dumps({"name": name_.name, "texts": texts, "known": names}, ensure_ascii=False)
+    names = {str(at): name for at, (_, name) in enumerate(uncertain.candidates)}
+    texts = [text[:MAX_TEXT_CHARS] for text in uncertain.texts]
+    question = json.dumps(
+        {"name": uncertain.name, "texts": texts, "known": names}, ensure_ascii=False
+    )
     answer = model.completion.complete_json(SYSTEM, fenced(question, mark), ANSWER_SCHEMA)
-    same, sure = _judged(answer, len(name_.candidates))
-    into = None if same is None else name_.candidates[same][0]
-    return {"entity_id": name_.entity_id, "into_id": into, "confidence": sure}
+    candidate, confidence = _judged(answer, len(uncertain.candidates))
+    into_id = None if candidate is None else uncertain.candidates[candidate][0]
+    return {"entity_id": uncertain.entity_id, "into_id": into_id, "confidence": confidence}
 
 
 def _judged(answer: Any, candidates: int) -> tuple[int | None, float]:
-    same = answer.get("same_as") if isinstance(answer, dict) else False
-    sure = answer.get("confidence") if isinstance(answer, dict) else None
-    if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0.0 <= sure <= 1.0:
+    candidate = answer.get("same_as") if isinstance(answer, dict) else False
+    confidence = answer.get("confidence") if isinstance(answer, dict) else None
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, int | float)
+        or not 0.0 <= confidence <= 1.0
+    ):
         raise ProviderAnswerInvalid("the confidence is not between 0 and 1", provider="llm")
-    if same is None:
-        return None, float(sure)
-    if isinstance(same, bool) or not isinstance(same, int) or not 0 <= same < candidates:
+    if candidate is None:
+        return None, float(confidence)
+    if (
+        isinstance(candidate, bool)
+        or not isinstance(candidate, int)
+        or not 0 <= candidate < candidates
+    ):
         raise ProviderAnswerInvalid("the answer is not the number of a known name", provider="llm")
-    return same, float(sure)
+    return candidate, float(confidence)
 
 
-def _kept(snapshot: Snapshot) -> list[_Kept]:
+def _kept(snapshot: Snapshot) -> list[_StoredProposal]:
     text = metadata.get(snapshot, KEY)
     return [] if text is None else list(json.loads(text))
 
 
-def _keep(transaction: Transaction, proposals: Sequence[_Kept]) -> None:
+def _keep(transaction: Transaction, proposals: Sequence[_StoredProposal]) -> None:
     # Drop the oldest proposals first.
     excess = len(proposals) - MAX_KEPT
     metadata.put(transaction, KEY, json.dumps(list(proposals[max(0, excess) :])))

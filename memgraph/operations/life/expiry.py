@@ -43,19 +43,21 @@ def expiring(
     )
     with opened.database.read() as snapshot:
         rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
-        ends = [(_expires_at(row, rule), row.pk, row) for row in rows if has_expired(row, rule)]
-        first = nsmallest(limit, ends, key=lambda item: item[:2])
+        expiring_rows = [
+            (_expires_at(row, rule), row.pk, row) for row in rows if has_expired(row, rule)
+        ]
+        soonest = nsmallest(limit, expiring_rows, key=lambda item: item[:2])
         visible = graph.visible_memories(
-            snapshot, [row.memory_id for _, _, row in first], View(viewer)
+            snapshot, [row.memory_id for _, _, row in soonest], View(viewer)
         )
-    moments = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
+    times = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
     return ExpiringReport(
         at=now,
         until=rule.now_ms,
         threshold=rule.threshold,
-        total=len(ends),
+        total=len(expiring_rows),
         items=tuple(
-            _item(visible[row.memory_id], row, end, moments, rule) for end, _, row in first
+            _item(visible[row.memory_id], row, end, times, rule) for end, _, row in soonest
         ),
     )
 
@@ -68,15 +70,15 @@ def _expires_at(row: DecayRow, rule: ExpiryRule) -> int:
 
 
 def _item(
-    memory: Memory, row: DecayRow, end: int, moments: list[int], rule: ExpiryRule
+    memory: Memory, row: DecayRow, expires_at: int, times: list[int], rule: ExpiryRule
 ) -> ExpiringMemory:
-    course = decay.course(row.confidence, row.decay_rate, _since(row), moments, rule.exponent)
+    confidences = decay.course(row.confidence, row.decay_rate, _since(row), times, rule.exponent)
     return ExpiringMemory(
         memory=memory,
-        confidence_now=course[0],
-        confidence_then=course[-1],
-        expires_at=end,
-        course=course,
+        confidence_now=confidences[0],
+        confidence_then=confidences[-1],
+        expires_at=expires_at,
+        course=confidences,
     )
 
 

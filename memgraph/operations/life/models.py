@@ -90,5 +90,5 @@ class RulePages:
         if not remaining:
             return PageProposal(facts=tuple(facts))
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        left_out = RejectedItem(code="fact.too_many", where=where, count=remaining)
-        return PageProposal(facts=tuple(facts), rejected=(left_out,))
+        rejected_item = RejectedItem(code="fact.too_many", where=where, count=remaining)
+        return PageProposal(facts=tuple(facts), rejected=(rejected_item,))

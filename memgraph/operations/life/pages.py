@@ -178,7 +178,7 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> lis
     ]
     if not suspected:
         return []
-    words = judge.judge(
+    verdicts = judge.judge(
         [
             SuspectedContradiction(contents[link.to_id], contents[link.from_id], link.weight)
             for link in suspected
@@ -186,7 +186,9 @@ def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> lis
         sensitivity=Sensitivity(group.place.sensitivity),
         budget=budget,
     )
-    dismissed = [link for link, word in zip(suspected, words, strict=True) if word is False]
+    dismissed = [
+        link for link, verdict in zip(suspected, verdicts, strict=True) if verdict is False
+    ]
     group.matched.links = [link for link in group.matched.links if link not in dismissed]
     return dismissed
 
@@ -228,11 +230,11 @@ def _drafted(
             where = f"session {session_id}, facts from {number}"
             work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=remaining))
             break
-        judged = drafts.draft(candidate, number, turns, session_id)
-        if isinstance(judged, FactDraft):
-            work.drafts.append(judged)
+        outcome = drafts.draft(candidate, number, turns, session_id)
+        if isinstance(outcome, FactDraft):
+            work.drafts.append(outcome)
         else:
-            work.rejected.append(judged)
+            work.rejected.append(outcome)
     return work
 
 
@@ -263,10 +265,10 @@ def _speaker(row: TurnRow) -> Viewer:
 
 def _without_echoes(opened: OpenOrchestrator, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
     """Return the turns without the memory's own output, and the number of passages removed."""
-    filter_ = echo_filter(opened, [turn_of(row) for row in rows])
+    echoes_filter = echo_filter(opened, [turn_of(row) for row in rows])
     turns, echoes = [], 0
     for row in rows:
-        remaining = filter_.without_echo(
+        remaining = echoes_filter.without_echo(
             row.content,
             source_role=heard_role(row.source_role, row.told_as),
             at_ms=judged_at(row.at, row.stored_at),
@@ -315,28 +317,30 @@ def write_page(
     ]
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
-        done, new_events = PageResult(), list[Event]()
+        result, new_events = PageResult(), list[Event]()
         # Check all groups before the first is written: later ones would see its facts as new.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
-            _write_group(opened, transaction, page.state.session_id, group, items, done, new_events)
-        stored = sum(fact.outcome == "stored" for fact in done.facts)
-        session_id, through = page.state.session_id, page.turns[-1] if page.turns else None
-        after = page.state.through_pk if through is None else through.pk
-        done.last = not queries.has_turns_after(transaction, session_id, after)
+            _write_group(
+                opened, transaction, page.state.session_id, group, items, result, new_events
+            )
+        stored_count = sum(fact.outcome == "stored" for fact in result.facts)
+        session_id, last_turn = page.state.session_id, page.turns[-1] if page.turns else None
+        last_pk = page.state.through_pk if last_turn is None else last_turn.pk
+        result.last = not queries.has_turns_after(transaction, session_id, last_pk)
         queries.note_consolidated(
             transaction,
             session_id,
-            page.state.through if through is None else through.memory_id,
-            transaction.at if done.last else None,
+            page.state.through if last_turn is None else last_turn.memory_id,
+            transaction.at if result.last else None,
         )
-        if done.last:
-            number = queries.extracted_facts(transaction, session_id)
-            new_events.append(SessionConsolidated(session_id=session_id, facts=number))
-        transaction.record([_entry(page, work, done, stored)])
+        if result.last:
+            fact_count = queries.extracted_facts(transaction, session_id)
+            new_events.append(SessionConsolidated(session_id=session_id, facts=fact_count))
+        transaction.record([_entry(page, work, result, stored_count)])
         events.append(transaction, transaction.at, new_events)
-    return done
+    return result
 
 
 def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageResult:
@@ -346,41 +350,42 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
         earlier: place and content of the facts that earlier pages would have stored; those of this
             page are added.
     """
-    done = PageResult(last=False)
+    result = PageResult(last=False)
     for group in work.groups:
-        done.rejected += [*group.rejected, *group.undecided]
+        result.rejected += [*group.rejected, *group.undecided]
         for draft in group.matched.fresh:
             content = draft.given.content
             is_repeated = any(
-                at == group.place and relation_of(content, old) is Relation.DUPLICATE
-                for at, old in earlier
+                earlier_place == group.place
+                and relation_of(content, earlier_content) is Relation.DUPLICATE
+                for earlier_place, earlier_content in earlier
             )
-            done.facts.append(_note(draft, None, "strengthened" if is_repeated else "stored"))
+            result.facts.append(_note(draft, None, "strengthened" if is_repeated else "stored"))
         earlier += [(group.place, draft.given.content) for draft in group.matched.fresh]
-        done.facts += [
+        result.facts += [
             _note(draft, target, "strengthened") for draft, target in _strengthening(group)
         ]
         texts = {f"#{draft.number}": draft.given.content for draft in group.drafts}
-        done.edges += [
+        result.edges += [
             _edge_note(
                 link, texts.get(link.from_id, link.from_id), texts.get(link.to_id, link.to_id)
             )
             for link in group.matched.links
         ]
-        done.resolved += [
+        result.resolved += [
             f"{decision.winner} over {decision.loser}" for decision in group.decisions
         ]
-    return done
+    return result
 
 
-def _entry(page: PageTurns, work: PageWork, done: PageResult, stored: int) -> NewEntry:
+def _entry(page: PageTurns, work: PageWork, result: PageResult, stored_count: int) -> NewEntry:
     details = {
         "session_id": page.state.session_id,
         "through": page.turns[-1].memory_id if page.turns else page.state.through,
         "turns": work.turns,
-        "facts": stored,
-        "strengthened": len(done.facts) - stored,
-        "last": done.last,
+        "facts": stored_count,
+        "strengthened": len(result.facts) - stored_count,
+        "last": result.last,
     }
     return NewEntry("consolidate", None, details)
 
@@ -389,8 +394,8 @@ def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> Non
     state = queries.session_state(snapshot, page.state.session_id)
     if state is None or state.through != page.state.through:
         raise PageChanged
-    read = {turn for group in work.groups for turn in group.turns}
-    if memories.active_ids(snapshot, read) != read:
+    turn_ids = {turn for group in work.groups for turn in group.turns}
+    if memories.active_ids(snapshot, turn_ids) != turn_ids:
         raise PageChanged
 
 
@@ -404,8 +409,10 @@ def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> N
         return
     if queries.same_facts(snapshot, {content_hash(content) for content in contents}, place, at=at):
         raise StoreChanged
-    since = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
-    if len(since) == MAX_SINCE or any(_touches(new, old) for new in contents for old in since):
+    new_rows = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
+    if len(new_rows) == MAX_SINCE or any(
+        _touches(new, old) for new in contents for old in new_rows
+    ):
         raise StoreChanged
 
 
@@ -421,21 +428,21 @@ def _write_group(
     session_id: str,
     group: GroupWork,
     items: Sequence[PreparedMemory],
-    done: PageResult,
-    events_: list[Event],
+    result: PageResult,
+    new_events: list[Event],
 ) -> None:
-    done.rejected += [*group.rejected, *group.undecided]
+    result.rejected += [*group.rejected, *group.undecided]
     # The items were compared with the store when the page was matched.
     written = opened.writer.store(transaction, items, [], compare=ComparisonTime.DONE)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.code == QuotaReached.code:
             where = f"{session_id}, draft {draft.number}"
-            done.rejected.append(RejectedItem(code=QuotaReached.code, where=where))
+            result.rejected.append(RejectedItem(code=QuotaReached.code, where=where))
             continue
         if outcome.outcome != "stored":
             # All other reasons were checked in this transaction, so the store must have changed.
             raise StoreChanged
-        done.facts.append(_note(draft, outcome.memory_id))
+        result.facts.append(_note(draft, outcome.memory_id))
     for draft, target in _strengthening(group):
         rows = [group.turns[turn_id] for turn_id in draft.evidence]
         source = memories.source_id(source_of(rows, session_id))
@@ -443,12 +450,12 @@ def _write_group(
         transaction.record(
             changes.strengthen(transaction, target, source_id=source, evidence=draft.evidence)
         )
-        done.facts.append(_note(draft, target, "strengthened"))
+        result.facts.append(_note(draft, target, "strengthened"))
     transaction.record(written.entries)
-    open_ones = _join(opened, transaction, group, group.matched.links, written, done)
+    open_contradictions = _join(opened, transaction, group, group.matched.links, written, result)
     for decision in group.decisions:
-        _decide(opened, transaction, group, decision, written, done, open_ones)
-    events_ += open_ones.values()
+        _decide(opened, transaction, group, decision, written, result, open_contradictions)
+    new_events += open_contradictions.values()
 
 
 def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
@@ -470,7 +477,7 @@ def _join(
     group: GroupWork,
     links: Sequence[EdgeInput],
     written: StoredBatch,
-    done: PageResult,
+    result: PageResult,
 ) -> dict[str, Event]:
     """Write edges between active memories; return an event per open contradiction, by edge id."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
@@ -488,19 +495,19 @@ def _join(
     joined = StoredBatch(ids_by_key=written.ids_by_key)
     outcomes = opened.writer.consolidator.join_all(transaction, resolvable, joined)
     transaction.record(joined.entries)
-    found_events: dict[str, Event] = {}
+    open_contradictions: dict[str, Event] = {}
     for link, outcome in zip(resolvable, outcomes, strict=True):
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
         if outcome.code in KEPT_APART:
             link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
-        done.edges.append(_edge_note(link, from_id, to_id))
+        result.edges.append(_edge_note(link, from_id, to_id))
         if link.edge_type is EdgeType.CONTRADICTS:
-            found_events[outcome.edge_id] = ContradictionFound(
+            open_contradictions[outcome.edge_id] = ContradictionFound(
                 edge_id=outcome.edge_id, from_id=from_id, to_id=to_id
             )
-    return found_events
+    return open_contradictions
 
 
 def _decide(
@@ -509,21 +516,21 @@ def _decide(
     group: GroupWork,
     decision: ResolutionDecision,
     written: StoredBatch,
-    done: PageResult,
-    open_ones: dict[str, Event],
+    result: PageResult,
+    open_contradictions: dict[str, Event],
 ) -> None:
     """Resolve one contradiction as the extractor proposed, if its sides are unchanged."""
     at, actor = transaction.at, transaction.actor
     try:
         winner, loser = written.resolve(decision.winner), decision.loser
     except NotFound as error:
-        done.rejected.append(RejectedItem(code=error.code, where=decision.where))
+        result.rejected.append(RejectedItem(code=error.code, where=decision.where))
         return
     if edges.find(transaction, winner, loser, EdgeType.UPDATES) is not None:
-        return  # settled by the rules
+        return  # the rules have already resolved it
     rows = queries.facts_by_id(transaction, [winner, loser], group.place, at=at)
     if len(rows) < 2 or is_protected(rows[loser]):
-        done.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
+        result.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
         return
     try:
         if edges.find(transaction, winner, loser, EdgeType.CONTRADICTS) is None:
@@ -536,21 +543,21 @@ def _decide(
                     "reason": f"proposed: {decision.reason}",
                 },
             )
-            open_ones |= _join(opened, transaction, group, [link], written, done)
+            open_contradictions |= _join(opened, transaction, group, [link], written, result)
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
-        why = opened.writer.consolidator.kept_apart(transaction, winner, loser, actor)
-        if why is not None:
+        code = opened.writer.consolidator.kept_apart(transaction, winner, loser, actor)
+        if code is not None:
             # The contradiction stays open: only a person may decide it.
-            done.rejected.append(RejectedItem(code=why, where=decision.where))
+            result.rejected.append(RejectedItem(code=code, where=decision.where))
             return
         transaction.record(
             changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason)
         )
     except (Conflict, InvalidInput, NotFound) as error:
-        done.rejected.append(RejectedItem(code=error.code, where=decision.where))
+        result.rejected.append(RejectedItem(code=error.code, where=decision.where))
         return
-    open_ones.pop(edge.edge_id, None)
-    done.resolved.append(edge.edge_id)
+    open_contradictions.pop(edge.edge_id, None)
+    result.resolved.append(edge.edge_id)
 
 
 def _note(draft: FactDraft, memory_id: str | None, outcome: str = "stored") -> FactNote:

@@ -182,10 +182,12 @@ class EntityReader:
         written += [first] if first is not None else []
         # An entity with a single name is linked only by that name.
         if len(written) == 1:
-            used = set(written)
+            occurring = set(written)
         else:
-            used = self._said(row, [name for name in written if name not in nicknames], mentions)
-        pairs = [*(name for name in written if name in used or name in nicknames), *nicknames]
+            occurring = self._said(
+                row, [name for name in written if name not in nicknames], mentions
+            )
+        pairs = [*(name for name in written if name in occurring or name in nicknames), *nicknames]
         if not pairs:
             return None
         shown_name = pairs[0][1]
@@ -196,19 +198,19 @@ class EntityReader:
         self, row: EntityRecord, pairs: list[tuple[str, str]], mentions: int
     ) -> set[tuple[str, str]]:
         """Return those of the names, as (key, as written), that occur in visible texts."""
-        open_ones, used = dict.fromkeys(pairs), set[tuple[str, str]]()
+        missing, occurring = dict.fromkeys(pairs), set[tuple[str, str]]()
         texts = entities.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
-            for name in list(open_ones):
+            for name in list(missing):
                 if _says(text, folded, name, row):
-                    used.add(name)
-                    del open_ones[name]
-            if not open_ones:
-                return used
+                    occurring.add(name)
+                    del missing[name]
+            if not missing:
+                return occurring
         if mentions > MAX_READ:
-            used.update(name for name in open_ones if self._is_said(row, name))
-        return used
+            occurring.update(name for name in missing if self._is_said(row, name))
+        return occurring
 
     def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
         texts = entities.contents_saying(self._snapshot, row.pk, self.view, name)
@@ -217,8 +219,8 @@ class EntityReader:
 
 def _first_name(row: EntityRecord) -> tuple[str, str] | None:
     """Return a person's first name as (key, as written), by which the person is also linked."""
-    key, _, more = row.name_key.partition(" ")
-    if row.type is not EntityType.PERSON or not more:
+    key, _, rest = row.name_key.partition(" ")
+    if row.type is not EntityType.PERSON or not rest:
         return None
     return key, row.canonical_name.partition(" ")[0]
 
@@ -259,12 +261,12 @@ def listing(
     """
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidInput(f"limit must be between 1 and {MAX_LISTED}", limit=limit)
-    begin = canonical(prefix)
+    key_prefix = canonical(prefix)
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)
         rows = (
-            entities.by_prefix(snapshot, begin, reader.view)
-            if begin
+            entities.by_prefix(snapshot, key_prefix, reader.view)
+            if key_prefix
             else entities.most_mentioned(snapshot, reader.view)
         )
-        return [entity.info for entity in reader.top(rows, limit, begin)]
+        return [entity.info for entity in reader.top(rows, limit, key_prefix)]

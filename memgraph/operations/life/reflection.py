@@ -75,8 +75,8 @@ class ReflectionScope:
 
 def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list[ReflectionScope]:
     """Return the global scope, then every project with enough new facts, busiest first."""
-    open_ones = [level.value for level in Sensitivity if level.level <= CLEARANCE.level]
-    project_ids = queries.projects(snapshot, during, open_ones, min_facts, MAX_PROJECTS)
+    levels = [level.value for level in Sensitivity if level.level <= CLEARANCE.level]
+    project_ids = queries.projects(snapshot, during, levels, min_facts, MAX_PROJECTS)
     return [
         ReflectionScope(),
         *(ReflectionScope(Scope.PROJECT, project_id) for project_id in project_ids),
@@ -230,8 +230,10 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
         # Another process may have been faster, and cited memories may have been retracted.
         if _is_too_soon(run, transaction, place):
             return TOO_SOON
-        there = memories.existing_ids(transaction, week_digest.cited, place.view, statuses=STANDING)
-        week_digest = week_digest.without(set(week_digest.cited) - there)
+        existing = memories.existing_ids(
+            transaction, week_digest.cited, place.view, statuses=STANDING
+        )
+        week_digest = week_digest.without(set(week_digest.cited) - existing)
         if not week_digest.cited:
             return TOO_FEW_FACTS
         if not _save(run, transaction, place, week, week_digest, by_model=bool(sentences)):
@@ -247,11 +249,11 @@ def _is_too_soon(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> bool:
 
 def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
     """Return reflections on the same scope that are too close in time to add another."""
-    pause = run.opened.settings.memory.reflection.min_days_between
+    min_days = run.opened.settings.memory.reflection.min_days_between
     return [
         memory_id
         for memory_id, at in queries.times(snapshot, place.scope.value, place.scope_id)
-        if rules.is_too_soon([at], run.now_ms, pause)
+        if rules.is_too_soon([at], run.now_ms, min_days)
     ]
 
 
@@ -302,17 +304,17 @@ def _save(
     writer = run.opened.writer
     memory = _given(run, place, week, week_digest, by_model=by_model)
     links = []
-    before = queries.latest(transaction, place.view)
-    if before is not None and before.memory_id in _near(run, transaction, place):
-        if before.content == memory.content:
+    previous = queries.latest(transaction, place.view)
+    if previous is not None and previous.memory_id in _near(run, transaction, place):
+        if previous.content == memory.content:
             return False
-        because = "made anew for the same days"
+        reason = "made anew for the same days"
         links = [
             EdgeInput(
                 from_id="#reflection",
-                to_id=before.memory_id,
+                to_id=previous.memory_id,
                 edge_type=EdgeType.UPDATES,
-                reason=because,
+                reason=reason,
             )
         ]
     written = writer.store(transaction, [writer.prepare(memory)], links)
@@ -333,10 +335,10 @@ def _given(
     by_model: bool,
 ) -> MemoryInput:
     # The first line counts all facts of the week, so all of them determine the sensitivity.
-    visible_ids = [memory.sensitivity for memory in week.memories]
+    sensitivities = [memory.sensitivity for memory in week.memories]
     cited = set(week_digest.cited)
     pairs = [*week.contradictions, *week.replaced, *((task, task) for task in week.tasks)]
-    visible_ids += [end.sensitivity for pair in pairs for end in pair if end.memory_id in cited]
+    sensitivities += [end.sensitivity for pair in pairs for end in pair if end.memory_id in cited]
     period = {"since": iso(run.during.since), "until": iso(run.now_ms)}
     return MemoryInput(
         key="reflection",
@@ -346,7 +348,7 @@ def _given(
         type=MemoryType.OBSERVATION,
         importance=rules.IMPORTANCE,
         confidence=rules.MODEL_CONFIDENCE if by_model else rules.DIGEST_CONFIDENCE,
-        sensitivity=rules.highest(visible_ids),
+        sensitivity=rules.highest(sensitivities),
         scope=place.scope,
         scope_id=place.scope_id,
         tags=(rules.WEEKLY,),

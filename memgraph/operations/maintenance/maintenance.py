@@ -116,12 +116,12 @@ def verify_chain(
     with opened.database.read() as snapshot:
         if start is not None and journal_hash(snapshot, start.seq) != start.hash:
             start = None
-        stack = anchored if isinstance(anchored, JournalHead) else None
+        expected = anchored if isinstance(anchored, JournalHead) else None
         if anchored is AnchorState.DAMAGED:
             report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
-        if start is not None and stack is not None and stack.seq <= start.seq:
-            stack = None
-        return report, check_chain(snapshot, report, stack, proofs, key, start)
+        if start is not None and expected is not None and expected.seq <= start.seq:
+            expected = None
+        return report, check_chain(snapshot, report, expected, proofs, key, start)
 
 
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
@@ -152,15 +152,15 @@ def journal_state(opened: OpenOrchestrator) -> JournalState:
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored)
-        seq, sealed = journal_head(snapshot)
-    remembered = anchored.seq if isinstance(anchored, JournalHead) else None
+        seq, head_hash = journal_head(snapshot)
+    anchored_seq = anchored.seq if isinstance(anchored, JournalHead) else None
     return JournalState(
         orchestrator=opened.paths.name,
         state=state,
         seq=seq,
-        hash=sealed,
-        anchored=remembered,
-        lost=max(remembered - seq, 0) if remembered is not None else None,
+        hash=head_hash,
+        anchored=anchored_seq,
+        lost=max(anchored_seq - seq, 0) if anchored_seq is not None else None,
     )
 
 
@@ -225,24 +225,24 @@ def upgrade(
         SchemaTooNew, StorageError: the database cannot be upgraded and is unchanged.
     """
     store = store_of(paths, url)
-    kept_rows: list[Path] = []
+    backups: list[Path] = []
 
     def keep() -> None:
         folder = paths.memory / "backups"
         folder.mkdir(mode=0o700, exist_ok=True)
         target = free_name(folder, "before-upgrade", clock.now_ms(), ".db")
         store.back_up(target)
-        kept_rows.append(target)
+        backups.append(target)
 
     with naming_full_disk(paths.memory):
         done = store.upgrade(first=keep, key=key)
-    backup = kept_rows[0] if kept_rows else None
+    backup = backups[0] if backups else None
     return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 
 
 def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) -> None:
     if target.is_dir():
-        raise InvalidInput(f"{target} is a folder; name a file for the backup")
+        raise InvalidInput(f"{target} is a folder; the backup must be a file")
     if os.path.lexists(target) and not force:
         raise Conflict(f"the file already exists: {target}", path=str(target))
     # With ``force`` a backup could replace its own source, or the database of another orchestrator.
@@ -311,13 +311,13 @@ def restore(
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
-            result = draft.admit(of_any=True, key=key)
-        if result != (origin or paths.name):
+            owner = draft.admit(of_any=True, key=key)
+        if owner != (origin or paths.name):
             raise DatabaseForeign(
-                f"{file} is a backup of {result!r}; to restore it as a new orchestrator: memgraph"
-                f" restore {result} FILE --as NAME",
+                f"{file} is a backup of {owner!r}; to restore it as a new orchestrator, run:"
+                f" memgraph restore {owner} FILE --as NAME",
                 path=str(file),
-                orchestrator=result,
+                orchestrator=owner,
             )
         with _refusing(file), draft.inspect() as snapshot:
             stamp = _stamp(snapshot)
@@ -329,8 +329,8 @@ def restore(
             "backup": {"sha256": digest, "stamp": stamp},
             "findings": dict(report.totals),
         }
-        if result != paths.name:
-            entry["from_orchestrator"] = result
+        if owner != paths.name:
+            entry["from_orchestrator"] = owner
         with store.locked() as require_lock:
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(
@@ -490,7 +490,7 @@ def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
     when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
     number = 0
     while True:
-        result = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
-        if not os.path.lexists(result):
-            return result
+        path = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
+        if not os.path.lexists(path):
+            return path
         number += 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memgraph.operations.write.embedding import EmbeddingRun
 
 
-Told = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 class Maintenance(Handle[F], group="maintenance"):
@@ -44,9 +44,9 @@ class Maintenance(Handle[F], group="maintenance"):
             progress: called with the number of memories done since the last call.
         """
         with self._service.opened(self.name) as opened:
-            drained = opened.worker.drain(limit=limit, progress=progress)
+            run = opened.worker.drain(limit=limit, progress=progress)
             opened.comparer.drain(limit=limit)
-        return drained
+        return run
 
     @local
     def compare_pending(self, *, limit: int | None = None) -> ComparisonRun:
@@ -100,7 +100,7 @@ class Maintenance(Handle[F], group="maintenance"):
 
     @local
     def rebuild_embeddings(
-        self, *, progress: Told = lambda _part, _done, _total: None
+        self, *, progress: Progress = lambda _part, _done, _total: None
     ) -> EmbeddingRun:
         """Recompute every vector with the configured model and dimensions; online and resumable.
 
@@ -117,7 +117,7 @@ class Maintenance(Handle[F], group="maintenance"):
         self,
         parts: Sequence[str] = ("fts", "vectors", "entities"),
         *,
-        progress: Told = lambda _part, _done, _total: None,
+        progress: Progress = lambda _part, _done, _total: None,
     ) -> dict[str, int]:
         """Rebuild indexes from their source data; return the number of rows of each.
 

@@ -82,11 +82,9 @@ def rebuild(
     Raises:
         InvalidInput: a part is unknown, or none is given.
     """
-    known_items = [part.value for part in RebuildPart]
-    if not parts or any(part not in known_items for part in parts):
-        raise InvalidInput(
-            f"parts must be from: {', '.join(known_items)}", given=[*map(str, parts)]
-        )
+    part_names = [part.value for part in RebuildPart]
+    if not parts or any(part not in part_names for part in parts):
+        raise InvalidInput(f"parts must be from: {', '.join(part_names)}", given=[*map(str, parts)])
     details: dict[str, int] = {}
     for part in RebuildPart:
         if part in parts:
@@ -118,10 +116,10 @@ def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
 def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
     """Make failed and postponed embeddings due at once; return the number of memories."""
     with opened.transaction(actor) as transaction:
-        number = embeddings.reset_failed(transaction)
-        if number:
-            transaction.record([NewEntry("embeddings_retry", None, {"memories": number})])
-    return number
+        count = embeddings.reset_failed(transaction)
+        if count:
+            transaction.record([NewEntry("embeddings_retry", None, {"memories": count})])
+    return count
 
 
 def embeddings_rebuild(
@@ -155,12 +153,12 @@ def embeddings_rebuild(
         done += more
         progress("embeddings", done, total)
 
-    drained = opened.worker.drain(progress=tell)
-    if mismatch is not None and drained.error_code is None:
+    run = opened.worker.drain(progress=tell)
+    if mismatch is not None and run.error_code is None:
         with opened.transaction(actor) as transaction:
-            details = {"part": "embeddings", "ready": drained.ready, "failed": drained.failed}
+            details = {"part": "embeddings", "ready": run.ready, "failed": run.failed}
             transaction.record([NewEntry("rebuild", None, details)])
-    return drained
+    return run
 
 
 def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
@@ -182,14 +180,14 @@ def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[s
         ready = embeddings.state_counts(transaction)["ready"]
         progress(RebuildPart.VECTORS, 0, ready)
         index = embeddings.index(transaction)
-        bad = [item.pk for item in index.check() if item.fault is VectorFault.DAMAGED]
-        index.remove(bad)
-        requeued = len(bad) + embeddings.enqueue_missing(transaction)
-        number = index.rebuild()
-        details = {"part": RebuildPart.VECTORS, "vectors": number, "requeued": requeued}
+        damaged = [item.pk for item in index.check() if item.fault is VectorFault.DAMAGED]
+        index.remove(damaged)
+        requeued = len(damaged) + embeddings.enqueue_missing(transaction)
+        vectors = index.rebuild()
+        details = {"part": RebuildPart.VECTORS, "vectors": vectors, "requeued": requeued}
         transaction.record([NewEntry("rebuild", None, details)])
-    progress(RebuildPart.VECTORS, number, number)
-    return {RebuildPart.VECTORS.value: number, "requeued": requeued}
+    progress(RebuildPart.VECTORS, vectors, vectors)
+    return {RebuildPart.VECTORS.value: vectors, "requeued": requeued}
 
 
 def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:

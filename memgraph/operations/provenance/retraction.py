@@ -83,22 +83,22 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
     if not supported and not sources.is_visible(snapshot, source, view):
         raise no_source(source)
     plan = RetractionPlan()
-    stands = _Stands(snapshot, source)
+    evidence = _Stands(snapshot, source)
     given_ids = sources.memories_of(snapshot, source, view)
     # For a memory whose own source was retracted before, this source may be the last one.
     plan.said_own = known_ids = set(given_ids)
     given_ids += [
         memory_id
         for memory_id in supported
-        if memory_id not in known_ids and stands.rests_on_it(memory_id)
+        if memory_id not in known_ids and evidence.rests_on_it(memory_id)
     ]
-    said_elsewhere = stands.among(given_ids)
+    otherwise_supported = evidence.among(given_ids)
     for memory_id in given_ids:
-        if memory_id in said_elsewhere:
+        if memory_id in otherwise_supported:
             plan.kept[memory_id] = "supported"
         else:
             plan.gone[memory_id] = "given"
-    _cascade(snapshot, plan, stands, view)
+    _cascade(snapshot, plan, evidence, view)
     remaining = {
         memory_id: tuple(rows)
         for memory_id, rows in supported.items()
@@ -152,9 +152,9 @@ def retraction_report(
 ) -> SourceRetraction:
     """Return a retraction plan as a report."""
     lists: Sequence[Collection[str]] = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
-    retracted, retained, less, again = (list(ids)[:MAX_TOLD] for ids in lists)
+    retracted, retained, weakened_ids, reinstated_ids = (list(ids)[:MAX_TOLD] for ids in lists)
     reopened = plan.reopened[:MAX_TOLD]
-    summaries = sources.summaries(snapshot, [*retracted, *retained, *less, *again])
+    summaries = sources.summaries(snapshot, [*retracted, *retained, *weakened_ids, *reinstated_ids])
     return SourceRetraction(
         kind=source.kind,
         name=source.name,
@@ -184,13 +184,13 @@ def retraction_report(
                 confidence_before=plan.weakened[memory_id].before,
                 confidence_after=plan.weakened[memory_id].after,
             )
-            for memory_id in less
+            for memory_id in weakened_ids
         ),
         reinstated_items=tuple(
             ReinstatedMemory(
                 memory_id=memory_id, summary=summaries[memory_id], by=plan.reinstated[memory_id]
             )
-            for memory_id in again
+            for memory_id in reinstated_ids
         ),
         reopened_items=tuple(DisputedPair(**pair._asdict()) for pair in reopened),
         cut=any(len(pair) > MAX_TOLD for pair in (*lists, plan.reopened)),
@@ -257,9 +257,9 @@ def end_for(
 ) -> None:
     """Remove a source from visible memories that stay, or that another source restores."""
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
-    text = sources.supported_by(transaction, source, view)
+    rows_by_id = sources.supported_by(transaction, source, view)
     remaining = {
-        memory_id: tuple(rows) for memory_id, rows in text.items() if memory_id in memory_ids
+        memory_id: tuple(rows) for memory_id, rows in rows_by_id.items() if memory_id in memory_ids
     }
     for memory_id, loss in _weakened(transaction, remaining).items():
         _weaken(transaction, memory_id, loss, details)
@@ -286,14 +286,14 @@ def change_all(
 def _reinstate(
     transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], reason: str
 ) -> None:
-    lost = edges.losers(transaction, list(reinstated))
-    for memory_id in lost:
+    decided_ids = edges.losers(transaction, list(reinstated))
+    for memory_id in decided_ids:
         transaction.record(
             changes.reinstate(transaction, memory_id, reinstated[memory_id], reason=reason)
         )
     change_all(
         transaction,
-        [memory_id for memory_id in reinstated if memory_id not in lost],
+        [memory_id for memory_id in reinstated if memory_id not in decided_ids],
         MemoryStatus.ACTIVE,
         reason=reason,
         entry=lambda key: NewEntry("restore", key, {"reason": reason}),
@@ -322,46 +322,48 @@ def is_of(source: NamedSource) -> Callable[[Origin], bool]:
     return gone
 
 
-def _cascade(snapshot: Snapshot, plan: RetractionPlan, stands: _Stands, view: View) -> None:
+def _cascade(snapshot: Snapshot, plan: RetractionPlan, evidence: _Stands, view: View) -> None:
     """Add to a plan the memories that depend only on retracted ones, at any distance."""
-    lately = list(plan.gone)
-    while lately:
-        grounds: dict[str, list[str]] = {}
-        for start in range(0, len(lately), BATCH):
-            grounds |= sources.derived_from(snapshot, lately[start : start + BATCH], view)
-        lately = []
-        new = [memory_id for memory_id in grounds if memory_id not in plan.gone]
-        said_elsewhere = stands.among(
+    newly_gone = list(plan.gone)
+    while newly_gone:
+        evidence_by_id: dict[str, list[str]] = {}
+        for start in range(0, len(newly_gone), BATCH):
+            evidence_by_id |= sources.derived_from(
+                snapshot, newly_gone[start : start + BATCH], view
+            )
+        newly_gone = []
+        new = [memory_id for memory_id in evidence_by_id if memory_id not in plan.gone]
+        otherwise_supported = evidence.among(
             [memory_id for memory_id in new if plan.kept.get(memory_id) != "supported"]
         )
         for memory_id in new:
-            if memory_id in said_elsewhere or plan.kept.get(memory_id) == "supported":
+            if memory_id in otherwise_supported or plan.kept.get(memory_id) == "supported":
                 plan.kept[memory_id] = "supported"
-            elif any(ground not in plan.gone for ground in grounds[memory_id]):
+            elif any(ground not in plan.gone for ground in evidence_by_id[memory_id]):
                 plan.kept[memory_id] = "grounds"
             else:
                 plan.kept.pop(memory_id, None)
                 plan.gone[memory_id] = "derived"
-                lately.append(memory_id)
+                newly_gone.append(memory_id)
 
 
 def _reinstated(
     snapshot: Snapshot, retracted: Collection[str], view: View
 ) -> dict[str, tuple[str, ...]]:
     """Return the superseded memories whose successors are all retracted, with those successors."""
-    by: dict[str, dict[str, None]] = {}
+    successors: dict[str, dict[str, None]] = {}
     ids = list(retracted)
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         for old, new in sources.replaced_by(snapshot, batch, view):
             if old not in retracted:
-                by.setdefault(old, {})[new] = None
-    replacers = edges.still_replaced(snapshot, list(by), retracted=ids)
-    return {old: tuple(new) for old, new in by.items() if old not in replacers}
+                successors.setdefault(old, {})[new] = None
+    replacers = edges.still_replaced(snapshot, list(successors), retracted=ids)
+    return {old: tuple(new) for old, new in successors.items() if old not in replacers}
 
 
-def number(text: Mapping[str, str], because: str) -> int:
-    return sum(item == because for item in text.values())
+def number(reasons: Mapping[str, str], because: str) -> int:
+    return sum(item == because for item in reasons.values())
 
 
 class RestorationPlan(NamedTuple):
@@ -433,8 +435,8 @@ def restore(
     for loss in plan.losses:
         _count_again(transaction, loss, details)
     for other in dict.fromkeys(plan.others.values()):
-        its = {memory_id for memory_id, status in plan.others.items() if status == other}
-        end_for(transaction, other, its, reason=reason, view=view)
+        memory_ids = {memory_id for memory_id, status in plan.others.items() if status == other}
+        end_for(transaction, other, memory_ids, reason=reason, view=view)
     replaced = changes.replace_again(transaction, list(plan.back), view=view)
     counts = {"restored": len(plan.back), "replaced": len(replaced), "counted": len(plan.losses)}
     entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
@@ -445,11 +447,11 @@ def restoration_report(
     snapshot: Snapshot, source: NamedSource, plan: RestorationPlan, *, dry_run: bool
 ) -> SourceRestoration:
     """Return a restoration plan as a report."""
-    summary_by_id = dict.fromkeys(loss.memory_id for loss in plan.losses)
-    counted = [memory_id for memory_id in summary_by_id if memory_id not in plan.back]
+    loss_ids = dict.fromkeys(loss.memory_id for loss in plan.losses)
+    counted = [memory_id for memory_id in loss_ids if memory_id not in plan.back]
     lists = (list(plan.back), list(plan.replaced), counted)
-    restored, replaced, again = (loss[:MAX_TOLD] for loss in lists)
-    summaries = sources.summaries(snapshot, [*restored, *replaced, *again])
+    restored, replaced, counted_shown = (loss[:MAX_TOLD] for loss in lists)
+    summaries = sources.summaries(snapshot, [*restored, *replaced, *counted_shown])
     return SourceRestoration(
         kind=source.kind,
         name=source.name,
@@ -469,7 +471,8 @@ def restoration_report(
             for memory_id in replaced
         ),
         counted_items=tuple(
-            MemorySummary(memory_id=memory_id, summary=summaries[memory_id]) for memory_id in again
+            MemorySummary(memory_id=memory_id, summary=summaries[memory_id])
+            for memory_id in counted_shown
         ),
         left_open_items=tuple(DisputedPair(**loss._asdict()) for loss in plan.left_open[:MAX_TOLD]),
         cut=any(len(loss) > MAX_TOLD for loss in (*lists, plan.left_open)),

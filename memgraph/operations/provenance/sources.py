@@ -1,4 +1,4 @@
-"""Sources: list them, and read the lines of their files."""
+"""List the sources of memories, and read the lines of their files."""
 
 from __future__ import annotations
 
@@ -82,11 +82,15 @@ def listing(
     kinds = LISTED if kind is None else (kind,)
     place = _place(after, kinds) if after is not None else NamedSource(kinds[0], "")
     results: list[SourceInfo] = []
-    for row in kinds[kinds.index(place.kind) :]:
-        name = place.name if row is place.kind else ""
+    for source_kind in kinds[kinds.index(place.kind) :]:
+        name = place.name if source_kind is place.kind else ""
         room = limit + 1 - len(results)
-        names = sources_rows.names(snapshot, row, view, after=name, limit=room, sender=sender)
-        infos = (info_of(snapshot, trust, NamedSource(row, source), view) for source in names)
+        names = sources_rows.names(
+            snapshot, source_kind, view, after=name, limit=room, sender=sender
+        )
+        infos = (
+            info_of(snapshot, trust, NamedSource(source_kind, source), view) for source in names
+        )
         results.extend(source for source in infos if source is not None)
     more = len(results) > limit
     following = f"{results[limit - 1].kind.value}:{results[limit - 1].name}" if more else None
@@ -213,8 +217,8 @@ def with_lines(
     ids = list(dict.fromkeys(nearest))
     with opened.database.read() as snapshot:
         # Memories erased meanwhile have no source any more.
-        there = graph.visible_memories(snapshot, ids[:limit], view)
-        lines = _Reading(opened, snapshot, view).of_all(list(there.values()))
+        visible = graph.visible_memories(snapshot, ids[:limit], view)
+        lines = _Reading(opened, snapshot, view).of_all(list(visible.values()))
     cut = set(report.cut_reasons) | ({"max_lines"} if len(ids) > limit else set())
     source_lines = {"lines": lines, "cut": bool(cut), "cut_reasons": tuple(sorted(cut))}
     return report.model_copy(update=source_lines)
@@ -252,16 +256,16 @@ class _Reading:
         sources = {
             memory.source_id: memory for memory in graph.sources_of(self._snapshot, memories)
         }
-        of_file: dict[tuple[str | None, str | None], list[Memory]] = {}
+        by_file: dict[tuple[str | None, str | None], list[Memory]] = {}
         for memory in memories:
             source = sources[memory.source_id]
-            of_file.setdefault((source.source_path, source.content_sha256), []).append(memory)
-        lines_: dict[str, SourceLines] = {}
-        for (path, sha256), its in of_file.items():
+            by_file.setdefault((source.source_path, source.content_sha256), []).append(memory)
+        by_id: dict[str, SourceLines] = {}
+        for (path, sha256), file_memories in by_file.items():
             file = None if path is None or sha256 is None else self._file(path, sha256)
-            for memory in its:
-                lines_[memory.memory_id] = self._of(memory, sources[memory.source_id], file)
-        return tuple(lines_[memory.memory_id] for memory in memories)
+            for memory in file_memories:
+                by_id[memory.memory_id] = self._of(memory, sources[memory.source_id], file)
+        return tuple(by_id[memory.memory_id] for memory in memories)
 
     def _of(self, memory: Memory, source: StoredSource, file: _File | None) -> SourceLines:
         turns = influence.turns_of(
@@ -290,17 +294,17 @@ class _Reading:
         )
 
     def _file(self, path: str, sha256: str) -> _File:
-        cached = ingest_files.status_of(self._snapshot, sha256)
-        content = cached is not None and cached[0] is IngestStatus.PROCESSED
-        manifest: Mapping[str, Any] = cached[1] if cached is not None and content else {}
-        counts = _made(manifest)
+        record = ingest_files.status_of(self._snapshot, sha256)
+        is_processed = record is not None and record[0] is IngestStatus.PROCESSED
+        manifest: Mapping[str, Any] = record[1] if record is not None and is_processed else {}
+        made = _made(manifest)
         erased = bool(manifest.get("erased"))
-        if not counts or erased:
-            return _File(erased, counts, (), _Kept("unverified"))
+        if not made or erased:
+            return _File(erased, made, (), _Kept("unverified"))
         hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
         # An erasure overwrites lines in place, so the remaining lines keep their numbers.
         digest = manifest.get("redacted", {}).get("sha256", sha256)
-        return _File(erased, counts, _parts(hidden), _read(self._folder, path, digest))
+        return _File(erased, made, _parts(hidden), _read(self._folder, path, digest))
 
 
 def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:
@@ -355,9 +359,9 @@ def _kept_path(folder: Path, text: str) -> Path | None:
     """
     parts = Path(text).parts
     stored = (folder.parent.name, folder.name)
-    places = [at for at in range(len(parts) - 2) if parts[at : at + 2] == stored]
-    if not places:
+    starts = [at for at in range(len(parts) - 2) if parts[at : at + 2] == stored]
+    if not starts:
         return None
-    inside = parts[places[-1] + 2 :]
+    inside = parts[starts[-1] + 2 :]
     real = Path(os.path.realpath(folder)).joinpath(*inside)
     return real if ".." not in inside and Path(os.path.realpath(real)) == real else None

@@ -35,10 +35,10 @@ def get(
 
 
 def _one(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
-    result = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
-    if not result:
+    rows = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
+    if not rows:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-    return result[0]
+    return rows[0]
 
 
 def listing(
@@ -68,7 +68,7 @@ def listing(
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
-    chosen = MemoryFilter(
+    filters = MemoryFilter(
         types=members(MemoryType, types),
         kinds=members(MemoryKind, kinds),
         tags=tuple(tags),
@@ -79,9 +79,9 @@ def listing(
         until=until,
         source_path=source_path,
     )
-    view = View(viewer, as_of, chosen.stored(as_of))
+    view = View(viewer, as_of, filters.stored(as_of))
     with opened.database.read() as snapshot:
-        rows = memories.select(snapshot, view, chosen, limit=limit)
+        rows = memories.select(snapshot, view, filters, limit=limit)
         if before is not None and not rows:
             # Otherwise an unknown cursor would look like the end of the list.
             _one(snapshot, View(viewer), before)

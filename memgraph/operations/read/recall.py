@@ -177,8 +177,8 @@ def reading(
         bundle = answer(opened, viewer, request, then=then)
         with opened.database.read() as snapshot:
             _, narrowing = dated(snapshot)
-            there = {item.memory_id for item in by_ids(snapshot, narrowing, bundle.ids)}
-            items = tuple(item for item in bundle.items if item.memory.memory_id in there)
+            remaining = {item.memory_id for item in by_ids(snapshot, narrowing, bundle.ids)}
+            items = tuple(item for item in bundle.items if item.memory.memory_id in remaining)
             yield RecallInSnapshot(snapshot, narrowing, items, bundle.degraded, bundle.account)
         return
     timed = partial(opened.timed, "recall")

@@ -84,15 +84,15 @@ def receipt_list(
     _check_page(limit, before, "rcl_")
     opened.receipts.flush()
     visible: list[Receipt] = []
-    maximum = MAX_RECEIPTS_LOOKED_AT
+    max_scanned = MAX_RECEIPTS_LOOKED_AT
     with opened.database.read() as snapshot:
-        for receipt_id in receipts.newest(snapshot, conditions, limit=maximum, before=before):
-            result = receipts.read(snapshot, receipt_id)
-            if result is not None and _listed(snapshot, view, result.receipt):
-                visible.append(_shown(snapshot, view, result))
+        for receipt_id in receipts.newest(snapshot, conditions, limit=max_scanned, before=before):
+            stored_receipt = receipts.read(snapshot, receipt_id)
+            if stored_receipt is not None and _listed(snapshot, view, stored_receipt.receipt):
+                visible.append(_shown(snapshot, view, stored_receipt))
             if len(visible) > limit:
                 break
-        cut = len(visible) > limit or receipts.is_count_above(snapshot, maximum)
+        cut = len(visible) > limit or receipts.is_count_above(snapshot, max_scanned)
     return ReceiptList(tuple(visible[:limit]), cut)
 
 
@@ -262,12 +262,12 @@ def explain_answer(
         )
         for sentence, by_memory in zip(sentences, shares, strict=False)
     ]
-    rated = [_rated(receipt, shares, sizes) for receipt in receipts]
-    best = sorted((entry for entry in rated if entry.sentences), key=lambda entry: -entry.share)[
-        :limit
-    ]
-    holding = [entry.memory_ids for entry in supports] + [entry.memory_ids for entry in best]
-    memory_ids = {memory_id for ids in holding for memory_id in ids}
+    supports_by_receipt = [_rated(receipt, shares, sizes) for receipt in receipts]
+    best = sorted(
+        (entry for entry in supports_by_receipt if entry.sentences), key=lambda entry: -entry.share
+    )[:limit]
+    id_groups = [entry.memory_ids for entry in supports] + [entry.memory_ids for entry in best]
+    memory_ids = {memory_id for ids in id_groups for memory_id in ids}
     return AnswerExplanation(
         sentences=tuple(supports),
         receipts=tuple(best),
@@ -318,7 +318,7 @@ def _rated(
     places = tuple(place for place, share in enumerate(best) if share >= ENOUGH)
     # Weight sentences by length: a long one says more than a short one.
     covered_share = sum(share * size for share, size in zip(best, sizes, strict=True))
-    holding = [
+    supporting = [
         memory_id
         for memory_id in ids
         if any(shares[at].get(memory_id, 0.0) >= ENOUGH for at in places)
@@ -333,5 +333,5 @@ def _rated(
         query=receipt.query,
         share=round(covered_share / max(sum(sizes), 1), 4),
         sentences=places,
-        memory_ids=tuple(dict.fromkeys(holding)),
+        memory_ids=tuple(dict.fromkeys(supporting)),
     )

@@ -198,8 +198,8 @@ class ReceiptBook:
     def _write(self, limit: int) -> int:
         with self._lock:
             batch, self._kept = self._kept[:limit], self._kept[limit:]
-            handed, self._handed = self._handed[:limit], self._handed[limit:]
-        if not batch and not handed and not self._retired:
+            texts, self._handed = self._handed[:limit], self._handed[limit:]
+        if not batch and not texts and not self._retired:
             return 0
         try:
             self._prepare(batch)
@@ -208,12 +208,12 @@ class ReceiptBook:
             used_at = {memory_id: use.last_at for memory_id, use in used.items()}
             # Not durable: a power failure would lose buffered receipts anyway.
             with self._database.write(durable=False) as transaction:
-                through = erasure.erased_through(transaction)
+                erased_through = erasure.erased_through(transaction)
                 # Receipts buffered before an erasure by any process may contain erased text.
-                stale = through != self.erased_through
+                stale = erased_through != self.erased_through
                 if stale:
-                    written = [_without_text(item, through) for item in written]
-                    echoes.record(transaction, hashed(handed))
+                    written = [_without_text(item, erased_through) for item in written]
+                    echoes.record(transaction, hashed(texts))
                 with_queries = self._with_queries and not stale
                 receipts.write(transaction, written, with_queries=with_queries)
                 # The lines of a bulletin are recorded separately, as they were shown.
@@ -222,15 +222,15 @@ class ReceiptBook:
                     for receipt in (item.receipt for item in batch)
                     if receipt.purpose != BULLETIN
                 ]
-                echoes.add(transaction, recalls, [] if stale else handed)
+                echoes.add(transaction, recalls, [] if stale else texts)
                 retired = decay.retired_since(transaction, used_at)
         except BaseException:
             with self._lock:
                 self._kept[:0] = batch
-                self._handed[:0] = handed
+                self._handed[:0] = texts
             raise
         if not self.waiting:
-            self.erased_through = through
+            self.erased_through = erased_through
         self._report_retired({memory_id: used_at[memory_id] for memory_id in retired})
         return len(batch)
 
@@ -315,6 +315,6 @@ def _without_text(receipt: NewReceipt, erased_through: int) -> NewReceipt:
     return replace(receipt, bulletin=bulletin._replace(body=MARK))
 
 
-def hashed(handed: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
+def hashed(texts: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
     """Return the hashes of the lines of delivered texts, with their times."""
-    return [(line, at, at) for at, text in handed for line in sorted(line_hashes(text))]
+    return [(line, at, at) for at, text in texts for line in sorted(line_hashes(text))]

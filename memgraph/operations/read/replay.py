@@ -63,7 +63,7 @@ def asker_of(receipt: Receipt, reader: Viewer) -> Viewer:
         AccessDenied: the reader sees less.
     """
     if not receipt.viewer:
-        raise InvalidInput("the receipt does not record the reader's view", field="receipt_id")
+        raise InvalidInput("the receipt does not record its caller's view", field="receipt_id")
     asker = viewer_of(receipt.viewer)
     if not covers(reader, asker):
         raise AccessDenied(
@@ -92,7 +92,9 @@ def query_of(receipt: Receipt, query: str | None) -> str:
         raise InvalidInput(
             "the query differs from the original: the digests do not match", field="query"
         )
-    raise InvalidInput("only a digest of the query is kept: pass it as query=", field="query")
+    raise InvalidInput(
+        "the receipt keeps only a digest of the query: pass the query as query=", field="query"
+    )
 
 
 def replayed(
@@ -380,13 +382,13 @@ def _because(
 ) -> list[str]:
     if same:
         return []
-    causes = {
+    conditions = {
         "settings": receipt.settings_sha256 not in (None, opened.settings_sha256),
         "model": opened.other_model is not None,
         "embeddings": PENDING in answer.lacked,
         "degraded": not answer.lacked <= {PENDING},
     }
-    names = [name for name, holds in causes.items() if holds]
+    names = [name for name, is_true in conditions.items() if is_true]
     if not names and not all(difference.because for difference in differences):
         return ["index"]
     return names

@@ -1,5 +1,5 @@
-"""The health of a store: duplicates, contradictions, stale, unsourced, orphaned or unembedded
-memories.
+"""Measure the health of a store: the rates of duplicate, contradicted, stale, unsourced, orphaned,
+unembedded and echoed memories.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_ENDINGS: Final = 100_000
 _HASHES_AT_ONCE = 500
 _TURN = MemoryKind.EPISODE.id_prefix
 
-Told = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 class _Rate(NamedTuple):
@@ -45,7 +45,7 @@ def store_health(
     *,
     fail_on: Sequence[str] = (),
     examples: int = 5,
-    progress: Told = lambda _part, _done, _total: None,
+    progress: Progress = lambda _part, _done, _total: None,
 ) -> StoreHealth:
     """Measure the health of the store; nothing is changed. See ``Audit.measure``.
 
@@ -142,12 +142,14 @@ class _Measuring:
         """Measure memories whose every line had been handed out before they were stored."""
         sample = self._sample
         lines = {row.pk: line_hashes(row.content) for row in sample}
-        handed = self._handed_out({line_hash for item in lines.values() for line_hash in item})
+        first_times = self._handed_out({line_hash for item in lines.values() for line_hash in item})
         echoes = [
             item
             for item in sample
             if lines[item.pk]
-            and all(handed.get(line, item.created_at) < item.created_at for line in lines[item.pk])
+            and all(
+                first_times.get(line, item.created_at) < item.created_at for line in lines[item.pk]
+            )
         ]
         examples = [_found(row, None) for row in echoes[::-1][: self._examples]]
         return self._of_sample(len(echoes), examples)

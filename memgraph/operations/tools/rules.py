@@ -51,29 +51,29 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
             is unknown or does not match ``scope_id``.
         AccessDenied: the viewer does not see the chosen place.
     """
-    narrow = [
+    places = [
         (item, scope_id_)
         for item in (Scope.PROJECT, Scope.SESSION)
         if item in viewer.scopes
         for scope_id_ in sorted(viewer.scope_ids(item))
     ]
     if scope is None:
-        if len(narrow) > 1:
+        if len(places) > 1:
             raise InvalidInput(
                 "several scopes are possible: the host has to choose one", field="scope"
             )
-        result, scope_id = narrow[0] if narrow else (Scope.GLOBAL, None)
-        return FactPlace(result, scope_id, viewer.agent_id)
+        chosen, scope_id = places[0] if places else (Scope.GLOBAL, None)
+        return FactPlace(chosen, scope_id, viewer.agent_id)
     try:
-        result = Scope(scope)
+        chosen = Scope(scope)
     except ValueError:
         raise InvalidInput(f"scope must be one of {', '.join(Scope)}", field="scope") from None
-    if (result is Scope.GLOBAL) != (scope_id is None):
+    if (chosen is Scope.GLOBAL) != (scope_id is None):
         raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
-    visible = result in viewer.scopes if scope_id is None else (result, scope_id) in narrow
+    visible = chosen in viewer.scopes if scope_id is None else (chosen, scope_id) in places
     if not visible:
         raise AccessDenied("this handle does not see this scope", field="scope")
-    return FactPlace(result, scope_id, viewer.agent_id)
+    return FactPlace(chosen, scope_id, viewer.agent_id)
 
 
 def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None:

@@ -80,7 +80,7 @@ def remember(
     Relations to other facts are in ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
     ``pending`` when more may be found.
     """
-    done = handle.agents.propose_fact(
+    proposed = handle.agents.propose_fact(
         content,
         confidence=confidence,
         entity_names=entity_names,
@@ -88,9 +88,9 @@ def remember(
         scope=scope,
         scope_id=scope_id,
     )
-    result = {} if done.found is None else done.found.model_dump(include=_FOUND)
+    result = {} if proposed.found is None else proposed.found.model_dump(include=_FOUND)
     result = {name: value for name, value in result.items() if value}
-    return {"outcome": done.outcome, "memory_id": done.memory_id, **result}
+    return {"outcome": proposed.outcome, "memory_id": proposed.memory_id, **result}
 
 
 def correct(
@@ -100,9 +100,9 @@ def correct(
 
     A more trusted fact is not replaced; both facts stay and contradict each other.
     """
-    outcome = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
+    new_id = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
     replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
-    return {"memory_id": outcome, "replaced": memory_id if replaced else None}
+    return {"memory_id": new_id, "replaced": memory_id if replaced else None}
 
 
 def confirm(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
@@ -240,8 +240,8 @@ def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
 
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return an answer with the first items that fit a prompt, and the number left out."""
-    stored = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
-    return {name: stored, **head, "left_out": len(items) - len(stored)}
+    fitting_items = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
+    return {name: fitting_items, **head, "left_out": len(items) - len(fitting_items)}
 
 
 def within(room: int, items: Sequence[Item]) -> list[Item]:
@@ -268,8 +268,8 @@ def relate(
     reason: str | None = None,
 ) -> dict[str, Any]:
     """Store an edge between two memories: ``{"outcome": "stored" | "duplicate", "edge_id": …}``."""
-    done = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
-    return {"outcome": done.outcome, "edge_id": done.edge_id}
+    proposed = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
+    return {"outcome": proposed.outcome, "edge_id": proposed.edge_id}
 
 
 def contradictions(
@@ -374,7 +374,7 @@ Content = Annotated[Text, Field(min_length=1, max_length=MAX_CONTENT_CHARS)]
 
 def _said(text: str) -> str:
     if not text.strip():
-        raise ValueError("is only white space")
+        raise ValueError("must not be only white space")
     return text
 
 

@@ -325,12 +325,12 @@ def _read_call(call: Any) -> tuple[str, str, Any]:
 
 
 def _allowed(read_only: bool, only: Collection[str] | None, maintenance: bool) -> dict[str, Tool]:
-    every = tools()
-    if set(only or ()) - set(every):
-        raise InvalidInput(f"only must be names of tools: {', '.join(every)}", field="only")
+    known = tools()
+    if set(only or ()) - set(known):
+        raise InvalidInput(f"only must be names of tools: {', '.join(known)}", field="only")
     return {
         name: tool
-        for name, tool in every.items()
+        for name, tool in known.items()
         if (not read_only or not tool.changes)
         and (only is None or name in only)
         and (maintenance or not tool.maintenance)

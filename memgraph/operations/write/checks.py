@@ -82,19 +82,21 @@ def _as_said(
     sessions_by_id: Mapping[str, RegisteredSession],
     ending: View | None,
 ) -> None:
-    begins = any(session_id not in sessions_by_id for session_id in following)
-    open_now = sessions.open_ids(transaction, ending) if begins else ()
-    course = follow([turn.session_id for turn in turns], sessions_by_id, open_now)
+    has_new_session = any(session_id not in sessions_by_id for session_id in following)
+    open_now = sessions.open_ids(transaction, ending) if has_new_session else ()
+    transition = follow([turn.session_id for turn in turns], sessions_by_id, open_now)
     new_events: list[Event] = []
-    for turn, over in zip(turns, course.completes, strict=True):
-        new_events.extend(SessionCompleted(session_id=session_id) for session_id in over)
+    for turn, completed in zip(turns, transition.completes, strict=True):
+        new_events.extend(SessionCompleted(session_id=session_id) for session_id in completed)
         if isinstance(turn.given, EpisodeInput):
             new_events.append(turn_event(turn.given, turn.memory_id))
-    sessions.complete(transaction, course.done - following.keys())
+    sessions.complete(transaction, transition.done - following.keys())
     sessions.note_turns(
         transaction,
         [
-            StoredSession(session_id, place, None if session_id in course.open else transaction.at)
+            StoredSession(
+                session_id, place, None if session_id in transition.open else transaction.at
+            )
             for session_id, place in following.items()
         ],
     )
@@ -107,13 +109,13 @@ def _taken_over(
     following: Mapping[str, int],
     sessions_by_id: Mapping[str, RegisteredSession],
 ) -> None:
-    over = taken_over(
+    completed = taken_over(
         (turn.session_id for turn in turns),
         {name: session.state for name, session in sessions_by_id.items()},
     )
     ends = {
         session_id: session.completed_at for session_id, session in sessions_by_id.items()
-    } | dict.fromkeys(over, transaction.at)
+    } | dict.fromkeys(completed, transaction.at)
     sessions.note_turns(
         transaction,
         [
@@ -124,7 +126,7 @@ def _taken_over(
     events.append(
         transaction,
         transaction.at,
-        [SessionCompleted(session_id=session_id) for session_id in over],
+        [SessionCompleted(session_id=session_id) for session_id in completed],
     )
 
 

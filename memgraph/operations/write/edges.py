@@ -117,13 +117,13 @@ class EdgeWriter:
             from_id = written.ids_by_key.get(link.from_id.removeprefix("#"), link.from_id)
             to_id = written.ids_by_key.get(link.to_id.removeprefix("#"), link.to_id)
             key = (from_id, to_id, link.edge_type)
-            turned = (to_id, from_id, link.edge_type)
+            reverse = (to_id, from_id, link.edge_type)
             if from_id not in written.new or from_id == to_id or link.edge_type not in _PLAIN:
                 continue
-            if key not in places and not (link.edge_type in edges.SYMMETRIC and turned in places):
+            if key not in places and not (link.edge_type in edges.SYMMETRIC and reverse in places):
                 places[key] = place
-        outer = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
-        known_ids = written.new | memories.existing_ids(transaction, outer, self.view)
+        stored_targets = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
+        known_ids = written.new | memories.existing_ids(transaction, stored_targets, self.view)
         rows = {
             place: _row(self.ids.new("edge_"), from_id, to_id, links[place], transaction.at)
             for (from_id, to_id, _), place in places.items()
@@ -158,8 +158,8 @@ class EdgeWriter:
         memories.require(transaction, [from_id, to_id], self.view)
         existing = edges.find(transaction, from_id, to_id, link.edge_type)
         # A partial Updates edge may become a full one, but not the reverse.
-        grows = existing is not None and existing.partial and not link.partial
-        if existing is not None and not grows:
+        is_completion = existing is not None and existing.partial and not link.partial
+        if existing is not None and not is_completion:
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         if link.edge_type is EdgeType.CONTRADICTS:
             # A dismissal covers the two statements, so it also applies to copies stored later.
@@ -167,9 +167,9 @@ class EdgeWriter:
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
         if link.edge_type is EdgeType.UPDATES:
-            why = self.kept_apart(transaction, from_id, to_id, transaction.actor)
-            if why is not None:
-                return self._open_case(transaction, link, written, why)
+            code = self.kept_apart(transaction, from_id, to_id, transaction.actor)
+            if code is not None:
+                return self._open_case(transaction, link, written, code)
             if not link.partial:
                 self._supersede(transaction, from_id, to_id, written)
         if existing is not None:
@@ -197,19 +197,19 @@ class EdgeWriter:
         if not (confined or self.compares):
             return None
         if not self.compares:
-            same = journal.author_of(snapshot, old_id) == actor
+            same_author = journal.author_of(snapshot, old_id) == actor
         else:
             # A memory that is being stored has no journal entry yet: the actor is its author.
             author = journal.author_of(snapshot, new_id) or actor
             authors = frozenset({author})
             if self.drawn or author == CONSOLIDATION:
                 authors = journal.authors_of_turns(snapshot, new_id) or authors
-            earlier = journal.authors_of_turns(snapshot, old_id)
-            same = (earlier or {journal.author_of(snapshot, old_id) or actor}) <= authors
-        if same:
+            old_authors = journal.authors_of_turns(snapshot, old_id)
+            same_author = (old_authors or {journal.author_of(snapshot, old_id) or actor}) <= authors
+        if same_author:
             return None
-        newer = trust_rows.tiers(snapshot, trust, [new_id])[new_id]
-        return None if newer is TrustTier.HIGH else OTHER_AUTHOR
+        tier = trust_rows.tiers(snapshot, trust, [new_id])[new_id]
+        return None if tier is TrustTier.HIGH else OTHER_AUTHOR
 
     def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
         """Return True if a memory is trusted enough to replace another."""
@@ -233,24 +233,26 @@ class EdgeWriter:
         return {memory_id for memory_id, tier in tiers.items() if tier.level == best}
 
     def _open_case(
-        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, why: str
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, code: str
     ) -> Outcome:
         """Store an open contradiction in place of an Updates edge that is not allowed.
 
         Args:
-            why: the code of the reason.
+            code: the code of the reason.
 
         Raises:
             IllegalTransition: one of the two memories is retracted.
         """
         ends = [written.resolve(end) for end in (link.from_id, link.to_id)]
         plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
-        reason = KEPT_APART[why]
-        because = f"{reason}: {link.reason}" if link.reason else reason
-        changed = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
-        case = link.model_copy(update={**changed, "reason": because[:MAX_REASON_CHARS]})
-        outcome = self.join(transaction, case, written)
-        return outcome.model_copy(update={"code": why, "message": reason})
+        reason = KEPT_APART[code]
+        full_reason = f"{reason}: {link.reason}" if link.reason else reason
+        changes = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
+        contradiction = link.model_copy(
+            update={**changes, "reason": full_reason[:MAX_REASON_CHARS]}
+        )
+        outcome = self.join(transaction, contradiction, written)
+        return outcome.model_copy(update={"code": code, "message": reason})
 
     def _try_join(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
@@ -274,7 +276,7 @@ class EdgeWriter:
         # Edges may come in any order, so a superseded memory may still replace another, but not
         # its own successor: in a circle no memory would stay active.
         if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
-            raise Conflict("the memory to be replaced already replaces the newer one")
+            raise Conflict("the memory to replace is itself a replacement of the newer one")
         change = plan_supersession(new, old).change
         if change is None or change.status is None:
             return

@@ -109,8 +109,13 @@ class EmbeddingWorker:
     ) -> EmbeddingRun:
         """Embed due memories in batches until none is left, ``limit`` is reached or one fails.
 
+        Args:
+            limit: the approximate maximum number of memories; None: no limit.
+            stop: checked before each batch.
+            progress: called after each batch with its number of memories done.
+
         Raises:
-            StorageError: the database failed; the outbox is unchanged.
+            StorageError: the database failed; memories not yet done stay in the outbox.
         """
         run = EmbeddingRun()
         provider = self._provider

@@ -148,8 +148,8 @@ class NameFinders:
         """True if the ``accurate`` strategy has more than rules; loads no model."""
         from memgraph.providers.entity_names import is_installed
 
-        more = set(self.accurate.names) - set(_RULES_ALONE)
-        return bool(more - {"spacy"}) or ("spacy" in more and is_installed())
+        other_names = set(self.accurate.names) - set(_RULES_ALONE)
+        return bool(other_names - {"spacy"}) or ("spacy" in other_names and is_installed())
 
     @property
     def signature(self) -> str:
@@ -346,8 +346,8 @@ def known_names(rows: Iterable[tuple[str, str, EntityType]]) -> Iterator[tuple[s
     """
     for key, written, kind in rows:
         yield key, written
-        first, _, more = key.partition(" ")
-        if more and kind is EntityType.PERSON:
+        first, _, rest = key.partition(" ")
+        if rest and kind is EntityType.PERSON:
             yield first, written.partition(" ")[0]
 
 
@@ -391,14 +391,16 @@ class EntityLinker:
         """
         if not names_by_pk:
             return 0
-        sayings = entities.mention_contexts(transaction, [pk for pk, _ in names_by_pk])
+        contexts = entities.mention_contexts(transaction, [pk for pk, _ in names_by_pk])
         by_pk = dict(names_by_pk)
-        names_told = {saying.pk: [*by_pk[saying.pk], *self._speakers(saying)] for saying in sayings}
-        names = dict.fromkeys(name for group in names_told.values() for name in group)
+        all_names = {
+            context.pk: [*by_pk[context.pk], *self._speakers(context)] for context in contexts
+        }
+        names = dict.fromkeys(name for group in all_names.values() for name in group)
         keys = self._keys_of(transaction, names)
-        pairs = {(keys[name], pk): None for pk, names in names_told.items() for name in names}
+        pairs = {(keys[name], pk): None for pk, names in all_names.items() for name in names}
         if search:
-            pairs |= dict.fromkeys(self._known_in(transaction, sayings, names_told))
+            pairs |= dict.fromkeys(self._known_in(transaction, contexts, all_names))
         new = [pair for pair in pairs if pair not in linked]
         entities.link(transaction, new)
         return len(new)
@@ -431,22 +433,22 @@ class EntityLinker:
     def link_known(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> None:
         """Link stored memories to the known names in their texts, in addition to existing links."""
         pks = [pk for pk, _ in names_by_pk]
-        sayings = entities.mention_contexts(transaction, pks)
+        contexts = entities.mention_contexts(transaction, pks)
         known_names = {pk: list(names) for pk, names in names_by_pk}
-        pairs = dict.fromkeys(self._known_in(transaction, sayings, known_names))
+        pairs = dict.fromkeys(self._known_in(transaction, contexts, known_names))
         linked = links_of(transaction, pks)
         entities.link(transaction, [pair for pair in pairs if pair not in linked])
 
-    def _speakers(self, saying: MentionContext) -> list[EntityName]:
+    def _speakers(self, context: MentionContext) -> list[EntityName]:
         """Return the speakers of a memory, and the names supplied with it."""
-        speakers = list(saying.speakers)
-        quoted = Statement.of(saying.content).speaker
+        speakers = list(context.speakers)
+        quoted = Statement.of(context.content).speaker
         if quoted is not None:
             speakers.append((quoted, None))
         people = (speaker_named(role, told_as) for role, told_as in speakers)
         names = [person for person in people if person is not None]
-        if saying.given is not None:
-            names += self._naming.given(json.loads(saying.given))
+        if context.given is not None:
+            names += self._naming.given(json.loads(context.given))
         return self._naming.resolved(names)
 
     def _keys_of(
@@ -461,39 +463,39 @@ class EntityLinker:
         entities.add_spellings(transaction, existing.spellings)
         entities.confirm_types(transaction, existing.surer)
         # If a new entity has several spellings, the first becomes its name.
-        fresh: dict[tuple[str, str], EntityName] = {}
+        new_names: dict[tuple[str, str], EntityName] = {}
         for name in names:
             if name not in keys:
-                fresh.setdefault((name.key, name.type), name)
-        new_ids = {name: self._ids.new("ent_") for name in fresh.values()}
+                new_names.setdefault((name.key, name.type), name)
+        new_ids = {name: self._ids.new("ent_") for name in new_names.values()}
         created = entities.create(transaction, new_ids, transaction.at)
         for name in names:
             if name not in keys:
-                keys[name] = created[fresh[name.key, name.type]]
+                keys[name] = created[new_names[name.key, name.type]]
         return keys
 
     def _known_in(
         self,
         snapshot: Snapshot,
-        sayings: Sequence[MentionContext],
+        contexts: Sequence[MentionContext],
         linked: dict[int, list[EntityName]],
     ) -> list[tuple[int, int]]:
         """Return pairs of (entity key, memory key) for known names in the texts."""
         self._refresh(snapshot)
         pairs: list[tuple[int, str]] = []
-        for saying in sayings:
+        for context in contexts:
             # Skip parts of names that are linked already: not "Art" in "Art Gallery".
-            names = [f" {name.key} " for name in linked[saying.pk]]
-            keys = dict.fromkeys(match.key for match in self._known.find(saying.content))
+            names = [f" {name.key} " for name in linked[context.pk]]
+            keys = dict.fromkeys(match.key for match in self._known.find(context.content))
             pairs += [
-                (saying.pk, key) for key in keys if not any(f" {key} " in name for name in names)
+                (context.pk, key) for key in keys if not any(f" {key} " in name for name in names)
             ]
-        meant = entities.meant_by(snapshot, {key for _, key in pairs})
-        return [(meant[key], pk) for pk, key in pairs if key in meant]
+        pk_by_key = entities.meant_by(snapshot, {key for _, key in pairs})
+        return [(pk_by_key[key], pk) for pk, key in pairs if key in pk_by_key]
 
     def _refresh(self, snapshot: Snapshot) -> None:
         """Load the names added since the last write, by any process."""
-        rows, self._seen, void = entities.new_names(snapshot, self._seen)
-        if void:
+        rows, self._seen, is_stale = entities.new_names(snapshot, self._seen)
+        if is_stale:
             self._known.clear()
         self._known.add(known_names(rows))

@@ -246,8 +246,10 @@ class Writer:
                 written.memories[place] = comparison.added_to(outcome)
         if view is not None and view.viewer.confined and not view.viewer.sees_use:
             # The state of the comparison would reveal the number of hidden facts.
-            untold = {"comparison": None}
-            written.memories = [memory.model_copy(update=untold) for memory in written.memories]
+            hidden_field = {"comparison": None}
+            written.memories = [
+                memory.model_copy(update=hidden_field) for memory in written.memories
+            ]
         return written
 
     def _enqueue(
@@ -348,28 +350,28 @@ class Writer:
         """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
         known_ids = self._known(transaction, identities, view, transaction.at)
-        grounds = memories.existing_ids(
+        evidence_ids = memories.existing_ids(
             transaction,
             sorted({ground for item in items for ground in item.given.derived_from}),
             view,
         )
         # Erased memories are not accepted as evidence: the new text might repeat them.
-        grounds -= erasure.erased_among(transaction, grounds) if grounds else set()
+        evidence_ids -= erasure.erased_among(transaction, evidence_ids) if evidence_ids else set()
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
-        talked = {turn.session_id for turn in turns if turn.session_id is not None}
-        talked_before = sessions.registered(transaction, talked)
+        session_ids = {turn.session_id for turn in turns if turn.session_id is not None}
+        known_sessions = sessions.registered(transaction, session_ids)
         sequences: dict[str, int] = {}
         stored: list[tuple[dict[str, Any], PreparedMemory]] = []
         derived: list[tuple[str, str]] = []
         pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
-        confines = WriteBounds.of(transaction, view, talked_before)
+        bounds = WriteBounds.of(transaction, view, known_sessions)
         quotas = Quotas(transaction, self.trust)
         for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
             memory = item.given
             duplicate = None if identity is None else known_ids.get(identity)
-            error: MemgraphError | None = confines.refusal(memory)
-            error = error or _missing(memory, grounds, written)
+            error: MemgraphError | None = bounds.refusal(memory)
+            error = error or _missing(memory, evidence_ids, written)
             repeated = None
             if error is None and duplicate is None:
                 matches = matches_by_index[place].found if place in matches_by_index else ()
@@ -386,7 +388,7 @@ class Writer:
                 written.entries += self._strengthen(transaction, item, repeated.memory_id)
             else:
                 memory_id = self.ids.new(memory.kind.id_prefix)
-                sequence = _sequence(memory, talked_before, sequences)
+                sequence = _sequence(memory, known_sessions, sequences)
                 row = self._row(item, pk, memory_id, sequence, transaction.at)
                 stored.append((row, item))
                 written.new.add(memory_id)
@@ -405,12 +407,12 @@ class Writer:
         self._insert(transaction, stored)
         memories.insert_derivations(transaction, derived)
         self.linker.link(transaction, names)
-        mentions = [
+        stored_turns = [
             StoredTurn(row["session_id"], row["memory_id"], item.given)
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]
-        conversing.note(transaction, mentions, sequences, talked_before, live=live, view=view)
+        conversing.note(transaction, stored_turns, sequences, known_sessions, live=live, view=view)
         return stored
 
     def _insert(
@@ -479,12 +481,12 @@ class Writer:
             for identity in identities
             if identity is not None and not isinstance(identity, TurnIdentity)
         ]
-        unnamed = sorted({identity[0] for identity in texts if identity[-1] is None})
-        named_hashes = sorted({identity[0] for identity in texts if identity[-1] is not None})
+        content_hashes = sorted({identity[0] for identity in texts if identity[-1] is None})
+        item_hashes = sorted({identity[0] for identity in texts if identity[-1] is not None})
         item_ids = sorted({identity[-1] for identity in texts if identity[-1] is not None})
         for row in (
-            *memories.same_content(snapshot, unnamed, view, at=at),
-            *memories.same_content(snapshot, named_hashes, view, item_ids=item_ids, at=at),
+            *memories.same_content(snapshot, content_hashes, view, at=at),
+            *memories.same_content(snapshot, item_hashes, view, item_ids=item_ids, at=at),
         ):
             ids_by_identity.setdefault(identity_of(row.content_hash, row), row.memory_id)
         return ids_by_identity
@@ -555,13 +557,13 @@ def _sequence(
     return place
 
 
-def _missing(memory: MemoryInput, grounds: set[str], written: StoredBatch) -> NotFound | None:
+def _missing(memory: MemoryInput, evidence_ids: set[str], written: StoredBatch) -> NotFound | None:
     """Return the first evidence id that is neither stored nor an earlier item of the batch."""
-    for ground in memory.derived_from:
-        if ground not in grounds and not (
-            ground.startswith("#") and ground[1:] in written.ids_by_key
+    for evidence_id in memory.derived_from:
+        if evidence_id not in evidence_ids and not (
+            evidence_id.startswith("#") and evidence_id[1:] in written.ids_by_key
         ):
-            shortened = ground[:80]
+            shortened = evidence_id[:80]
             return NotFound(
                 f"derived from {shortened!r}, which does not exist or was erased",
                 memory_id=shortened,

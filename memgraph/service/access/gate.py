@@ -35,7 +35,7 @@ WINDOW_MS: Final = 60_000
 MAX_ACTORS: Final = 10_000
 """Actors whose refusals are remembered; there are as many as keys."""
 LOOK_MS: Final = 1_000
-"""How old a process's knowledge of refusals by other servers may be."""
+"""The maximum age, in milliseconds, of a process's knowledge of refusals by other servers."""
 
 
 class RefusalCounter:
@@ -47,7 +47,7 @@ class RefusalCounter:
     Args:
         per_minute: the limit for one actor; at the limit it waits until the oldest refusal is a
             minute old.
-        shared: counts those of all servers, too; None: they are counted in memory only.
+        shared: counts the refusals of all servers; None: they are counted in memory only.
     """
 
     def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:
@@ -74,7 +74,7 @@ class RefusalCounter:
         """Check that an actor has refusals left.
 
         Raises:
-            RateLimited: it has none; ``details["retry_after_s"]`` (1..60) is the time until it has.
+            RateLimited: it has none left; ``details["retry_after_s"]`` (1..60) is the time to wait.
         """
         wait_ms = self._own_wait(actor, now) or self._shared_wait(actor, now)
         if wait_ms > 0:
@@ -90,7 +90,7 @@ class RefusalCounter:
             if times is None or len(times) < self._per_minute:
                 return 0
             since = now - times[0]
-        # A clock that was put back ends the minute, too.
+        # A clock that was set back also ends the minute.
         return WINDOW_MS - since if 0 <= since < WINDOW_MS else 0
 
     def _shared_wait(self, actor: str, now: int) -> int:
@@ -126,18 +126,18 @@ KEYLESS: Final = Principal(
 """The principal of a request to a server that requires no key."""
 
 FLOOR_S: Final = 0.25
-"""The answer to a missing or a foreign orchestrator is sent at the next multiple of this."""
+"""The response for a missing or a foreign orchestrator is sent at a multiple of this."""
 
 
 class Gate:
     """Authenticates requests and opens handles that see what the principal was granted.
 
     Attributes:
-        rates: what the servers of one database count together; None: this one counts alone.
-        refusals: how often each key was refused.
+        rates: the rates shared by the servers of one database; None: this server counts alone.
+        refusals: counts the refusals of each key.
 
     Args:
-        keyless: requests without a key are ``KEYLESS``; for a loopback address only.
+        keyless: accept requests without a key as ``KEYLESS``; for a loopback address only.
     """
 
     def __init__(self, service: MemoryService, keys: KeyStore, *, keyless: bool = False) -> None:
@@ -207,15 +207,15 @@ class Gate:
         )
 
     def miss(self, principal: Principal, orchestrator: str, *errors: MemgraphError) -> None:
-        """Journal what a handle refused or did not find, before the answer is sent.
+        """Journal the errors of a handle that are refusals, before the response is sent.
 
-        Call it for every error that a request through a handle of ``enter`` ends with, and for
-        those of a batch that the surface turned into outcomes. Errors that are no refusals, or are
-        journalled already, are ignored. Never raises when the journal cannot be written: the
-        request is refused anyway. It waits for the disk: call it in a thread.
+        Call it for every error that ends a request through a handle of ``enter``, and for the
+        errors of a batch that the surface turned into outcomes. Errors that are not refusals, or
+        already journalled, are ignored. It does not raise if the journal cannot be written: the
+        request is refused anyway. It waits for the disk, so call it in a thread.
 
         Args:
-            orchestrator: the name that was entered.
+            orchestrator: the name that was passed to ``enter``.
         """
         refusals = [error for error in errors if isinstance(error, AccessDenied | NotFound)]
         self._record_all(
@@ -225,11 +225,11 @@ class Gate:
         )
 
     def pause_s(self, error: MemgraphError, took_s: float) -> float:
-        """Return how long a surface waits, without holding a thread, before it answers with an
-        error.
+        """Return how long a surface must wait, without holding a thread, before it sends an error.
 
         A missing orchestrator is detected at once, a foreign one may need a journal entry in its
-        database: both are answered at a multiple of ``FLOOR_S``, so that the time reveals nothing.
+        database: both responses are sent at a multiple of ``FLOOR_S``, so that the time reveals
+        nothing.
 
         Args:
             took_s: seconds since the request arrived.
@@ -293,7 +293,7 @@ class Gate:
         )
 
     def _record_all(self, principal: Principal, name: str, refused: Sequence[RefusalNote]) -> None:
-        """Count refusals and journal those whose orchestrator can be written."""
+        """Count refusals, and journal them if the orchestrator can be written."""
         if not refused:
             return
         now = self.service.clock.now_ms()
@@ -304,7 +304,7 @@ class Gate:
             with self.service.opened(name) as opened:
                 record_denials(opened, [note.denial for note in refused], actor=principal.actor)
         except (MemgraphError, OSError) as error:
-            # There is no journal to write: its log is what is left.
+            # The journal cannot be written, so the log has to do.
             log = open_log(self.service.paths(name).log_file, self.service.clock, orchestrator=name)
             log.failure(NOT_JOURNALLED, error, actor=principal.actor)
 

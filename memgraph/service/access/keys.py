@@ -32,11 +32,12 @@ _NO_DIGEST: Final = "0" * 64
 class KeyStore:
     """The keys of a service. Thread-safe; changes by other processes apply at once.
 
-    They are in a file under the runtime root, or in the database that ``url`` names, where all
-    machines that serve it have the same.
+    They are stored in a file under the runtime root, or in the database at ``url``, where all its
+    servers share them.
 
-    A secret reads ``mgk_<key id>_<43 characters>``: 256 random bits, stored as SHA-256. When the
-    file cannot be parsed, or others may read or write it, every key is refused until it is fixed.
+    A secret has the form ``mgk_<key id>_<43 characters>``: 256 random bits, stored as SHA-256. If
+    the file cannot be parsed, or others may read or write it, every key is refused until that is
+    fixed.
     """
 
     def __init__(self, root: Path, clock: Clock, *, url: str = "") -> None:
@@ -49,10 +50,10 @@ class KeyStore:
         self._known: dict[str, tuple[ApiKey, Principal]] = {}
 
     def create(self, fields: dict[str, Any]) -> NewKey:
-        """Create a key from the fields of ``Principal``; the secret is only in the answer.
+        """Create a key from the fields of ``Principal``; only the result contains the secret.
 
         Raises:
-            InvalidInput: naming each field that is wrong, see ``policy.access.check_grants``.
+            InvalidInput: names each invalid field, see ``rules.access.check_grants``.
             InvalidConfig: the existing keys cannot be read.
         """
         new_key = _made(fields, self._clock.now_ms())
@@ -74,7 +75,7 @@ class KeyStore:
         except InvalidInput as error:
             # The original message would quote the file.
             raise InvalidConfig(
-                f"{self._place} holds an entry that is not a key", path=str(self._place)
+                f"{self._place} contains an entry that is not a key", path=str(self._place)
             ) from error
 
     def revoke(self, key_id: str) -> ApiKey:
@@ -141,7 +142,7 @@ class KeyStore:
         """
         key_id, digest = _taken_apart(secret or "")
         key, principal = self._current().get(key_id, (None, None))
-        # The same work for an id that nobody has.
+        # An unknown id takes as much work as a known one.
         same = hmac.compare_digest(digest, _NO_DIGEST if key is None else key.sha256)
         if key is None or principal is None or not same:
             raise nobody()
@@ -163,7 +164,7 @@ class KeyStore:
 
     @property
     def has_any(self) -> bool:
-        """Return True when at least one key is valid now; for the operator, like ``listed``.
+        """True if at least one key is valid now; for the operator, like ``listed``.
 
         Raises:
             InvalidConfig: the keys cannot be read; the message names the file and a remedy.
@@ -179,8 +180,8 @@ class KeyStore:
                     self._known = {key.key_id: (key, key.principal) for key in self.listed()}
                     self._stamp = stamp
             except (OSError, InvalidConfig) as error:
-                # Those that counted until now may be the very ones that were to be revoked. Where
-                # the file lies is nothing for who asks.
+                # The known keys may have been revoked, so none is accepted. The caller must not
+                # learn the path of the file.
                 self._known, self._stamp = {}, None
                 raise InvalidConfig("the keys of this server cannot be read") from error
             return self._known
@@ -188,7 +189,7 @@ class KeyStore:
     @contextmanager
     def _changing(self, key_id: str | None = None) -> Iterator[list[ApiKey]]:
         if key_id is not None:
-            # Before anything is created: the root may be mistyped.
+            # Checked before anything is created, because the root may be mistyped.
             _place(self.listed(), key_id)
         with self._place.changing():
             keys = list(self.listed())
@@ -211,7 +212,7 @@ def _made(fields: dict[str, Any], now: int) -> NewKey:
 
 
 def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
-    """Return the key as it is once another one replaces it."""
+    """Return the old key as it is after a rotation."""
     if overlap_ms == 0:
         return key.model_copy(update={"revoked_at": now})
     until = now + overlap_ms

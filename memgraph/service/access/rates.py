@@ -1,4 +1,4 @@
-"""Rates that all servers of one database count together, or alone while it is away."""
+"""Rates that all servers of one database share; without the database each counts alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.errors import MemgraphError
 from memgraph.log import EventLog, error_fields
 
 RETRY_S: Final = 5.0
-"""Seconds after a failure in which the database is not asked."""
+"""The seconds after a failure during which the database is not queried."""
 MINUTE_S: Final = 60.0
 
 
@@ -19,7 +19,7 @@ class RateLimit(NamedTuple):
     """A token bucket for each source of a kind.
 
     Attributes:
-        burst_s: the capacity, in seconds of the rate.
+        burst_s: the capacity, as the number of seconds at the full rate.
     """
 
     kind: str
@@ -28,19 +28,19 @@ class RateLimit(NamedTuple):
 
     @classmethod
     def of_minute(cls, kind: str, number: int) -> RateLimit:
-        """Return the limit of so many at once, and so many in each minute that follows."""
+        """Return a limit of ``number`` at once, and ``number`` in each following minute."""
         return cls(kind, number / MINUTE_S, MINUTE_S)
 
 
 class Grant(NamedTuple):
-    """Tokens that were taken, and the seconds until there is another one; 0: there is."""
+    """The tokens taken, and the seconds until another one is available; 0 if one is."""
 
     tokens: int
     wait_s: float
 
 
 class TokenTable(Protocol):
-    """Keeps the buckets; see ``store.postgres.rate_table.RateTable``."""
+    """Stores the buckets; see ``store.postgres.rate_table.RateTable``."""
 
     def take(
         self, source: str, tokens: int, *, interval_s: float, burst_s: float
@@ -51,7 +51,7 @@ class SharedRates:
     """The buckets in a database. Thread-safe; ``take`` waits for the database.
 
     Attributes:
-        log: gets a line when the database fails, and when it is back.
+        log: receives a line when the database fails, and when it is available again.
     """
 
     def __init__(self, table: TokenTable, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -64,16 +64,16 @@ class SharedRates:
 
     @property
     def is_away(self) -> bool:
-        """Return True while the database is not asked."""
+        """True while the database is not queried."""
         return self._monotonic() < self._retry_at
 
     def take(self, limit: RateLimit, source: str, tokens: int = 1) -> Grant | None:
-        """Take tokens, or as many as there are; 0 to look only. None: the database is away."""
+        """Take tokens, or as many as are left; 0 takes none. Return None without the database."""
         with self._lock:
             if self.is_away:
                 return None
             if self._has_failed:
-                # One request finds out whether the database is back; the others do not wait.
+                # One request tests whether the database is available; the others do not wait.
                 self._retry_at = self._monotonic() + RETRY_S
         try:
             grant = self._table.take(
@@ -90,13 +90,13 @@ class SharedRates:
         return Grant(*grant)
 
     def fail(self, error: MemgraphError) -> None:
-        """Let this process count alone for a while."""
+        """Let this process count alone for ``RETRY_S``."""
         is_new = self._note(failed=True, retry_at=self._monotonic() + RETRY_S)
         if is_new and self.log is not None:
             self.log.warning("rates", shared=False, reason=error.message, **error_fields(error))
 
     def _note(self, *, failed: bool, retry_at: float) -> bool:
-        """Return True if it was the other way before: an outage is logged once."""
+        """Set the state, and return True if it changed, so that an outage is logged once."""
         with self._lock:
             is_new, self._has_failed = failed is not self._has_failed, failed
             self._retry_at = retry_at
@@ -104,7 +104,7 @@ class SharedRates:
 
 
 def shared_rates(url: str) -> SharedRates:
-    """Return the rates in the database that an address names."""
+    """Return the shared rates in the database at a URL."""
     from memgraph.store.postgres import checked_url
     from memgraph.store.postgres.rate_table import RateTable
 

@@ -41,7 +41,7 @@ MAX_ASIDE = 2_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
 CONTEXT_THREADS = 2
-# Of all hooks of the process together, where a context is work and waits for no model elsewhere.
+# Shared by all hooks of the process whose contexts do not wait for an external model.
 CONTEXTS_AT_ONCE = LaneLimit(2)
 PATIENCE_S = 5.0
 
@@ -59,21 +59,21 @@ class HookHost:
         clearance: Sensitivity = Sensitivity.INTERNAL,
         profile: AgentProfile | None = None,
     ) -> None:
-        # It brings the whole service, which whoever has one has loaded.
+        # Imported here, because it loads the whole service, as the caller has already done.
         from memgraph.service.memory_service import MemoryService
 
         if not isinstance(service, MemoryService):
-            raise InvalidInput("service: a MemoryService", field="service")
+            raise InvalidInput("service must be a MemoryService", field="service")
         validated(ActorReason, {"actor": actor})
         self.name = name
         self.actor = actor
         self.clearance = clearance
         self.profile = profile
-        # What the agent's own profile grants, never more than the host does.
+        # The grants of the agent's profile, limited to those of the host.
         self._granted = narrow(
             Viewer(clearance=clearance),
             clearance=None if profile is None else profile.clearance,
-            # As contexts have it: who names no agent reads as the actor.
+            # As in contexts: without an agent in the profile, the actor is the agent.
             agent_id=(None if profile is None else profile.agent_id) or actor,
         )
         settings = service.settings(name).memory
@@ -112,10 +112,10 @@ class HookHost:
         return self._captures.waiting
 
     def close(self, patience_s: float = PATIENCE_S) -> int:
-        """Take no more turns, and store what waits, for a few seconds at most.
+        """Accept no more turns, and store waiting messages for at most ``patience_s`` seconds.
 
         Returns:
-            How many messages were not stored. They were never acknowledged.
+            The number of messages that were not stored, and were never acknowledged.
         """
         until = time.monotonic() + patience_s
         lost = self._captures.close(patience_s)
@@ -136,21 +136,20 @@ class HookHost:
         self.close()
 
     def _viewer(self, place: TurnPlace) -> Viewer:
-        """Return the viewer: the agent of the profile, with what the place opens."""
+        """Return the viewer for a place: the profile's agent, in the scopes of the place."""
         return self._of_agent(place.viewer(self._granted.clearance))
 
     def _of_agent(self, viewer: Viewer) -> Viewer:
-        """Return the viewer without other agents' private memories, for writes as well."""
+        """Return the viewer without other agents' private memories; used for writes as well."""
         return replace(viewer, agent_id=self._granted.agent_id)
 
     def _until(self, deadline_ms: int | None) -> float:
         return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
 
     def _denied(self, place: TurnPlace, what: str, until: float) -> TurnWarning | None:
-        """Return a warning for a caller that names another orchestrator; the refusal is journalled
-        there.
+        """Return a warning if a caller names another orchestrator, and journal the refusal there.
 
-        It is refused even when it cannot be journalled.
+        It is refused even if it cannot be journalled.
         """
         other = place.orchestrator
         if other is None or other == self.name:
@@ -158,9 +157,9 @@ class HookHost:
         self._conditions.tell("access.denied", actor=self.actor, field="orchestrator", hook=what)
         try:
             self._aside.submit(lambda: self._log_other(other)).result(until)
-        except Exception as error:  # noqa: BLE001 - the answer is no, told or not
+        except Exception as error:  # noqa: BLE001 - refused, journalled or not
             self._conditions.note("denials", error)
-        text = "these hooks are of another orchestrator than the one that was named"
+        text = "these hooks belong to another orchestrator than the requested one"
         return TurnWarning(code="access.denied", text=text)
 
     def _log_other(self, other: str) -> None:
@@ -168,12 +167,12 @@ class HookHost:
             with self._service.opened(other) as opened:
                 record_denial(opened, actor=self.actor, field="orchestrator", requested=other)
         except OrchestratorMissing:
-            # No such orchestrator; it is in this orchestrator's own log.
+            # No such orchestrator: the refusal is only in this orchestrator's own log.
             return
 
     @cached_property
     def _assembler(self) -> ContextAssembler:
-        # Made where it is needed, not by the constructor: the orchestrator may come later.
+        # Created on first use, because the orchestrator may be created after the hooks.
         from memgraph.operations.context.assembler import ContextAssembler
 
         return ContextAssembler(
@@ -197,7 +196,7 @@ class HookHost:
     def _captured(
         self, capture: CapturedMessage | TurnWarning, until: float
     ) -> tuple[Outcome | None, tuple[TurnWarning, ...]]:
-        """Return the outcome of a message, or warnings why it is unknown."""
+        """Return the outcome of a message, or warnings that explain why it is unknown."""
         if isinstance(capture, TurnWarning):
             return None, (capture,)
         try:
@@ -207,12 +206,12 @@ class HookHost:
             late = unacknowledged("the message is")
             return None, (late, *((warning_of(trouble),) if trouble is not None else ()))
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return None, (refused("the memory did not take the message"), warning_of(error))
+            return None, (refused("the memory could not store the message"), warning_of(error))
         return outcome, ()
 
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
-        # All that is ours is seen, so that a message handed over twice is known again: it is the
-        # same only where the agent is, so that no other agent's is taken for it.
+        # This viewer sees everything in these scopes, so that a message that is passed twice is
+        # recognised. A message of another agent is never taken for the same.
         projects = frozenset(turn.scope_id for turn in turns if turn.scope_id is not None)
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=projects)
         return self._handle(viewer).store(turns, live=True).memories
@@ -222,7 +221,7 @@ class HookHost:
 
 
 def checked_deadline(deadline_ms: int | None, default: int) -> int:
-    """Return the deadline in milliseconds. Raises InvalidInput: not 1 to 600,000."""
+    """Return the deadline in milliseconds. Raises InvalidInput unless it is 1 to 600,000."""
     if deadline_ms is None:
         return default
     if (
@@ -230,5 +229,5 @@ def checked_deadline(deadline_ms: int | None, default: int) -> int:
         or not isinstance(deadline_ms, int)
         or not 1 <= deadline_ms <= MAX_DEADLINE_MS
     ):
-        raise InvalidInput(f"deadline_ms: 1 to {MAX_DEADLINE_MS:,}", field="deadline_ms")
+        raise InvalidInput(f"deadline_ms must be 1 to {MAX_DEADLINE_MS:,}", field="deadline_ms")
     return deadline_ms

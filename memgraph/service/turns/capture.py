@@ -62,13 +62,13 @@ MAX_WAITING = 1_000
 TOGETHER = 32
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
-# A locked database or a full disk passes; any other error needs a person.
+# A locked database or a full disk is temporary; any other error needs a person.
 PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedMessage:
-    """A waiting message; ``stored`` has its outcome, or why it will never be stored."""
+    """A waiting message; ``stored`` gets its outcome, or the error if it is never stored."""
 
     turn: Turn
     stored: Future[Outcome] = field(default_factory=Future)
@@ -78,8 +78,8 @@ class CaptureQueue:
     """The queue of one orchestrator's messages. Thread-safe.
 
     Args:
-        store: writes some of them.
-        failed: called with the error for which captures wait or were dropped; None: all is well.
+        store: stores a batch of turns.
+        failed: called with the error that delays or drops messages, and with None on success.
     """
 
     def __init__(self, store: StoreTurns, failed: Callable[[Exception | None], None]) -> None:
@@ -92,7 +92,7 @@ class CaptureQueue:
         self._one_by_one = 0
         self._closed = False
         self._given_up = threading.Event()
-        # Why the first of them is not stored yet, where it was tried.
+        # The error of the last attempt to store the first message, if it failed.
         self.trouble: Exception | None = None
 
     @property
@@ -104,8 +104,8 @@ class CaptureQueue:
         """Put a message in the queue.
 
         Raises:
-            LaneFull: 1,000 wait already, or the system cannot start another thread.
-            LaneClosed: it was closed.
+            LaneFull: 1,000 messages are waiting, or the system cannot start another thread.
+            LaneClosed: the queue was closed.
         """
         capture = CapturedMessage(turn)
         with self._lock:
@@ -124,8 +124,8 @@ class CaptureQueue:
         return capture
 
     def close(self, patience_s: float) -> int:
-        """Take no more; store what waits within a time; return how many messages were lost."""
-        # Under the lock: nobody adds to a lane that is being closed.
+        """Accept no more messages, store waiting ones for a time; return the number lost."""
+        # Under the lock, so that nothing is added to a lane that is being closed.
         with self._lock:
             self._closed = True
         self._lane.close(patience_s)
@@ -147,7 +147,7 @@ class CaptureQueue:
                 self._failed(error)
                 self._given_up.wait(pause)
                 pause = min(pause * 2, LONGEST_PAUSE_S)
-            except BaseException as error:  # noqa: BLE001 - told to whoever waits for these messages
+            except BaseException as error:  # noqa: BLE001 - raised where these are awaited
                 self._refuse(batch, handed_over(error))
             else:
                 pause = FIRST_PAUSE_S
@@ -169,7 +169,7 @@ class CaptureQueue:
                 message.stored.set_result(outcome)
 
     def _refuse(self, batch: Sequence[CapturedMessage], error: Exception) -> None:
-        """Retry each message singly, as one of them may be at fault, then drop it."""
+        """Retry messages one by one, as one may be at fault; drop a message that fails alone."""
         if len(batch) > 1:
             self._one_by_one = len(batch)
             return
@@ -180,7 +180,7 @@ class CaptureQueue:
 
     def _remove(self, batch: Sequence[CapturedMessage]) -> None:
         with self._lock:
-            # Whoever closed may have given them up meanwhile.
+            # ``close`` may have dropped them meanwhile.
             for _ in batch if self._queue and self._queue[0] is batch[0] else ():
                 self._queue.popleft()
             self._one_by_one = max(self._one_by_one - 1, 0)
@@ -192,11 +192,11 @@ class CaptureHandle(Handle):
     def store(
         self, inputs: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
     ) -> StoredBatch:
-        """Store in one transaction, durable on return.
+        """Store memories in one transaction, durable on return.
 
         Args:
-            links: their ends may be ``#key`` of one of ``inputs``.
-            live: the turns among ``inputs`` are said just now, in this order.
+            links: edges, whose ends may be the ``#key`` of one of ``inputs``.
+            live: True if the turns among ``inputs`` were just said, in this order.
 
         Raises:
             MemgraphError: the database cannot be written; nothing was stored.
@@ -215,7 +215,7 @@ class CaptureHandle(Handle):
                 if model is None:
                     self._embed_soon(opened)
                 else:
-                    # What is left is no matter of this moment: receipts, the upkeep of the index.
+                    # The remaining work is not urgent: receipts, the upkeep of the index.
                     opened.background.wake_later()
                     self._dispatch_soon(opened)
             except RuntimeError as error:
@@ -226,8 +226,8 @@ class CaptureHandle(Handle):
     def _model_at_hand(self, opened: OpenOrchestrator) -> LocalEmbedding | None:
         """Return the local model if it is loaded.
 
-        Embedding a turn at once takes a part of a millisecond, doing it later several, in which
-        others wait.
+        Embedding a turn at once takes less than a millisecond; later it takes several, while others
+        wait.
         """
         model = opened.embedding
         if not self._service.embeds_in_background or opened.other_model is not None:
@@ -235,12 +235,12 @@ class CaptureHandle(Handle):
         return model if isinstance(model, LocalEmbedding) and model.ready else None
 
     def visible(self, ids: Collection[str]) -> frozenset[str]:
-        """Return the ids that exist, as far as this handle may see."""
+        """Return the ids of existing memories that this handle may see."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return frozenset(visible_memories(snapshot, ids, self._view))
 
     def saying(self, hashes: Collection[str]) -> list[tuple[Memory, StoredSource]]:
-        """Return the active memories with these texts, by their hashes, that this handle sees."""
+        """Return the visible active memories whose texts have these hashes."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
             rows = same_content(snapshot, list(hashes), self._view, at=now)
@@ -251,16 +251,22 @@ class CaptureHandle(Handle):
         return [(memory, sources[memory.source_id]) for memory in memories_by_id.values()]
 
     def keep(
-        self, receipt: Receipt, *, viewer: Viewer | None = None, extra_text: str | None = None
+        self,
+        receipt: Receipt,
+        *,
+        viewer: Viewer | None = None,
+        bulletin_receipt_id: str | None = None,
     ) -> None:
         """Keep a receipt, to be written with others.
 
         Args:
             viewer: what the reader could see; None: what this handle does.
-            extra_text: the receipt of the bulletin that is part of what was handed out.
+            bulletin_receipt_id: the receipt of the bulletin that is part of what was handed out.
         """
         with self._service.opened(self.name) as opened:
-            self._keep_receipt(opened, receipt, ReceiptContext(beside=extra_text), viewer=viewer)
+            self._keep_receipt(
+                opened, receipt, ReceiptContext(beside=bulletin_receipt_id), viewer=viewer
+            )
 
 
 def _embedded(model: LocalEmbedding, inputs: Sequence[MemoryInput]) -> NDArray[np.float32]:
@@ -273,7 +279,7 @@ _NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
 class TurnPlace(Value):
-    """Ids of 1 to 512 characters; None: it belongs to none."""
+    """The place of a turn: ids of 1 to 512 characters, or None."""
 
     conversation_id: Name | None = None
     workflow_run_id: Name | None = None
@@ -306,7 +312,7 @@ class TurnPlace(Value):
     def source(
         self, source_type: SourceType, captured_by: CapturedBy, *, locator: str | None = None
     ) -> Source:
-        """Return the source of what is written here."""
+        """Return the source of memories written in this place."""
         return Source(
             source_type=source_type,
             captured_by=captured_by,
@@ -320,7 +326,7 @@ class TurnPlace(Value):
         """Return the request for a context; any text is accepted.
 
         Raises:
-            InvalidInput: it is no text.
+            InvalidInput: it is not text.
         """
         return ContextRequest(
             query=storable(checked_text(text, "prompt"))[:MAX_QUERY_CHARS],
@@ -332,41 +338,41 @@ class TurnPlace(Value):
 
 
 def place_of(**ids: str | None) -> TurnPlace:
-    """Return the place with these ids. Raises InvalidInput: one is empty, too long or no text."""
+    """Return the place of these ids. Raises InvalidInput if one is empty, too long or not text."""
     return validated(TurnPlace, ids)
 
 
 def checked_text(text: str, name: str) -> str:
-    """Return the text. Raises InvalidInput: it is no text."""
+    """Return the text. Raises InvalidInput if it is not a string."""
     if not isinstance(text, str):
-        raise InvalidInput(f"{name}: a text", field=name)
+        raise InvalidInput(f"{name} must be text", field=name)
     return text
 
 
 def several(items: Iterable[T], name: str) -> list[T]:
-    """Return the items of a list; texts and mappings are not lists.
+    """Return the items of an iterable; strings and mappings are not accepted.
 
     Raises:
-        InvalidInput: it is no list.
+        InvalidInput: it is not a list.
     """
     if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
-        raise InvalidInput(f"{name}: a list", field=name)
+        raise InvalidInput(f"{name} must be a list", field=name)
     return list(items)
 
 
 def storable(text: str) -> str:
-    """Return a text without NUL and lone surrogates, which no database takes."""
+    """Replace NUL and lone surrogates in a text, which cannot be stored."""
     return text.translate(_NOT_TEXT)
 
 
 def unfit(content: str) -> str | None:
-    """Return why a message cannot be stored as it is; None: it can.
+    """Return why a message cannot be stored as it is; None if it can.
 
     Raises:
-        InvalidInput: it is no text.
+        InvalidInput: it is not text.
     """
     if not isinstance(content, str):
-        raise InvalidInput("content: a message is text", field="content")
+        raise InvalidInput("content: a message must be text", field="content")
     if not content.strip():
         return "a message without words is not stored"
     if len(content) > MAX_CONTENT_CHARS:
@@ -377,7 +383,7 @@ def unfit(content: str) -> str | None:
 
 
 def warning_of(error: BaseException) -> TurnWarning:
-    """Return an error as a warning; of a foreign error only its class."""
+    """Return an error as a warning; for a foreign error, with its class alone."""
     if isinstance(error, MemgraphError):
         return TurnWarning(code=error.code, text=error.message)
     if isinstance(error, LaneError):
@@ -412,7 +418,7 @@ class TurnConditions:
 
     Args:
         log: where changes are logged.
-        lane: in which they are written, so that a hanging disk delays nobody.
+        lane: the lane in which they are written, so that a slow disk does not delay turns.
     """
 
     def __init__(self, log: EventLog, lane: Lane) -> None:
@@ -432,7 +438,7 @@ class TurnConditions:
             try:
                 self._lane.submit(lambda: self._log_change(part, code, before))
             except LaneError:
-                # Not logged, so not recorded either: the next turn tries again.
+                # It was not logged, so it is not recorded: the next turn tries again.
                 return
             if code is None:
                 del self._codes[part]

@@ -97,7 +97,7 @@ class DiagnosisRequest:
 
 
 @dataclass(slots=True)
-class _Found:
+class _GatheredMemories:
     """The memories collected so far, most relevant first, with the reasons for including them.
 
     Attributes:
@@ -129,26 +129,26 @@ def gather(
     Raises:
         StorageError: the database cannot be read.
     """
-    gathered = _Found(inquiry.max_nodes)
-    missing = _asked_for(opened, viewer, inquiry, gathered)
+    gathered = _GatheredMemories(inquiry.max_nodes)
+    missing = _add_requested(opened, viewer, inquiry, gathered)
     memory_ids = list(gathered.memories)
-    grounds = _grounds(opened, viewer, memory_ids, gathered)
-    bundle = _recalled(opened, viewer, inquiry, gathered)
-    edges = _around(opened, viewer, gathered)
-    open_ones = _disagreeing(opened, viewer, gathered)
+    grounds = _add_evidence(opened, viewer, memory_ids, gathered)
+    bundle = _add_recalled(opened, viewer, inquiry, gathered)
+    edges = _add_neighbours(opened, viewer, gathered)
+    open_contradictions = _add_contradicting(opened, viewer, gathered)
     now = opened.clock.now_ms()
     mark = new_mark(opened.ids)
     items = _items(opened, gathered, now)
-    joins = {
+    edges_by_id = {
         edge.edge_id: edge
-        for edge in (*edges, *(contradiction.edge for contradiction in open_ones))
+        for edge in (*edges, *(contradiction.edge for contradiction in open_contradictions))
     }
-    evidence = _within(inquiry, items, list(joins.values()), open_ones, mark)
+    evidence = _fit_budget(inquiry, items, list(edges_by_id.values()), open_contradictions, mark)
     shown_ids = set(evidence.memory_ids)
-    cut = gathered.cut | set(evidence.cut_reasons) | _cut_of(bundle)
+    cut = gathered.cut | set(evidence.cut_reasons) | _cut_reasons(bundle)
     evidence = evidence.model_copy(
         update={
-            "grounds": _between(grounds, shown_ids),
+            "grounds": _shown_grounds(grounds, shown_ids),
             "missing": tuple(missing),
             "cut": bool(cut),
             "cut_reasons": tuple(sorted(cut)),
@@ -159,8 +159,8 @@ def gather(
     return evidence, _receipt(inquiry, evidence, bundle, now)
 
 
-def _asked_for(
-    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _Found
+def _add_requested(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _GatheredMemories
 ) -> list[str]:
     """Add the requested memories; return the ids that do not exist."""
     view = View(viewer, None, STANDING)
@@ -170,14 +170,14 @@ def _asked_for(
             limit = inquiry.max_nodes + 1
             run = sources_rows.of_run(snapshot, inquiry.workflow_run_id, view, limit=limit)
             memory_ids = list(dict.fromkeys((*memory_ids, *run)))
-        there = visible_memories(snapshot, memory_ids, view)
-    for memory in there.values():
+        visible = visible_memories(snapshot, memory_ids, view)
+    for memory in visible.values():
         gathered.add(memory, "asked")
-    return [memory_id for memory_id in inquiry.memory_ids if memory_id not in there]
+    return [memory_id for memory_id in inquiry.memory_ids if memory_id not in visible]
 
 
-def _grounds(
-    opened: OpenOrchestrator, viewer: Viewer, memory_ids: Sequence[str], gathered: _Found
+def _add_evidence(
+    opened: OpenOrchestrator, viewer: Viewer, memory_ids: Sequence[str], gathered: _GatheredMemories
 ) -> dict[str, tuple[Link, ...]]:
     """Add what the requested memories depend on, step by step."""
     grounds: dict[str, tuple[Link, ...]] = {}
@@ -196,8 +196,8 @@ def _grounds(
     return grounds
 
 
-def _recalled(
-    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _Found
+def _add_recalled(
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: DiagnosisRequest, gathered: _GatheredMemories
 ) -> Bundle | None:
     if not inquiry.question.strip():
         return None
@@ -210,7 +210,9 @@ def _recalled(
     return bundle
 
 
-def _around(opened: OpenOrchestrator, viewer: Viewer, gathered: _Found) -> tuple[Edge, ...]:
+def _add_neighbours(
+    opened: OpenOrchestrator, viewer: Viewer, gathered: _GatheredMemories
+) -> tuple[Edge, ...]:
     """Add neighbours while there is room; return the edges among all of them."""
     if not gathered.memories:
         return ()
@@ -225,8 +227,8 @@ def _around(opened: OpenOrchestrator, viewer: Viewer, gathered: _Found) -> tuple
     return around.edges
 
 
-def _disagreeing(
-    opened: OpenOrchestrator, viewer: Viewer, gathered: _Found
+def _add_contradicting(
+    opened: OpenOrchestrator, viewer: Viewer, gathered: _GatheredMemories
 ) -> tuple[Contradiction, ...]:
     """Return open contradictions that involve the memories; add the other sides while they fit."""
     view = View(viewer)
@@ -234,20 +236,20 @@ def _disagreeing(
         edges = contradictions(snapshot, view, resolved=False, limit=MAX_CONTRADICTIONS)
         known_ids = set(gathered.memories)
         edges = [edge for edge in edges if {edge.from_id, edge.to_id} & known_ids]
-        ends = {end for edge in edges for end in (edge.from_id, edge.to_id)}
-        memories = visible_memories(snapshot, sorted(ends), view)
+        end_ids = {end for edge in edges for end in (edge.from_id, edge.to_id)}
+        memories = visible_memories(snapshot, sorted(end_ids), view)
         sources = {source.source_id: source for source in sources_of(snapshot, memories.values())}
     for edge in edges:
-        for near, other in ((edge.from_id, edge.to_id), (edge.to_id, edge.from_id)):
-            if other in known_ids:
-                gathered.add(memories[near], f"contradicts:{other}")
+        for memory_id, other_id in ((edge.from_id, edge.to_id), (edge.to_id, edge.from_id)):
+            if other_id in known_ids:
+                gathered.add(memories[memory_id], f"contradicts:{other_id}")
     now = opened.clock.now_ms()
     return tuple(
         describe(edge, memories[edge.from_id], memories[edge.to_id], sources, now) for edge in edges
     )
 
 
-def _items(opened: OpenOrchestrator, gathered: _Found, now: int) -> list[EvidenceItem]:
+def _items(opened: OpenOrchestrator, gathered: _GatheredMemories, now: int) -> list[EvidenceItem]:
     with opened.database.read() as snapshot:
         sources = {
             source.source_id: source for source in sources_of(snapshot, gathered.memories.values())
@@ -271,11 +273,11 @@ def _item(
     )
 
 
-def _within(
+def _fit_budget(
     inquiry: DiagnosisRequest,
     items: Sequence[EvidenceItem],
     edges: Sequence[Edge],
-    open_ones: Sequence[Contradiction],
+    open_contradictions: Sequence[Contradiction],
     mark: str,
 ) -> EvidenceBundle:
     """Return evidence with as many of the first items as fit the budget. Pure."""
@@ -283,17 +285,17 @@ def _within(
     def of(count: int) -> EvidenceBundle:
         kept_items = items[:count]
         ids = {item.memory.memory_id for item in kept_items}
-        among = tuple(edge for edge in edges if edge.from_id in ids and edge.to_id in ids)
+        item_edges = tuple(edge for edge in edges if edge.from_id in ids and edge.to_id in ids)
         contradictions = tuple(
             contradiction
-            for contradiction in open_ones
+            for contradiction in open_contradictions
             if {contradiction.edge.from_id, contradiction.edge.to_id} & ids
         )
-        text = _text(kept_items, among, mark)
+        text = _text(kept_items, item_edges, mark)
         return EvidenceBundle(
             question=inquiry.question,
             items=tuple(kept_items),
-            edges=among,
+            edges=item_edges,
             contradictions=contradictions,
             text=text,
             token_cost=token_cost(text),
@@ -343,7 +345,7 @@ def _relation(edge: Edge) -> str:
     return f"- {edge.from_id} {edge.edge_type} {edge.to_id}{state}"
 
 
-def _between(
+def _shown_grounds(
     grounds: Mapping[str, tuple[Link, ...]], shown_ids: set[str]
 ) -> dict[str, tuple[Link, ...]]:
     visible_links = {
@@ -356,7 +358,7 @@ def _between(
     return {memory_id: links for memory_id, links in visible_links.items() if links}
 
 
-def _cut_of(bundle: Bundle | None) -> set[str]:
+def _cut_reasons(bundle: Bundle | None) -> set[str]:
     # A diagnosis requests only the best matches, so reaching ``top_n`` is no cut.
     return set() if bundle is None else set(bundle.cut_reasons) - {"top_n"}
 
@@ -437,9 +439,9 @@ class DiagnosisHooks(WriteBackHooks):
         checked_text(question, "question")
         ids = several(memory_ids, "memory_ids")
         checked_ids = validated(_Ids, {"memory_ids": tuple(ids)}).memory_ids
-        _checked("max_nodes", max_nodes, 1, MAX_NODES)
+        _check_range("max_nodes", max_nodes, 1, MAX_NODES)
         if budget_tokens is not None:
-            _checked("budget_tokens", budget_tokens, 0, MAX_BUDGET_TOKENS)
+            _check_range("budget_tokens", budget_tokens, 0, MAX_BUDGET_TOKENS)
         denied = self._denied(place, "on_diagnostics", until)
         if denied is not None:
             return EvidenceBundle(question=question, warnings=(denied,))
@@ -496,12 +498,12 @@ class DiagnosisHooks(WriteBackHooks):
         )
         parsed = _findings(findings)
         if len(parsed) > MAX_FINDINGS:
-            raise InvalidInput(f"findings: at most {MAX_FINDINGS}", field="findings")
+            raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
         denied = self._denied(place, "record_findings", until)
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
         grounds = () if evidence is None else tuple(item.memory for item in evidence.items)
-        shelter = _shelter(grounds, scope_of(place, None), self._granted.agent_id)
+        shelter = _restrictions(grounds, scope_of(place, None), self._granted.agent_id)
         accepted = [finding for finding in parsed if isinstance(finding, DiagnosisFinding)]
         rejected = [
             RejectedPart(locator=f"/{number}", code="content")
@@ -511,12 +513,14 @@ class DiagnosisHooks(WriteBackHooks):
         causes = [_causes(finding, evidence) for finding in accepted]
 
         def work() -> WriteBackResult:
-            handle = self._writer_for(_seeing(place, shelter))
+            handle = self._writer_for(_extended_place(place, shelter))
             # Skip evidence that was erased in the meantime.
-            there = handle.visible({memory.memory_id for memory in grounds})
-            derived = tuple(memory.memory_id for memory in grounds if memory.memory_id in there)
+            visible_ids = handle.visible({memory.memory_id for memory in grounds})
+            derived = tuple(
+                memory.memory_id for memory in grounds if memory.memory_id in visible_ids
+            )
             memories = [
-                _remembered(finding, f"f{n}", place, shelter, derived)
+                _memory_input(finding, f"f{n}", place, shelter, derived)
                 for n, finding in enumerate(accepted)
             ]
             links = [
@@ -552,7 +556,7 @@ class DiagnosisHooks(WriteBackHooks):
         return evidence
 
 
-def _checked(name: str, value: int, minimum: int, maximum: int) -> None:
+def _check_range(name: str, value: int, minimum: int, maximum: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise InvalidInput(f"{name} must be between {minimum:,} and {maximum:,}", field=name)
 
@@ -580,7 +584,7 @@ def _finding(value: str | DiagnosisFinding | Mapping[str, Any]) -> DiagnosisFind
         value if isinstance(value, DiagnosisFinding) else validated(DiagnosisFinding, dict(value))
     )
     if fields.type is MemoryType.IDENTITY:
-        raise InvalidInput("type: only a person can state an Identity", field="type")
+        raise InvalidInput("only a person can state an Identity", field="type")
     return unfit(fields.content) or fields
 
 
@@ -605,7 +609,7 @@ def _causes(finding: DiagnosisFinding, evidence: EvidenceBundle | None) -> tuple
     return tuple(asked_ids or first[:MAX_CAUSES])
 
 
-def _shelter(
+def _restrictions(
     grounds: Sequence[Memory], scope: Mapping[str, Any], agent_id: str | None
 ) -> dict[str, Any]:
     """Return the scope, sensitivity and agent of a finding, as narrow as its evidence.
@@ -614,11 +618,11 @@ def _shelter(
         InvalidInput: the evidence is from two projects or tasks, which no reader may see together,
             or contains another agent's private memories.
     """
-    own = (Scope(scope["scope"]), scope.get("scope_id"))
-    places = [own, *((memory.scope, memory.scope_id) for memory in grounds)]
+    own_place = (Scope(scope["scope"]), scope.get("scope_id"))
+    places = [own_place, *((memory.scope, memory.scope_id) for memory in grounds)]
     for width in (Scope.PROJECT, Scope.SESSION):
         if len({scope_id for scope, scope_id in places if scope is width}) > 1:
-            raise InvalidInput("evidence: it belongs to another project or task", field="evidence")
+            raise InvalidInput("the evidence belongs to another project or task", field="evidence")
     narrowest, scope_id = min(places, key=lambda item: _WIDTH.index(item[0]))
     levels = [memory.sensitivity for memory in grounds]
     sensitivity = max(levels, key=lambda item: item.level, default=Sensitivity.INTERNAL)
@@ -626,7 +630,7 @@ def _shelter(
         sensitivity = Sensitivity.INTERNAL
     agents = {memory.agent_id for memory in grounds if memory.agent_id is not None}
     if not agents <= {agent_id}:
-        raise InvalidInput("evidence: it belongs to another agent", field="evidence")
+        raise InvalidInput("the evidence belongs to another agent", field="evidence")
     return {
         "scope": narrowest,
         "scope_id": scope_id,
@@ -635,14 +639,14 @@ def _shelter(
     }
 
 
-def _seeing(place: TurnPlace, shelter: Mapping[str, Any]) -> TurnPlace:
+def _extended_place(place: TurnPlace, shelter: Mapping[str, Any]) -> TurnPlace:
     """Return the place, extended so that findings stored in ``shelter`` are visible from it."""
     ids = {Scope.SESSION: "task_id", Scope.PROJECT: "project_id"}
     name = ids.get(shelter["scope"])
     return place if name is None else place.model_copy(update={name: shelter["scope_id"]})
 
 
-def _remembered(
+def _memory_input(
     finding: DiagnosisFinding,
     key: str,
     place: TurnPlace,

@@ -137,7 +137,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         capture = self._capture(turn) if reason is None else refused(reason)
         context_request = place.request(content, exclude_session_id=conversation_id)
         pending = self._showing.begin(
-            self._wanted(place, _over(request, context_request), "on_message")
+            self._wanted(place, _with_turn_fields(request, context_request), "on_message")
         )
         prompt = self._showing.finish(pending, until)
         outcome, warnings = self._captured(capture, until)
@@ -185,7 +185,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             return StepContext(warnings=(denied,))
         left_out = conversation_id if exclude_conversation else None
         context_request = place.request(prompt, exclude_session_id=left_out)
-        prompt_request = self._wanted(place, _over(request, context_request), "on_step")
+        prompt_request = self._wanted(place, _with_turn_fields(request, context_request), "on_step")
         prompt_memories = self._showing.finish(self._showing.begin(prompt_request), until)
         return StepContext(**prompt_memories.fields, warnings=once(prompt_memories.warnings))
 
@@ -193,12 +193,12 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         return PromptRequest(self._viewer(place), place.task, request, purpose)
 
 
-def _over(request: ContextRequest | None, default: ContextRequest) -> ContextRequest:
+def _with_turn_fields(request: ContextRequest | None, default: ContextRequest) -> ContextRequest:
     """Return ``request`` with the query and the ids of ``default``."""
     if request is None:
         return default
-    set_here = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
-    return request.model_copy(update={name: getattr(default, name) for name in set_here})
+    overwritten = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
+    return request.model_copy(update={name: getattr(default, name) for name in overwritten})
 
 
 class HookOptions(TypedDict, total=False):

@@ -113,8 +113,8 @@ class PromptBuilder:
         """Start building the bulletin and the context in parallel, without waiting."""
         return SubmittedWork(
             request,
-            _begun(self._bulletins, lambda: self._issue(request.viewer)),
-            _begun(self._contexts, lambda: self._build(request.task, request.request)),
+            _submit(self._bulletins, lambda: self._issue(request.viewer)),
+            _submit(self._contexts, lambda: self._build(request.task, request.request)),
         )
 
     def finish(self, pending: SubmittedWork, until: float) -> PromptMemories:
@@ -123,19 +123,19 @@ class PromptBuilder:
         Args:
             until: when to stop waiting, in seconds of ``time.monotonic``.
         """
-        context, unbuilt = self._context(pending, until)
+        context, context_warnings = self._context(pending, until)
         issued, warnings = self._bulletin(pending, until)
         receipt_id = None
         if issued is not None:
-            receipt_id, unnoted = self._note(pending.wanted, issued, context)
-            warnings += unnoted
+            receipt_id, receipt_warnings = self._note(pending.wanted, issued, context)
+            warnings += receipt_warnings
         stale = next((warning.code for warning in warnings if warning.code in (STALE, EMPTY)), None)
         return PromptMemories(
             bulletin="" if issued is None else issued.bulletin.text,
             bulletin_warning=stale,
             context=context,
             receipt_id=receipt_id,
-            warnings=(*warnings, *unbuilt),
+            warnings=(*warnings, *context_warnings),
         )
 
     def close(self, patience_s: float) -> bool:
@@ -185,8 +185,10 @@ class PromptBuilder:
         self, viewer: Viewer, built: BuiltBulletin | None, cause: TurnWarning
     ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
         self._conditions.note("bulletin", cause)
-        at_hand = [candidate for candidate in (built, self._known(viewer)) if candidate is not None]
-        best = max(at_hand, key=lambda candidate: candidate.bulletin.change_seq, default=None)
+        candidates = [
+            candidate for candidate in (built, self._known(viewer)) if candidate is not None
+        ]
+        best = max(candidates, key=lambda candidate: candidate.bulletin.change_seq, default=None)
         if best is None:
             warning = TurnWarning(code=EMPTY, text="no earlier bulletin is available")
         else:
@@ -232,15 +234,15 @@ class PromptBuilder:
             return None, (TurnWarning(code="receipt.missing", text=text),)
         return receipt.receipt_id, ()
 
-    def _keep(self, receipt: Receipt, viewer: Viewer, extra_text: str | None) -> None:
+    def _keep(self, receipt: Receipt, viewer: Viewer, bulletin_receipt_id: str | None) -> None:
         """Write a receipt.
 
         Args:
-            extra_text: the id of the bulletin's own receipt.
+            bulletin_receipt_id: the id of the bulletin's own receipt.
         """
         host = CaptureHandle(self._service, self._name, viewer=DEFAULT_VIEWER, actor=self._actor)
         try:
-            host.keep(receipt, viewer=viewer, extra_text=extra_text)
+            host.keep(receipt, viewer=viewer, bulletin_receipt_id=bulletin_receipt_id)
         except Exception as error:  # noqa: BLE001 - nobody waits for it; the failure is logged
             self._conditions.note("receipts", error)
         else:
@@ -253,7 +255,7 @@ def joined(bulletin: str, context: ContextPackage | None) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _begun(lane: Lane, work: Callable[[], Any]) -> Any:
+def _submit(lane: Lane, work: Callable[[], Any]) -> Any:
     try:
         return lane.submit(work)
     except LaneError as error:

@@ -123,8 +123,8 @@ def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInp
             event.scope_id,
             event.agent_id,
         )
-        of_a_step = source.source_type is SourceType.WORKFLOW_OUTPUT
-        if todo.type is MemoryType.TODO and same_place and of_a_step:
+        is_from_step = source.source_type is SourceType.WORKFLOW_OUTPUT
+        if todo.type is MemoryType.TODO and same_place and is_from_step:
             edges.append(
                 EdgeInput(
                     from_id=f"#{event.key}",
@@ -187,7 +187,7 @@ class WriteBackHooks(HookHost):
                 the output is not a text, a mapping or a list.
         """
         until = self._until(deadline_ms)
-        output = _readable(output)
+        output = _joined_output(output)
         place = place_of(
             workflow_run_id=workflow_run_id,
             step_id=step_id,
@@ -202,25 +202,27 @@ class WriteBackHooks(HookHost):
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
-        read = cache(lambda: parse(output))
+        parse_output = cache(lambda: parse(output))
         if not isinstance(output, str):
-            read()
+            parse_output()
         handle = self._writer_for(place)
 
         def work() -> WriteBackResult:
-            parsed = read()
-            inputs = [_remembered(candidate, place, scope) for candidate in parsed.candidates]
+            parsed = parse_output()
+            inputs = [_memory_input(candidate, place, scope) for candidate in parsed.candidates]
             links = [link for candidate in parsed.candidates for link in _links(candidate)]
             refused = [
                 RejectedPart(locator=rejection.locator, code=rejection.code)
                 for rejection in parsed.rejections
             ]
             written = stored(handle, inputs, [*links, *ticked(handle, inputs)])
-            unkept: tuple[RejectedPart, ...] = ()
+            rejected_notes: tuple[RejectedPart, ...] = ()
             if notes:
                 store = self._assembler.task_store(place.task_id or "")
-                unkept = keep(store, place, notes)
-            return written.model_copy(update={"rejected": (*refused, *written.rejected, *unkept)})
+                rejected_notes = keep(store, place, notes)
+            return written.model_copy(
+                update={"rejected": (*refused, *written.rejected, *rejected_notes)}
+            )
 
         return self._written(work, until, ())
 
@@ -253,13 +255,13 @@ class WriteBackHooks(HookHost):
         )
         items = several(turns, "turns")
         if len(items) > MAX_TURNS:
-            raise InvalidInput(f"turns: at most {MAX_TURNS:,}", field="turns")
-        read = [_turn(turn, place) for turn in items]
+            raise InvalidInput(f"at most {MAX_TURNS:,} turns are accepted", field="turns")
+        parsed_turns = [_turn(turn, place) for turn in items]
         denied = self._denied(place, "on_transcript", until)
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
         captures = [
-            refused(turn) if isinstance(turn, str) else self._capture(turn) for turn in read
+            refused(turn) if isinstance(turn, str) else self._capture(turn) for turn in parsed_turns
         ]
         outcomes: list[Outcome] = []
         warnings: list[TurnWarning] = []
@@ -317,7 +319,7 @@ class WriteBackHooks(HookHost):
         try:
             return self._write(lambda: self._ended(place, memory_ids, reason), until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return TaskOutcome(task_id=task_id, warnings=_unwritten(error), acknowledged=False)
+            return TaskOutcome(task_id=task_id, warnings=_write_warnings(error), acknowledged=False)
 
     def _ended(self, place: TurnPlace, memory_ids: Sequence[str], reason: str) -> TaskOutcome:
         promoted: dict[str, str] = {}
@@ -366,7 +368,7 @@ class WriteBackHooks(HookHost):
             written = self._write(work, until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             return WriteBackResult(
-                rejected=tuple(rejected), warnings=_unwritten(error), acknowledged=False
+                rejected=tuple(rejected), warnings=_write_warnings(error), acknowledged=False
             )
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
 
@@ -436,7 +438,7 @@ def scope_of(place: TurnPlace, requested: Scope | str | None) -> dict[str, Any]:
     return {"scope": scope, "scope_id": scope_id}
 
 
-def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
+def _joined_output(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
     """Return an output, with a list of lines joined into one text.
 
     Raises:
@@ -449,7 +451,7 @@ def _readable(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
     return output
 
 
-def _remembered(
+def _memory_input(
     candidate: WorkflowCandidate, place: TurnPlace, scope: Mapping[str, Any]
 ) -> MemoryInput:
     source = place.source(
@@ -470,11 +472,11 @@ def _remembered(
 
 
 def _links(candidate: WorkflowCandidate) -> list[EdgeInput]:
-    joins = ((EdgeType.CAUSED_BY, candidate.caused_by), (EdgeType.PART_OF, candidate.part_of))
+    relations = ((EdgeType.CAUSED_BY, candidate.caused_by), (EdgeType.PART_OF, candidate.part_of))
     return [
         EdgeInput(from_id=f"#{candidate.key}", to_id=to_id, edge_type=edge_type)
-        for edge_type, ends in joins
-        for to_id in ends
+        for edge_type, to_ids in relations
+        for to_id in to_ids
     ]
 
 
@@ -491,12 +493,12 @@ def _turn(turn: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
     if reason is not None:
         return reason
     source = place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM)
-    own = {"session_id": place.conversation_id, "source_role": role, **place.scope}
-    merged = {"source": source} | fields | own
+    place_fields = {"session_id": place.conversation_id, "source_role": role, **place.scope}
+    merged = {"source": source} | fields | place_fields
     return validated(AgentTurn, merged) if by_agent else validated(UserTurn, merged)
 
 
-def _unwritten(error: Exception) -> tuple[TurnWarning, ...]:
+def _write_warnings(error: Exception) -> tuple[TurnWarning, ...]:
     """Return warnings that explain why a write was not acknowledged."""
     if isinstance(error, LaneTimeout):
         return (unacknowledged("the write is"), warning_of(error))

@@ -612,12 +612,14 @@ def _references() -> tuple[tuple[str, str, CompiledStatement], ...]:
     results = []
     for table in schema.tables():
         for foreign_key in table.foreign_keys:
-            child, to = table.alias("c"), foreign_key.column.table.alias("p")
-            its = to.c[foreign_key.column.name] == child.c[foreign_key.parent.name]
-            stray = sa.select(sa.literal(1)).select_from(child)
-            stray = stray.where(child.c[foreign_key.parent.name].is_not(None))
-            stray = stray.where(~sa.exists().where(its).correlate(child))
-            results.append((table.name, foreign_key.column.table.name, CompiledStatement(stray)))
+            child, parent = table.alias("c"), foreign_key.column.table.alias("p")
+            is_parent = parent.c[foreign_key.column.name] == child.c[foreign_key.parent.name]
+            dangling_rows = sa.select(sa.literal(1)).select_from(child)
+            dangling_rows = dangling_rows.where(child.c[foreign_key.parent.name].is_not(None))
+            dangling_rows = dangling_rows.where(~sa.exists().where(is_parent).correlate(child))
+            results.append(
+                (table.name, foreign_key.column.table.name, CompiledStatement(dangling_rows))
+            )
     return tuple(results)
 
 

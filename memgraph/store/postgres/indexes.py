@@ -60,13 +60,13 @@ class PostgresVectorIndex(RowVectorIndex):
 
         keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
         allowed = np.array(sorted(visibilities), np.int64)
-        these = None if among is None else np.array(sorted(among), np.int64)
+        among_keys = None if among is None else np.array(sorted(among), np.int64)
         last_key, after = self._bounds[1], -1
         while after < last_key:
             rows, after = self._read_after(after)
             matching = np.isin(rows.visibilities, allowed)
-            if these is not None:
-                matching &= np.isin(rows.keys, these)
+            if among_keys is not None:
+                matching &= np.isin(rows.keys, among_keys)
             pks = rows.keys[matching]
             if len(pks):
                 keys = np.concatenate([keys, pks])
