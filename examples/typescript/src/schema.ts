@@ -122,14 +122,15 @@ export interface paths {
         put?: never;
         /**
          * Audit
-         * @description Return rates of what this handle sees, each with examples. Nothing is changed.
+         * @description Return quality rates of the memories that this handle sees, each with examples.
          *
-         *     Of the active memories that are no raw turns: ``duplicate`` have the same text as another
-         *     one of the same place, ``near_duplicate`` nearly (of 20,000 at most), ``contradiction`` are
-         *     in an open one, ``stale`` depend on superseded or retracted evidence, ``unsourced`` have no
-         *     known source, ``orphan`` have no edge, ``echo`` only repeat what had been handed out before
-         *     they were stored (of 20,000 at most). Of all active memories: ``unembedded`` have no vector
-         *     yet, or none could be made.
+         *     Among active memories without raw turns: ``duplicate``: another memory in the same scope has
+         *     the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
+         *     ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
+         *     retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge;
+         *     ``echo``: it only repeats what was delivered before it was stored (at most 20,000 are
+         *     compared). Among all active memories: ``unembedded``: it has no vector yet, or none could be
+         *     made.
          */
         post: operations["audit"];
         delete?: never;
@@ -167,9 +168,9 @@ export interface paths {
         };
         /**
          * Get Bulletin
-         * @description Return the bulletin for the next message; never fails for a broken database.
+         * @description Return the bulletin for the next message; a broken database is not an error.
          *
-         *     ``warning`` is set when it is the last good one or an empty one.
+         *     In that case it is the last good bulletin or an empty one, and ``warning`` is set.
          */
         get: operations["get_bulletin"];
         put?: never;
@@ -257,10 +258,10 @@ export interface paths {
         put?: never;
         /**
          * Get Context
-         * @description Return the block of memories to put before a message, and its items.
+         * @description Return the block of memories to put before a message, and its memory ids.
          *
          *     ``orc.context(message).text + message`` is a prompt: the text is empty or ends in a
-         *     newline. One receipt names every memory in it, the reflection's too.
+         *     newline. Its receipt lists all memories in it, including the reflection.
          */
         post: operations["get_context"];
         delete?: never;
@@ -387,8 +388,8 @@ export interface paths {
          * Diff
          * @description Return the changes between two times, newest first.
          *
-         *     They are memories learnt, replaced, retracted and restored, contradictions found and
-         *     decided, and changes of confidence.
+         *     The changes are new, replaced, retracted and restored memories, new and decided
+         *     contradictions, and changes of confidence.
          */
         get: operations["diff"];
         put?: never;
@@ -410,10 +411,11 @@ export interface paths {
         put?: never;
         /**
          * Relate
-         * @description Join two memories and return the edge's id; for an existing edge return that one's.
+         * @description Add an edge between two memories, and return its id; return the id of an existing edge.
          *
-         *     Updates supersedes ``to_id`` unless ``partial``; a partial one may be made whole later. From
-         *     a less trusted source it returns the id of an open contradiction instead.
+         *     An Updates edge supersedes ``to_id``, unless it is ``partial``; a partial edge can be made a
+         *     full one later. If ``from_id`` comes from a less trusted source, the id of an open
+         *     contradiction is returned instead.
          */
         post: operations["relate"];
         delete?: never;
@@ -578,11 +580,11 @@ export interface paths {
         put?: never;
         /**
          * Save Episode
-         * @description Store one turn of a conversation and return its id: the path of every message.
+         * @description Store a turn of a conversation and return its id.
          *
-         *     The text index, the names that rules find and the turn's position in its session are written
-         *     at once. No model is called: the vector follows from the outbox. The first turn of a new
-         *     session completes the other open ones; a turn of a completed session opens it again.
+         *     The text index, the names found by rules and the turn's position in its session are written
+         *     at once. No model is called: the vector is made later, from the outbox. The first turn of a
+         *     new session completes the other open sessions; a turn of a completed session reopens it.
          */
         post: operations["save_episode"];
         delete?: never;
@@ -602,7 +604,7 @@ export interface paths {
         put?: never;
         /**
          * Save Episodes
-         * @description Store turns as ``save_episode`` does, as many at a time as ``remember_many`` does.
+         * @description Store many turns like ``save_episode``, in transactions like ``remember_many``.
          */
         post: operations["save_episodes"];
         delete?: never;
@@ -748,10 +750,10 @@ export interface paths {
         };
         /**
          * Grounds
-         * @description Return all evidence of a memory, or of a run of a workflow.
+         * @description Return the evidence of a memory, or of a workflow run.
          *
-         *     Of a memory: what it depends on, and what had been handed to the run or the conversation
-         *     that it comes from. Of a run: what was handed to it, and what that depends on.
+         *     For a memory: the memories that it depends on, and what its run or conversation had received
+         *     before. For a run: the memories that it received, and those that they depend on.
          */
         get: operations["grounds"];
         put?: never;
@@ -910,10 +912,10 @@ export interface paths {
         put?: never;
         /**
          * Remember Many
-         * @description Store many memories: in order, 1,000 in a transaction, one outcome for each.
+         * @description Store many memories, 1,000 per transaction; return their outcomes, in order.
          *
-         *     An item that is not valid is rejected by itself. ``derived_from`` may name an earlier item
-         *     of the same thousand by ``#key``.
+         *     Only invalid items are rejected; the others are stored. ``derived_from`` may refer to an
+         *     earlier item of the same transaction by ``#key``.
          */
         post: operations["remember_many"];
         delete?: never;
@@ -931,10 +933,10 @@ export interface paths {
         };
         /**
          * Get Memory
-         * @description Return one memory; with ``as_of`` its status and values at that time.
+         * @description Return a memory; with ``as_of``, with its status and values at that time.
          *
-         *     Every method that takes a memory id also accepts the short id of a bulletin, its last eight
-         *     characters; ``erasure.erase`` and ``derived_from`` take only full ids.
+         *     All methods that take a memory id also accept the short id that bulletins show, its last
+         *     eight characters, except ``erasure.erase`` and ``derived_from``.
          */
         get: operations["get_memory"];
         put?: never;
@@ -976,11 +978,12 @@ export interface paths {
         put?: never;
         /**
          * Correct
-         * @description Replace a memory's text by a new memory with an Updates edge; return the new id.
+         * @description Replace a memory with a new one that has another text; return the new id.
          *
-         *     The new one keeps the old one's type, scope and tags unless ``fields`` override them. When
-         *     the old one comes from a more trusted source, it stays active, and the two are an open
-         *     contradiction: see ``trace(id).open_contradictions``.
+         *     An Updates edge connects the two. The new memory keeps the type, scope and tags of the old
+         *     one unless ``fields`` override them. If the old memory comes from a more trusted source, it
+         *     stays active, and the two are in an open contradiction; see
+         *     ``trace(id).open_contradictions``.
          */
         post: operations["correct"];
         delete?: never;
@@ -998,7 +1001,7 @@ export interface paths {
         };
         /**
          * History
-         * @description Return every status and value that a memory had, with their times.
+         * @description Return all statuses and values that a memory had, with their times.
          */
         get: operations["history"];
         put?: never;
@@ -1020,7 +1023,7 @@ export interface paths {
          * Impact
          * @description Return every recall, context, bulletin, run and derived memory that a memory reached.
          *
-         *     A receipt that names a memory which this handle may not see is left out.
+         *     Receipts with a memory that this handle may not see are left out.
          */
         get: operations["impact"];
         put?: never;
@@ -1084,9 +1087,9 @@ export interface paths {
         put?: never;
         /**
          * Restore
-         * @description Restore a memory that was retracted, or superseded by nothing that is still active.
+         * @description Restore a memory that is retracted, or superseded without an active successor.
          *
-         *     It becomes active, or superseded when its successor is active; an active memory that it had
+         *     It becomes active, or superseded if its successor is active. An active memory that it had
          *     replaced is superseded again.
          */
         post: operations["restore"];
@@ -1125,9 +1128,9 @@ export interface paths {
         };
         /**
          * Trace
-         * @description Return a memory's sources, what became of it, and what depends on it.
+         * @description Return a memory's sources, changes, evidence and dependents.
          *
-         *     With ``as_of`` what was known of it then.
+         *     With ``as_of``, as they were known at that time.
          */
         get: operations["trace"];
         put?: never;
@@ -1149,7 +1152,7 @@ export interface paths {
         put?: never;
         /**
          * Recall
-         * @description Return the memories that answer a question, best first, with reasons and sources.
+         * @description Return the memories that match a query, best first, with reasons and sources.
          */
         post: operations["recall"];
         delete?: never;
@@ -1299,7 +1302,7 @@ export interface paths {
         put?: never;
         /**
          * End Session
-         * @description End a conversation now, without waiting for the next one.
+         * @description End a session now, without waiting for the next one to begin.
          */
         post: operations["end_session"];
         delete?: never;
@@ -1461,8 +1464,9 @@ export interface paths {
          * Stale
          * @description Return active memories that depend on superseded or retracted evidence, with the path.
          *
-         *     A memory depends on what it was derived from, is caused by or is part of, and on what that
-         *     depends on in turn, over 6 steps at most. Sorted by when the evidence ended, newest first.
+         *     A memory depends on the memories that it is derived from, caused by or part of, and on what
+         *     these depend on in turn, over at most 6 steps. The memories are sorted by the time their
+         *     evidence ended, latest first.
          */
         get: operations["stale"];
         put?: never;
@@ -1524,10 +1528,9 @@ export interface paths {
         put?: never;
         /**
          * Subgraph
-         * @description Return the memories within ``hops`` (1..4) of ``ids`` and the edges between them,
-         *     bounded.
+         * @description Return the memories within ``hops`` (1 to 4) of ``ids``, and the edges between them.
          *
-         *     ``cut`` is True when a bound (``max_nodes``, a node's degree) left something out;
+         *     ``cut`` is True if a limit (``max_nodes``, the edges of a node) left something out.
          *     ``retracted`` includes retracted memories.
          */
         post: operations["subgraph"];
@@ -1879,7 +1882,7 @@ export interface components {
          *
          *     Attributes:
          *         text: the rendered block; empty if there are no items.
-         *         token_cost: of ``text``; never above ``budget_tokens``.
+         *         token_cost: the number of tokens of ``text``; never above ``budget_tokens``.
          *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
          *         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
          *         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
@@ -2359,7 +2362,7 @@ export interface components {
          *         outside: places elsewhere that are not changed: source files, and schemas that moves have
          *             left on servers, as ``schema on address``.
          *         wal_truncated: whether the write-ahead log was truncated.
-         *         vacuumed: whether the database was rewritten to remove deleted content.
+         *         vacuumed: whether the database was rewritten, or the dead rows of a server were removed.
          *         server: what the database server keeps that memgraph cannot remove; None: the database is a
          *             file, and the scan covers all of it.
          *         unfinished: why the erasure is not complete; run it again to continue. Empty: it is done.
@@ -2703,7 +2706,8 @@ export interface components {
          *         ground: the memory that was replaced or retracted.
          *         path: the steps from the dependent memory to ``ground``.
          *         ended: ``replaced`` by another memory, ``lost`` a contradiction, or ``retracted``.
-         *         ended_at, actor, reason: of its first end, even if it was restored since.
+         *         ended_at, actor, reason: when, by whom and why it ended; for superseded evidence that was
+         *             retracted and restored since, the original replacement.
          *         replaced_by: ids of visible memories that replaced it, sorted.
          */
         InvalidPremise: {
@@ -3166,8 +3170,9 @@ export interface components {
          *         text: the rendered text.
          *         shortened: parts of the text were replaced by `` … ``; a receipt lists this among the
          *             reasons.
-         *         token_cost: of its rendered line.
-         *         reasons: of ``head``, ``tail``, ``recall:<rank>``, ``importance``, ``beside:<memory id>``.
+         *         token_cost: the number of tokens of its rendered line.
+         *         reasons: any of ``head``, ``tail``, ``recall:<rank>``, ``importance`` and
+         *             ``beside:<memory id>``.
          *         citation: its source in one line; for a file the full path, while the rendered line has
          *             only the file name.
          *         at: the time of the event, or else of storing.
@@ -3395,17 +3400,17 @@ export interface components {
          *         purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
          *             another.
          *         actor: the caller.
-         *         conversation_id, workflow_run_id, step_id: the receiver.
-         *         query_sha256: of the query, 64 hexadecimal digits.
+         *         conversation_id, workflow_run_id, step_id: the recipient.
+         *         query_sha256: the digest of the query, 64 hexadecimal digits.
          *         change_seq: the last journal entry that was visible to the answer.
          *         viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
          *             reader of the receipt was not granted.
-         *         settings_sha256: of the settings that an answer depends on.
+         *         settings_sha256: the digest of the settings that an answer depends on.
          *         left_out: the number of matches that were not delivered, by reason: ``scope`` and
          *             ``clearance`` (hidden from the caller, among the newest matches), ``status``
          *             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
          *             memories; None if not counted, or if the caller saw more than the reader.
-         *         sha256: of the delivered bytes: of a text as UTF-8, of a bundle as ``bundle_bytes``.
+         *         sha256: the digest of the delivered bytes: a text as UTF-8, or ``bundle_bytes``.
          *         same_as: the receipt with the items, if the same bytes were delivered before.
          *         bulletin_id: the delivered bulletin.
          */
@@ -4030,9 +4035,9 @@ export interface components {
             premise: components["schemas"]["InvalidPremise"];
         };
         /**
-         * @description Stale memories, sorted by the time their evidence ended, latest first.
+         * @description Stale memories, sorted by when the current status of their evidence began, latest first.
          *
-         *     Evidence that was restored and ended again counts from its first end.
+         *     ``ended_at`` is earlier for superseded evidence that was retracted and restored since.
          *
          *     Attributes:
          *         next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
@@ -5083,9 +5088,9 @@ export interface operations {
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description After this time. */
                 since: string | number;
-                /** @description Up to this time; now, if none is. */
+                /** @description Up to this time; by default now. */
                 until?: string | number | null;
-                /** @description Of each list. */
+                /** @description Maximum per list. */
                 limit?: number;
             };
             header?: never;
@@ -5866,13 +5871,13 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Of this memory. */
+                /** @description The memory. */
                 memory_id?: string | null;
-                /** @description Of this run. */
+                /** @description The workflow run. */
                 workflow_run_id?: string | null;
-                /** @description Memories, and receipts, at most. */
+                /** @description Limit of memories, of receipts. */
                 max_nodes?: number;
-                /** @description Of so many memories, what they were read from. */
+                /** @description Number of memories to read source lines for. */
                 lines?: number;
             };
             header?: never;
@@ -6485,7 +6490,7 @@ export interface operations {
                 agent?: string;
                 /** @description Nothing of a higher sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Memories, and receipts, at most. */
+                /** @description Limit of memories, of receipts. */
                 max_nodes?: number;
                 /** @description Read the state as of this time. */
                 as_of?: string | number | null;
