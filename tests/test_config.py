@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import subprocess
 import sys
@@ -354,3 +355,13 @@ def test_importing_reads_no_environment_and_no_toml() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[] False\n"
+
+
+def test_a_variable_gives_a_list_with_colons_as_json(tmp_path: Path) -> None:
+    variable = "MEMGRAPH_MEMORY__STORAGE__PLACEMENT"
+    placed = "team-*=postgresql+psycopg://db2/x"
+    settings = load(tmp_path, environ={variable: json.dumps([placed])})
+    assert settings.memory.storage.placement == (placed,)
+    for wrong in ("[1]", "[", '["a", 2]'):
+        with pytest.raises(InvalidConfig, match="JSON list"):
+            load(tmp_path, environ={variable: wrong})

@@ -176,7 +176,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Setting]:
 
 
 def _parse(key: SettingReference, text: str, variable: str) -> Any:
-    """Convert the text of a variable to the type of its key; lists are separated by ``:``."""
+    """Convert the text of a variable to the type of its key; a list is separated by ``:``,
+    or a JSON list.
+    """
     try:
         if key.kind is bool:
             return _TRUTH[text.strip().lower()]
@@ -188,9 +190,24 @@ def _parse(key: SettingReference, text: str, variable: str) -> Any:
             key=key.name,
             origin=variable,
         ) from None
+    if key.kind is tuple and text.lstrip().startswith("["):
+        return _parse_list(key, text, variable)
     if key.kind is tuple:
         return tuple(part for part in text.split(os.pathsep) if part)
     return text
+
+
+def _parse_list(key: SettingReference, text: str, variable: str) -> tuple[str, ...]:
+    """Return a list in the JSON form, in which items may contain the separator."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise InvalidConfig(
+            f"{key.name} in {variable} is not a JSON list of texts", key=key.name, origin=variable
+        )
+    return tuple(items)
 
 
 def _refuse_global_only(layer: Mapping[str, _Setting]) -> None:

@@ -138,7 +138,8 @@ class ModelConflictJudge:
             if budget.exhausted:
                 break
             batch = unknown[start : start + PAIRS_PER_CALL]
-            self._keep(dict(zip(batch, self._ask(batch, budget), strict=True)))
+            if verdicts := self._ask(batch, budget):
+                self._keep(dict(zip(batch, verdicts, strict=True)))
         return tuple(self._words.get(pair) for pair in pairs)
 
     def _ask(self, pairs: Sequence[tuple[str, str]], budget: ModelBudget) -> list[bool | None]:
@@ -151,7 +152,8 @@ class ModelConflictJudge:
         try:
             answer = self._provider.complete_json(SYSTEM, user, ANSWER_SCHEMA)
         except ProviderError:
-            return [None] * len(pairs)
+            # A timeout is not a verdict: the pairs are asked again when they come up again.
+            return []
         budget.spend(tokens=estimated_tokens(answer))
         verdicts = verdicts_of(answer)
         return [verdicts.get(number) for number in range(1, len(pairs) + 1)]

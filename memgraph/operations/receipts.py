@@ -22,7 +22,6 @@ from memgraph.model.receipts import (
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 
-MAX_ANSWER_CHARS = 20_000
 Page = Annotated[int, Field(ge=1, le=1_000)]
 Before = Annotated[Name | None, Field(description="The last id of the previous page.")]
 

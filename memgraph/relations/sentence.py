@@ -38,7 +38,6 @@ class ParsedSentence:
         additive: True for "also", "another".
         first: True if the sentence contains "I" or "my".
         deictic: the first word if it refers to the context ("it", "this"); else "".
-        will: True if the sentence contains "will" or "shall".
         plural: True if the sentence contains "we" or "our".
         left_out: the words of introductory phrases and further clauses, not in ``tokens``.
     """
@@ -56,7 +55,6 @@ class ParsedSentence:
     plural: bool
     first: bool
     deictic: str
-    will: bool
     left_out: tuple[str, ...]
 
     @property
@@ -194,7 +192,6 @@ class _Reader:
         self.over = False
         self.unsure = not claim or self._is_command()
         self.deictic = words[0].low if words and words[0].low in lexicon.SUBJECTLESS else ""
-        self.will = any(word.low in ("will", "'ll", "shall") for word in words)
         self.verb = -1
         self.modal = -1
         self.plural = self.first = False
@@ -227,7 +224,6 @@ class _Reader:
             plural=self.plural,
             first=self.first,
             deictic=self.deictic,
-            will=self.will,
             left_out=left_out,
         )
 

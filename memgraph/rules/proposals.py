@@ -16,7 +16,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryType
 from memgraph.rules.similarity import normalise_content, word_set
-from memgraph.text.lexicon import CALENDAR, NEGATIONS
+from memgraph.text.lexicon import CALENDAR, NEGATIONS, STOP_WORDS
 from memgraph.text.quantities import CARDINALS, TENS
 from memgraph.text.sentences import split_sentences
 from memgraph.text.tokens import COMPOUNDS, LETTERS
@@ -309,9 +309,19 @@ def _is_known(name: str, letters: frozenset[str]) -> bool:
     return all(
         part in letters
         or (len(part) > _STEM and any(word.startswith(_begin(part)) for word in letters))
-        or (len(part) >= _STEM and any(part.startswith(word) for word in letters if len(word) >= 3))
+        or (len(part) >= _STEM and any(_is_ending(part, word) for word in letters))
         for part in re.split("[-'’]", name)
         if part
+    )
+
+
+def _is_ending(name: str, word: str) -> bool:
+    """Return True if a name is a word of three letters or more with an ending: "Annas"."""
+    return (
+        len(word) >= 3
+        and word not in STOP_WORDS
+        and name.startswith(word)
+        and len(name) - len(word) <= max(len(word) - 2, 2)
     )
 
 

@@ -597,14 +597,21 @@ def _same_subject(content: set[str], text: SentenceWords) -> bool:
     return False
 
 
+_CONTRACTED_VERBS: Final = {"ca": "can", "wo": "will", "sha": "shall"}
+
+
 def _parts(text: str) -> Iterator[str]:
     """Yield words; a contraction yields its first part, and a negation as a separate word."""
     for match in CONTRACTIONS.finditer(text):
         head, *rest = re.split("['’]", match.group())
         if rest and rest[-1].casefold() == "t" and head[-1:] in "nN":
             # "didn't" is split after its n, which belongs to the negation.
-            yield head[:-1] if len(head) > 1 else head
+            verb = head[:-1] if len(head) > 1 else head
+            yield _CONTRACTED_VERBS.get(verb.casefold(), verb)
             yield _NEGATIVE
+            continue
+        if head.casefold() == "cannot":
+            yield from ("can", _NEGATIVE)
             continue
         yield head
         yield from (word for word in rest if word.casefold() not in _ELISIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -90,12 +91,13 @@ def _compares(value: Any, name: str, bound: Any) -> bool:
     return isinstance(value, str) and isinstance(bound, str) and _ORDERS[name](value, bound)
 
 
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
+
+
 def _number(value: Any) -> int | float | None:
     if isinstance(value, int | float):
         return value
     if not isinstance(value, str):
         return None
-    try:
-        return float(value)
-    except ValueError:
-        return None
+    # What ``float`` takes beyond this ("Infinity", "nan", "1_000") is text to a person.
+    return float(value) if _NUMBER.fullmatch(value) else None

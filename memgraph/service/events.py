@@ -206,8 +206,10 @@ class EventBus:
                 break
             try:
                 code = self._handle(subscriber, event)
-            except DeliverLater:
-                break
+            except DeliverLater as later:
+                retry_at = self._clock.now_ms() + later.pause_ms
+                self._save(turn, EventCursor(cursor.delivered_seq, cursor.attempts, retry_at))
+                return count
             if code is None:
                 count += 1
                 with self._database.write() as transaction:

@@ -68,6 +68,7 @@ class _VisitState:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
+    refused: Stamp | None = None
     url: str = ""
     store: Store | None = None
     stamp: Stamp | None = ()
@@ -206,14 +207,18 @@ class Worker:
         state = self._seen.setdefault(name, _VisitState())
         try:
             settings = self._settings_stamp(name)
+            if state.refused == settings and self._service.clock.now_ms() < state.again_ms:
+                return
             if state.settings != settings or state.store is None:
                 # Reopen it, because an open orchestrator keeps its settings.
+                state.refused = settings
                 self._service.forget(name)
                 self._subscribed.discard(name)
                 state.url = self._service.settings(name).memory.storage.url
                 self._require_near(state.url)
                 self._service.stores.add(state.url)
                 state.store = store_of(self._service.paths(name), state.url)
+                state.refused = None
             stamp = state.store.stamp()
             changed = (state.settings, state.stamp) != (settings, stamp)
             # A time before the last visit means that the clock was set back: visit at once.

@@ -18,6 +18,7 @@ from memgraph.rules.proposals import (
     QuotedTurn,
     grounded,
     judge_fact,
+    unsaid,
 )
 
 TURNS = {
@@ -210,3 +211,17 @@ def test_a_number_a_name_or_a_denial_that_nobody_said(content: str, quote: str, 
 )
 def test_honest_rewriting_is_taken(content: str, quote: str, evidence: str) -> None:
     assert judged(content, quote, evidence) == "taken"
+
+
+@pytest.mark.parametrize(
+    ("content", "evidence", "code"),
+    [
+        ("Ann moved to Canada.", "Ann said that she can move.", "name_unsaid"),
+        ("Ann met Theodore.", "Ann met the neighbours.", "name_unsaid"),
+        ("Annas flat is in Oslo.", "Anna has a flat in Oslo.", None),
+    ],
+)
+def test_a_name_is_supported_by_itself_or_an_inflection(
+    content: str, evidence: str, code: str | None
+) -> None:
+    assert unsaid(content, evidence) == code

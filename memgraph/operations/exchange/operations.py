@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,13 +109,16 @@ def _complete_records(opened: OpenOrchestrator) -> None:
     """Write pending denials, receipts and the hashes of delivered lines, before an export."""
     from memgraph.operations.life.echoes import catch_up
 
-    try:
-        opened.denials.flush()
-        opened.receipts.flush()
-        catch_up(opened)
-    except StorageError as error:
-        # An export must also work for a database that cannot be written to.
-        opened.log.failure("export.receipts", error)
+    for part, flush in (
+        ("denials", opened.denials.flush),
+        ("receipts", opened.receipts.flush),
+        ("echoes", partial(catch_up, opened)),
+    ):
+        try:
+            flush()
+        except StorageError as error:
+            # An export must also work for a database that cannot be written to.
+            opened.log.failure(f"export.{part}", error)
 
 
 def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:
