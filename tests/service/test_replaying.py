@@ -259,7 +259,7 @@ def test_a_turn_whose_context_is_kept_no_longer_cannot_be_shown_again(
     asked = {"purpose": "on_step", "context": "rcl_gone", "bulletin": {"memory_ids": []}}
     with service.opened("orc-1") as opened:
         opened.receipts.add(replace(one, receipt_id="rcl_0", asked=asked, purpose="on_step"))
-    with pytest.raises(InvalidInput, match="rcl_gone, is no longer kept"):
+    with pytest.raises(InvalidInput, match="rcl_gone, no longer exists"):
         orc.receipts.replay("rcl_0", query=QUERY)
 
 

@@ -49,7 +49,7 @@ def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -
     folder = tmp_path / "nodir"
     told = cli.error("graph", "orc-1", "-o", str(folder / "x.html"))
     assert (told["message"], told["details"]) == (
-        f"there is no such folder: {folder}",
+        f"the folder does not exist: {folder}",
         {"path": str(folder)},
     )
 
@@ -109,9 +109,9 @@ def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
     ]
     told = [line.strip("│├└─ ") for line in cli("impact", "orc-1", ground).out.splitlines()]
     [handed] = [line for line in told if line.startswith("handed out")]
-    [without] = [line for line in told if line.startswith("what rests on it was handed out")]
+    [without] = [line for line in told if line.startswith("dependent memories were returned")]
     assert handed == "handed out 1 time: recall 1"
-    assert without == "what rests on it was handed out without it 1 time: recall 1"
+    assert without == "dependent memories were returned without it 1 time: recall 1"
     assert told[told.index(handed) + 1].startswith(own["receipt_id"])
     line = told[told.index(without) + 1]
     assert line.startswith(further["receipt_id"])
@@ -121,4 +121,4 @@ def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
     assert counts == {ground: 1, other: 0}
     tables = cli("impact", "orc-1", ground, "--table").out
     first, second = tables.index(own["receipt_id"]), tables.index(further["receipt_id"])
-    assert first < tables.index("what rests on it was handed out without it") < second
+    assert first < tables.index("dependent memories were returned without it") < second

@@ -39,7 +39,7 @@ def test_every_operation_refuses_parameters_that_it_does_not_know(
     (problem,) = problems(client.request(method, at, params={"projekt": HELD}))
     assert problem["field"] == "query.projekt"
     listed = f"known: {', '.join(sorted(known))}" if known else "there is none"
-    assert problem["problem"] == f"no such parameter; {listed}"
+    assert problem["problem"] == f"unknown parameter; {listed}"
     assert ("{orchestrator}" in path) is (known >= NARROWING)
 
 
@@ -90,7 +90,7 @@ def test_a_field_that_nobody_knows_is_named_with_those_there_are(
 ) -> None:
     (problem,) = problems(client.post(BASE + path, json=body))
     assert problem["field"] == f"body.{field}"
-    assert problem["problem"].startswith("no such field; known: ")
+    assert problem["problem"].startswith("unknown field; known: ")
     assert known in problem["problem"]
 
 
@@ -110,6 +110,6 @@ def test_json_that_breaks_is_told_where(client: httpx.Client) -> None:
     headers = {"Content-Type": "application/json"}
     answer = client.post(f"{BASE}/memories", content=b'{"content": }', headers=headers)
     (problem,) = problems(answer)
-    assert problem == {"field": "body", "problem": "no valid JSON: it breaks at character 13"}
+    assert problem == {"field": "body", "problem": "invalid JSON at character 13"}
     (problem,) = problems(client.post(f"{BASE}/memories", content=b"[1]", headers=headers))
     assert problem == {"field": "body", "problem": "Input should be an object"}
