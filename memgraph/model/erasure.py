@@ -169,6 +169,10 @@ class ErasurePreview(Value):
         note: that nothing was erased, and how to erase it.
         begins: of memories that go and that stay the beginning of the text, of so many of each.
         derived_ids: those that go for being derived alone.
+        changed_ids: memories that stay, and lose an erased string in their tags or attributes.
+        rows: how many rows of each table, beside the memories that go, have an erased string.
+        shared: erased strings that stay elsewhere, since memories or files that stay have them,
+            too: as the title of a document.
         similar: names of other entities that share a word with the one that is named.
         waiting: files that say it and are not touched: they are still to be ingested.
     """
@@ -176,6 +180,9 @@ class ErasurePreview(Value):
     note: str = REHEARSED
     begins: dict[str, str] = Field(default_factory=dict)
     derived_ids: tuple[str, ...] = ()
+    changed_ids: tuple[str, ...] = ()
+    rows: dict[str, int] = Field(default_factory=dict)
+    shared: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
 

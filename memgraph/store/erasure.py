@@ -244,12 +244,13 @@ def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
 
 
 JOURNAL: Final = "audit_log"
+MEMORIES: Final = "memories"
 _PLACE: Final = "place of the row"
 _PAGE: Final = 2_000
 
 # All texts outside of memories that may repeat one.
 _SWEPT: Final = (
-    ("memories", ("pk",), ("tags", "attributes")),
+    (MEMORIES, ("pk",), ("tags", "attributes")),
     ("memory_revisions", ("revision_id",), ("tags", "attributes")),
     ("memory_edges", (_PLACE,), ("reason", "resolution")),
     ("memory_edge_revisions", ("revision_id",), ("resolution",)),
@@ -480,10 +481,15 @@ def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[Erased
             values |= {f"after_{place}": text for place, text in enumerate(after)}
             if statement.write(transaction, values):
                 applied.append(change)
-    # Their tags were indexed.
-    reworded = [row.key[0] for row in applied if row.table == "memories"]
-    transaction.engine.texts.remove(transaction, reworded)
+    # Tags are indexed, attributes are not: postings of a row that did not change are not read anew.
+    retagged = [row.key[0] for row in applied if row.table == MEMORIES and _retagged(row)]
+    transaction.engine.texts.remove(transaction, retagged)
     return applied
+
+
+def _retagged(change: ErasedRow) -> bool:
+    place = change.columns.index("tags")
+    return change.after is not None and change.after[place] != change.before[place]
 
 
 def _kind(change: ErasedRow) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:

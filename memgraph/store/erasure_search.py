@@ -309,6 +309,21 @@ def remaining_texts(
 
 
 @prepared
+def _remaining_fields() -> sa.CompoundSelect[Any]:
+    m = tables.memories
+    stays = ~among(m.c.pk, "pks")
+    return sa.union(
+        sa.select(m.c.tags).where(stays, m.c.tags != "[]"),
+        sa.select(m.c.attributes).where(stays, m.c.attributes != "{}"),
+    )
+
+
+def remaining_fields(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
+    """Return the tags and attributes of all memories but these, as JSON, each once."""
+    return _remaining_fields().column(snapshot, pks=pks)
+
+
+@prepared
 def _entity_ids() -> sa.Select[Any]:
     e = tables.entities
     return sa.select(e.c.entity_id).where(among(e.c.pk, "pks")).order_by(e.c.entity_id)

@@ -67,15 +67,17 @@ def make_plan(
     plan.memory_ids = [row.memory_id for row in rows]
     lines = find_lines(opened.paths, snapshot, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
-    words = [*lines, *(word for row in rows for word in _said_beside(row))]
+    beside = [*plan.labels, *(word for row in rows for word in _said_beside(row))]
     names = {*alone.names, *own.names}
     called = names_of(names - {*alone.dates, *own.dates})
-    spoken = strings_of(texts, words)
+    own_strings = strings_of(texts, [*lines, *_quotes(rows)])
+    spoken = strings_of(texts, [*lines, *beside])
     plan.too_short = len(names - set(called)) + unsought(texts, spoken)
     plan.entity_ids = queries.entity_ids(snapshot, plan.entity_pks)
     plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
     noted = _noted(plan)
     plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
+    plan.labels = sorted(set(spoken) - {*called, *own_strings, *noted})
     # A name or a note is itself alone where it stands as a whole: others begin like it.
     merged = {*called, *noted} - set(spoken)
     plan.least = {n: len(value) for n, value in enumerate(plan.strings) if value in merged}
@@ -187,14 +189,28 @@ def _said_beside(row: MemoryToErase) -> list[str]:
     return list(_strings(fields))
 
 
+def _quotes(rows: Sequence[MemoryToErase]) -> Iterator[str]:
+    """Yield the sentences that memories were taken from."""
+    return _strings([json.loads(row.attributes).get("quote") for row in rows])
+
+
 def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
     """Drop from a plan the strings that other memories also contain; this is reported.
 
     For a string whose beginning a remaining memory contains, more of it is searched for. Memories
-    stored since a first attempt may contain the erased text like those stored before.
+    stored since a first attempt may contain the erased text like those stored before. What others
+    have in tags and attributes, as the title of a document, protects only labels: the text of an
+    erased memory is removed there, too.
     """
-    strings, minimum = plan.strings, dict(plan.least)
-    saying = _lengthen(snapshot, plan, plan.folded, minimum)
+    strings, minimum, labels = plan.strings, dict(plan.least), set(plan.labels)
+    texts = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
+    saying = {memory_id for _, memory_id in _lengthen(plan, texts, minimum)} - {""}
+    fields = queries.remaining_fields(snapshot, plan.pks)
+    beside = chain(plan.headings, chain.from_iterable(_strings(json.loads(f)) for f in fields))
+    before = dict(minimum)
+    for number, _ in _lengthen(plan, (("", text) for text in beside), minimum):
+        if strings[number] not in labels:
+            minimum[number] = max(before.get(number, 0), len(strings[number]))
     existing = {item["memory_id"] for item in plan.kept}
     plan.kept += [
         {"memory_id": item, "why": "says_it"} for item in sorted(saying) if item not in existing
@@ -203,6 +219,9 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
         number for number, value in enumerate(strings) if minimum.get(number, 0) <= len(value)
     ]
     plan.shared += len(strings) - len(remaining)
+    plan.shared_strings += [
+        strings[number] for number in sorted(set(range(len(strings))) - set(remaining))
+    ]
     plan.strings = [strings[number] for number in remaining]
     plan.least = {
         place: minimum[number] for place, number in enumerate(remaining) if number in minimum
@@ -211,13 +230,12 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
 
 
 def _lengthen(
-    snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, minimum: dict[int, int]
-) -> set[str]:
-    """Set how many characters tell each string from what stays; return memories that contain
-    one.
+    plan: ErasurePlan, source: Iterator[tuple[str, str]], minimum: dict[int, int]
+) -> Iterator[tuple[int, str]]:
+    """Set how many characters tell each string from some texts that stay; yield the number of each
+    string that one contains whole, with the memory's id.
     """
-    saying = set()
-    source = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
+    needles = plan.folded
     while chunk := list(islice(source, _CHUNK)):
         texts = [FoldedBytes(text.encode()).data for _, text in chunk]
         # No string holds the NUL between two of them.
@@ -227,8 +245,7 @@ def _lengthen(
             message = unfolded_length(plan.strings[hit.string], length + 1)
             minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), message)
             if length >= len(needles.strings[hit.string]):
-                saying.add(chunk[bisect_right(ends, hit.start)][0])
-    return saying - {""}
+                yield hit.string, chunk[bisect_right(ends, hit.start)][0]
 
 
 def _windows(vectors: Iterable[bytes]) -> list[bytes]:
@@ -273,7 +290,9 @@ def find_lines(
         kept_part = queries.remaining_locators(snapshot, path, plan.pks)
         if plan.kind in _WHOLE and not kept_part:
             plan.removals += [relative, relative + MANIFEST_ENDING]
-            texts += data.decode(encoding_of(data), "replace").splitlines()
+            lines = data.decode(encoding_of(data), "replace").splitlines()
+            # Memories have a heading without its marks as their title.
+            plan.labels += [line.lstrip("# ") for line in lines]
             continue
         texts += _said(plan, relative, data, own, kept_part)
     return texts
@@ -289,13 +308,32 @@ def _said(
     lines, encoding = line_spans(data), encoding_of(data)
     count = set(chain.from_iterable(_span(item, len(lines)) for item in texts))
     statuses_wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
-    numbers = sorted(statuses_wanted - count)
+    erased = statuses_wanted - count
+    numbers = sorted(erased)
+    kept_lines = (
+        "" if number in erased else data[first:last].decode(encoding, "replace")
+        for number, (first, last) in enumerate(lines, 1)
+    )
+    plan.headings += sorted(_headings_over(kept_lines))
     if numbers:
         plan.spans[relative] = [list(run) for run in _runs(numbers)]
     places = [lines[number - 1] for number in numbers]
     results = [data[first:last].decode(encoding, "replace") for first, last in places]
     pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
     return results + list(_pointed(data, pointers)) if pointers else results
+
+
+def _headings_over(lines: Iterable[str]) -> set[str]:
+    """Return the headings of Markdown that have any of the lines under them."""
+    above: list[tuple[int, str]] = []
+    result: set[str] = set()
+    for line in lines:
+        text = line.lstrip("#")
+        if level := len(line) - len(text):
+            above = [item for item in above if item[0] < level] + [(level, text.strip())]
+        elif line.strip():
+            result.update(heading for _, heading in above)
+    return result
 
 
 def below(paths: OrchestratorPaths, path: str) -> str | None:

@@ -6,6 +6,7 @@ Each step may be repeated: an erasure that was killed or blocked is finished by 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -70,13 +71,8 @@ def erase_rows(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """
     _hide(opened, plan)
     _blank(opened, plan)
-    ids = set(plan.memory_ids)
-    _sweep(opened, plan, lambda snapshot: erasure.rows_citing(snapshot, ids, plan.notes))
-    _sweep(
-        opened,
-        plan,
-        lambda snapshot: erasure.rows_saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
-    )
+    for find in _rows_elsewhere(plan):
+        _sweep(opened, plan, find)
 
 
 def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
@@ -127,15 +123,28 @@ def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
                 _record(transaction, [_step(plan, {"entities": entities})])
 
 
+def _rows_elsewhere(
+    plan: ErasurePlan,
+) -> tuple[Callable[[Snapshot], Iterator[ErasedRow]], ...]:
+    """Return what finds the rows, beside those of the erased memories, that have to change."""
+    ids = set(plan.memory_ids)
+    return (
+        lambda snapshot: erasure.rows_citing(snapshot, ids, plan.notes),
+        lambda snapshot: erasure.rows_saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
+    )
+
+
 def _sweep(
     opened: OpenOrchestrator, plan: ErasurePlan, find: Callable[[Snapshot], Iterable[ErasedRow]]
 ) -> None:
-    """Make the changes that are found; again where a row was changed meanwhile."""
+    """Make the changes that are found; again where a row was changed or added meanwhile."""
     for _ in range(LOOKS):
         with opened.database.read() as snapshot:
             result = list(find(snapshot))
         done = sum(_change(opened, plan, batch) for batch in _batches(result, SWEPT))
-        if done == len(result):
+        # What a memory had before is kept by a trigger, as a row that was not there yet.
+        kept = any(row.table == erasure.MEMORIES for row in result)
+        if done == len(result) and not kept:
             return
 
 
@@ -184,13 +193,21 @@ _SHORTEST_WORD: Final = 3
 
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
     """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
-    kept_rows = [item["memory_id"] for item in plan.kept[:SHOWN]]
-    begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept_rows], _BEGINNING)
+    rows = {(row.table, row.key) for find in _rows_elsewhere(plan) for row in find(snapshot)}
+    own = {(erasure.MEMORIES, (pk,)) for pk in plan.pks}
+    changed = sorted(key[0] for table, key in rows - own if table == erasure.MEMORIES)
+    changed_ids = [row.memory_id for row in queries.memories_to_erase(snapshot, changed)]
+    kept_ids = [item["memory_id"] for item in plan.kept]
+    shown = [*plan.memory_ids[:SHOWN], *kept_ids[:SHOWN], *changed_ids[:SHOWN]]
+    begins = memories.beginnings(snapshot, shown, _BEGINNING)
     derived = set(plan.derived_pks)
     ids = zip(plan.pks, plan.memory_ids, strict=True)
     return ErasurePreview(
         begins=begins,
         derived_ids=tuple(memory_id for pk, memory_id in ids if pk in derived),
+        changed_ids=tuple(changed_ids),
+        rows=dict(sorted(Counter(table for table, _ in rows - own).items())),
+        shared=tuple(plan.shared_strings[:SHOWN]),
         similar=_similar(snapshot, plan) if plan.kind is ErasureTargetKind.ENTITY else (),
     )
 

@@ -36,6 +36,10 @@ class ErasurePlan:
             memories that go because they were derived.
         strings: the strings to search for; ``least``: for a string that begins like one that
             stays, how many characters distinguish it; ``vectors``: parts of vectors, as hex.
+        labels: strings that stand only beside the texts, in tags, attributes and other lines of
+            the file, as titles do: they stay if a memory that stays has them beside its text.
+        headings: those of files that have lines under them that stay.
+        shared_strings: those that are not searched for, since memories that stay have them, too.
         spans: of a file, relative to the folder, the lines (first and last) that go.
         removals: files that go as a whole; ``snapshots``: those of bulletins, which go in any
             case.
@@ -69,6 +73,9 @@ class ErasurePlan:
     asked: str = ""
     entity_ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
+    shared_strings: list[str] = field(default_factory=list)
 
     @cached_property
     def needles(self) -> SearchTerms:
