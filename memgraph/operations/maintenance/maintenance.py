@@ -292,6 +292,7 @@ def restore(
 
     Args:
         origin: accept the backup of this other orchestrator; only when there is no database yet.
+            Its reports prove its erasures, too.
         accept_findings: restore although the audit finds something; never damaged pages.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
@@ -317,7 +318,7 @@ def restore(
         with _refusing(file), draft.inspect() as snapshot:
             stamp = _stamp(snapshot)
             anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
-            proofs = RedactionProofs(paths)
+            proofs = _proofs(paths, origin)
             report = checked_copy(snapshot, anchored, accept_findings, "the backup", proofs, key)
         entry = {
             "reason": reason,
@@ -339,6 +340,15 @@ def restore(
         journal_entries=head.seq,
         findings=dict(report.totals),
     )
+
+
+def _proofs(paths: OrchestratorPaths, origin: str | None) -> Proofs:
+    """Return what proves the redactions of a backup: the reports here, or those of its origin."""
+    own = RedactionProofs(paths)
+    if origin is None:
+        return own
+    theirs = RedactionProofs(OrchestratorPaths(paths.root, origin))
+    return lambda redaction: own(redaction) and theirs(redaction)
 
 
 @contextmanager
@@ -367,6 +377,12 @@ def _refusing(file: Path) -> Iterator[None]:
         details = error.details | {"path": str(file)}
         reasons = ", ".join([error.code, *details.get("findings", ())])
         message = f"{file} is refused as a backup ({reasons})"
+        if FindingCode.JOURNAL_REDACTION_UNPROVEN in details.get("findings", ()):
+            message += (
+                ": the signed reports of its erasures are not here; copy signing.key and the"
+                " orchestrator's memory/erasures/ from the root that it is from, or give"
+                " --accept-findings"
+            )
         if isinstance(error, DatabaseCorrupt) and _is_export(file):
             message = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
         raise type(error)(message, **details) from error
