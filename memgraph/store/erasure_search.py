@@ -5,7 +5,7 @@ Nothing is hidden from it: whoever erases is an operator, as one who makes a cop
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -172,12 +172,18 @@ def _saying() -> sa.Select[Any]:
 
 def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
     """Return memories that are linked to an entity or contain one of its names."""
-    pks = set(_linked().column(snapshot, pks=forms.pks))
-    for name in forms.names:
+    pks = {*_linked().column(snapshot, pks=forms.pks), *containing(snapshot, forms.names)}
+    return unerased_among(snapshot, sorted(pks))
+
+
+def containing(snapshot: Snapshot, names: Iterable[str]) -> list[int]:
+    """Return the keys of memories that contain one of some names as a phrase, in order."""
+    pks = set[int]()
+    for name in names:
         if any(character.isalnum() for character in name):
             expression = snapshot.engine.phrases.expression(saying([name]))
             pks.update(_saying().column(snapshot, words=expression))
-    return unerased_among(snapshot, sorted(pks))
+    return sorted(pks)
 
 
 @prepared

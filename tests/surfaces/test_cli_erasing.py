@@ -76,6 +76,23 @@ def test_nothing_is_erased_whose_report_has_no_place(cli: CommandLine, tmp_path:
     assert sorted(each.name for each in tmp_path.glob("*report*")) == ["report.json"]
 
 
+def test_a_person_who_is_no_entity_is_erased_by_ids(cli: CommandLine) -> None:
+    whole = cli.remember("The captain is called piet maas on board.")
+    part = cli.remember("the early shift is what piet prefers.")
+    other = cli.remember("The single ticket costs 7 euros.")
+    named = ("erase", "orc-1", "--entity", "Piet Maas", *WHY)
+    assert whole in cli(*named).err
+    error = cli.error(*named)
+    assert error["code"] == "memory.not_found"
+    details = error["details"]
+    assert (details["contain"], details["contain_a_word"]) == (1, 1)
+    assert details["memory_ids"] == [whole, part]
+    for memory_id in details["memory_ids"]:
+        assert cli("erase", "orc-1", memory_id, "--yes", *WHY).code == 0
+    assert "no memory contains 'Piet Maas'" in cli(*named).err
+    assert [item["memory_id"] for item in cli.json("list", "orc-1")["memories"]] == [other]
+
+
 def test_a_backup_after_an_erasure_becomes_another_orchestrator(
     cli: CommandLine, tmp_path: Path
 ) -> None:

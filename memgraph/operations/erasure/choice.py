@@ -33,6 +33,8 @@ _BY_SOURCE: Final = frozenset(ErasureTargetKind) - {
 _WINDOW: Final = 64
 _DISTINCT: Final = 12
 _CHUNK: Final = 4_000
+_SHORTEST_WORD: Final = 3
+_LISTED: Final = 20
 
 
 def make_plan(
@@ -121,7 +123,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     if target.kind is ErasureTargetKind.ENTITY:
         results = queries.entity(snapshot, target.value)
         if not results:
-            raise NotFound("no entity of this id or name", name=target.value[:80])
+            raise _no_entity(snapshot, target.value)
         if len(results) > 1:
             raise Conflict(
                 "the name may mean several entities; give an id",
@@ -141,6 +143,32 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     if target.kind is ErasureTargetKind.MEMORY:
         raise NotFound(f"no memory {labels!r}", value=labels)
     raise NotFound(f"no memory of the {target.kind.value} {labels!r}", value=labels)
+
+
+def _no_entity(snapshot: Snapshot, name: str) -> NotFound:
+    """Return the error for a name of no entity, with the memories that contain its words."""
+    whole = queries.containing(snapshot, [name])
+    partly = [pk for pk in queries.containing(snapshot, name_words(name)) if pk not in set(whole)]
+    message, shown = "no entity of this id or name", name[:80]
+    if not whole and not partly:
+        return NotFound(f"{message}, and no memory contains {shown!r}", name=shown)
+    pks = [*whole, *partly]
+    rows = queries.memories_to_erase(snapshot, pks[:_LISTED])
+    ids = [row.memory_id for row in sorted(rows, key=lambda row: pks.index(row.pk))]
+    rest = f" and {len(pks) - len(ids)} more" if len(pks) > len(ids) else ""
+    return NotFound(
+        f"{message}. Memories with {shown!r}: {len(whole)}; with a word of it: {len(partly)}."
+        f" Erase each by its id: {' '.join(ids)}{rest}",
+        name=shown,
+        contain=len(whole),
+        contain_a_word=len(partly),
+        memory_ids=ids,
+    )
+
+
+def name_words(name: str) -> list[str]:
+    """Return the words of a name that are long enough to tell it from others."""
+    return [word for word in name.casefold().split() if len(word) >= _SHORTEST_WORD]
 
 
 def _close(snapshot: Snapshot, plan: ErasurePlan, pks: Sequence[int]) -> None:

@@ -23,7 +23,13 @@ from memgraph.model.erasure import (
     Tombstone,
 )
 from memgraph.operations.erasure import folder
-from memgraph.operations.erasure.choice import look_again, make_plan, note_snapshots, overtaken
+from memgraph.operations.erasure.choice import (
+    look_again,
+    make_plan,
+    name_words,
+    note_snapshots,
+    overtaken,
+)
 from memgraph.operations.erasure.folder import ErasedFiles
 from memgraph.operations.erasure.plan import ErasurePlan, PlanFile, left_on_servers, unfinished
 from memgraph.operations.erasure.signatures import (
@@ -188,7 +194,6 @@ SHOWN: Final = 200
 """Memories that go, and as many of those that stay, whose texts are shown."""
 _BEGINNING: Final = 80
 _SIMILAR: Final = 20
-_SHORTEST_WORD: Final = 3
 
 
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
@@ -215,17 +220,15 @@ def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
 def _similar(snapshot: Snapshot, plan: ErasurePlan) -> tuple[str, ...]:
     """Return names of other entities that share a word with the named one."""
     meant = [name for item in queries.entity(snapshot, plan.target) for name in item.names]
-    own = {word for name in meant for word in _words(name)}
+    own = {word for name in meant for word in name_words(name)}
     existing = {name.casefold() for name in meant}
     others = queries.entity_names(snapshot)
     result = (
-        other for other in others if other.casefold() not in existing and own & set(_words(other))
+        other
+        for other in others
+        if other.casefold() not in existing and own & set(name_words(other))
     )
     return tuple(islice(result, _SIMILAR))
-
-
-def _words(name: str) -> list[str]:
-    return [item for item in name.casefold().split() if len(item) >= _SHORTEST_WORD]
 
 
 Progress = Callable[[str, int, int], None]
