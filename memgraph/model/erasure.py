@@ -11,7 +11,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.values import Millis, Name, Reason, Value, validated
 
 REPORT_VERSION = 1
-REHEARSED: Final = "nothing was erased; the same request with dry_run=false erases permanently"
+REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it for ever"
 
 
 class ErasureTargetKind(StrEnum):
@@ -30,7 +30,7 @@ class ErasureTarget(Value):
     """The target of an erasure.
 
     Attributes:
-        value: an id; for an entity its id or a name; for content the SHA-256 of a file's bytes.
+        value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
     """
 
     kind: ErasureTargetKind
@@ -47,7 +47,7 @@ def erasure_target(
     workflow_run_id: str | None = None,
     content_sha256: str | None = None,
 ) -> ErasureTarget:
-    """Return the named target. Raises InvalidInput unless exactly one is named."""
+    """Return the target that is named. Raises InvalidInput: none is, or more than one."""
     values = {
         ErasureTargetKind.MEMORY: memory_id,
         ErasureTargetKind.ENTITY: entity,
@@ -69,7 +69,7 @@ class ErasureRequest(Value):
     """A request to erase, with its reason.
 
     Attributes:
-        reason: recorded in the journal; it must not repeat the text.
+        reason: journalled; it repeats nothing of the text.
         dry_run: only report what would be erased.
     """
 
@@ -82,8 +82,8 @@ class NotErasedMemory(Value):
     """A memory that was not erased.
 
     Attributes:
-        why: ``other_grounds``: it has evidence that is not erased; ``other_sources``: it has
-            another source; ``says_it``: it contains an erased text.
+        why: ``other_grounds``: it has evidence that stays; ``other_sources``: it has another
+            source; ``says_it``: it contains an erased text.
     """
 
     memory_id: str
@@ -99,7 +99,7 @@ class Tombstone(Value):
 
 
 class RedactedEntry(Value):
-    """A redacted journal entry: its hash, and the SHA-256 of its redacted details."""
+    """An entry of the journal that was redacted: its seal, and the SHA-256 of its details now."""
 
     seq: int
     hash: str
@@ -107,7 +107,7 @@ class RedactedEntry(Value):
 
 
 class CaseVariant(Value):
-    """A file with erased phrases in another case, and the number of occurrences."""
+    """A file that contains erased phrases in another case, with the number of places."""
 
     file: str
     count: int
@@ -140,13 +140,13 @@ class Residue(Value):
 
 
 class ServerTraces(Value):
-    """Places outside its tables where a database server may keep erased texts. None are checked.
+    """Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
 
     Attributes:
-        wal_until: the position of the write-ahead log when the tables were clean. The log before it
-            may contain erased texts, on the server, in archives and in backups, until removed.
+        wal_until: the position of the write-ahead log when the tables were clean: what lies before
+            it may hold them, on the server, in archives and in backups, until it is removed there.
         archived: whether the server archives its log.
-        replicas: the number of replicas and other readers of the log, connected or with a slot.
+        replicas: how many replicas and other readers of the log are connected or have a slot.
     """
 
     wal_until: str
@@ -155,7 +155,7 @@ class ServerTraces(Value):
 
 
 class Signature(Value):
-    """An Ed25519 signature over the report without this field; key and value are hexadecimal."""
+    """An Ed25519 signature over the report without this field; both in hexadecimal digits."""
 
     algorithm: Literal["Ed25519"] = "Ed25519"
     public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -163,20 +163,26 @@ class Signature(Value):
 
 
 class ErasurePreview(Value):
-    """The preview of a dry run. The report of an actual erasure has none of its texts.
+    """The preview of a dry run; none of its texts are in the report of an erasure.
 
     Attributes:
-        note: states that nothing was erased, and how to erase.
-        begins: the beginnings of the texts by memory id, for a limited number of memories that
-            would be erased and that would stay.
-        derived_ids: memories that would be erased only because they are derived from others.
-        similar: names of other entities that share a word with the named one.
-        waiting: files with the text that are not changed, because they are still to be ingested.
+        note: that nothing was erased, and how to erase it.
+        begins: of memories that go and that stay the beginning of the text, of so many of each.
+        derived_ids: those that go for being derived alone.
+        changed_ids: memories that stay, and lose an erased string in their tags or attributes.
+        rows: how many rows of each table, beside the memories that go, have an erased string.
+        shared: erased strings that stay elsewhere, since memories or files that stay have them,
+            too: as the title of a document.
+        similar: names of other entities that share a word with the one that is named.
+        waiting: files that say it and are not touched: they are still to be ingested.
     """
 
     note: str = REHEARSED
     begins: dict[str, str] = Field(default_factory=dict)
     derived_ids: tuple[str, ...] = ()
+    changed_ids: tuple[str, ...] = ()
+    rows: dict[str, int] = Field(default_factory=dict)
+    shared: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
 
@@ -187,24 +193,24 @@ class ErasureReport(Value):
     Attributes:
         erasure_id: its id in the journal.
         kind, target: the named target; for an entity its id.
-        memory_ids: the erased memories, including those derived only from them.
-        derived: the number of memories erased only because they are derived from others.
-        entities: the number of removed entities, which no other memory mentions.
-        kept: memories that are related to the target but were not erased.
-        tombstones: the journal entries of the erased memories.
-        journal_redacted: the number of redacted earlier entries; ``redactions`` lists them for an
-            audit, except in reports of earlier versions.
-        rows: the number of redacted or removed values by table.
-        files_redacted, files_removed: paths relative to the orchestrator's folder; in a dry run,
-            the files that would be changed. On a server they include the schemas of earlier states.
-        preview: only in a dry run.
-        outside: places elsewhere that are not changed: source files, and schemas that moves have
+        memory_ids: the erased ones, those derived from them alone included.
+        derived: how many of them are there for being derived from others alone.
+        entities: how many entities were named nowhere else, and are gone.
+        kept: memories that have something to do with it and stay.
+        tombstones: of each erased memory its entry in the journal.
+        journal_redacted: how many earlier entries were redacted; ``redactions``: which, for an
+            audit. Reports of earlier versions do not list them.
+        rows: how many values of each table were redacted or removed.
+        files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
+            that would be. On a server an earlier state is a schema, and stands among them.
+        preview: of a dry run alone.
+        outside: what lies elsewhere and is not touched: source files, and schemas that moves have
             left on servers, as ``schema on address``.
-        wal_truncated: whether the write-ahead log was truncated.
-        vacuumed: whether the database was rewritten, or the dead rows of a server were removed.
-        server: what the database server keeps that memgraph cannot remove; None: the database is a
-            file, and the scan covers all of it.
-        unfinished: why the erasure is not complete; run it again to continue. Empty: it is done.
+        wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
+            whether the database was written anew for it.
+        server: what the server of the database keeps that memgraph cannot remove; None: it is a
+            file, and the scan has seen all of it.
+        unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
     """
 
     version: int = REPORT_VERSION

@@ -48,8 +48,8 @@ ERASED_KEY: Final = "erased_through"
 @prepared
 def _unretracted() -> sa.Select[Any]:
     m = tables.memories
-    condition = among(m.c.pk, "pks") & (m.c.status != MemoryStatus.RETRACTED)
-    return sa.select(m.c.memory_id).where(condition)
+    due = among(m.c.pk, "pks") & (m.c.status != MemoryStatus.RETRACTED)
+    return sa.select(m.c.memory_id).where(due)
 
 
 def retract(transaction: JournalledTransaction, pks: Sequence[int]) -> None:
@@ -248,12 +248,13 @@ def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
 
 
 JOURNAL: Final = "audit_log"
+MEMORIES: Final = "memories"
 _PLACE: Final = "place of the row"
 _PAGE: Final = 2_000
 
 # The columns that may repeat an erased text: (table, key columns, text columns).
 _SWEPT: Final = (
-    ("memories", ("pk",), ("tags", "attributes")),
+    (MEMORIES, ("pk",), ("tags", "attributes")),
     ("memory_revisions", ("revision_id",), ("tags", "attributes")),
     ("memory_edges", (_PLACE,), ("reason", "resolution")),
     ("memory_edge_revisions", ("revision_id",), ("resolution",)),
@@ -403,7 +404,7 @@ def rows_saying(
         scrub: removes the erased strings from a text.
     """
     for table, keys, columns in (*_SWEPT, *_REMOVED):
-        is_removed = (table, keys, columns) in _REMOVED
+        goes = (table, keys, columns) in _REMOVED
         cursor = _swept(table, keys, columns).cursor(snapshot)
         while page := cursor.fetchmany(_PAGE):
             texts = [row[len(keys) :] for row in page]
@@ -414,7 +415,7 @@ def rows_saying(
                 if after != tuple(before):
                     key = tuple(row[: len(keys)])
                     yield ErasedRow(
-                        table, keys, key, columns, tuple(before), None if is_removed else after
+                        table, keys, key, columns, tuple(before), None if goes else after
                     )
     yield from _journal(snapshot, memory_ids, entity_ids, says, scrub)
 
@@ -432,18 +433,18 @@ def _journal(
     says: Callable[[bytes], bool],
     scrub: Scrub,
 ) -> Iterator[ErasedRow]:
-    edge_ids = set(_edges_of().column(snapshot, ids=sorted(memory_ids)))
+    decided = set(_edges_of().column(snapshot, ids=sorted(memory_ids)))
     subjects = {*memory_ids, *entity_ids}
     cursor = _entries().cursor(snapshot)
     while page := cursor.fetchmany(_PAGE):
         page_matches = says(_joined(row[3] for row in page))
         for seq, action, subject, details in page:
-            is_own = subject in subjects or (
-                action in _DECISIONS and json.loads(details).get("edge_id") in edge_ids
+            own = subject in subjects or (
+                action in _DECISIONS and json.loads(details).get("edge_id") in decided
             )
-            if not is_own and (not page_matches or scrubbed(details, scrub) == details):
+            if not own and (not page_matches or scrubbed(details, scrub) == details):
                 continue
-            after = redacted_details(details, scrub, own=is_own)
+            after = redacted_details(details, scrub, own=own)
             if after != details:
                 yield ErasedRow(JOURNAL, ("seq",), (seq,), ("details",), (details,), (after,))
 
@@ -461,34 +462,39 @@ def _joined(texts: Iterator[str]) -> bytes:
 
 @prepared
 def _apply(
-    table: str, keys: tuple[str, ...], columns: tuple[str, ...], is_delete: bool
+    table: str, keys: tuple[str, ...], columns: tuple[str, ...], goes: bool
 ) -> sa.Update | sa.Delete:
     changed = tables.memories.metadata.tables[table]
-    conditions = (
+    same = (
         column.is_not_distinct_from(value(f"was_{place}"))
         for place, column in enumerate(_named(table, *keys, *columns))
     )
-    if is_delete:
-        return sa.delete(changed).where(*conditions)
+    if goes:
+        return sa.delete(changed).where(*same)
     after = {name: value(f"after_{place}") for place, name in enumerate(columns)}
-    return sa.update(changed).where(*conditions).values(after)
+    return sa.update(changed).where(*same).values(after)
 
 
 def apply(transaction: Transaction, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
     """Apply the changes to rows that have not changed since they were read; return them."""
     applied: list[ErasedRow] = []
-    for kind, group in groupby(changes, _kind):
+    for kind, some in groupby(changes, _kind):
         statement = _apply(*kind)
-        for change in group:
-            old_values, after = (*change.key, *change.before), change.after or ()
-            values = {f"was_{place}": text for place, text in enumerate(old_values)}
+        for change in some:
+            was, after = (*change.key, *change.before), change.after or ()
+            values = {f"was_{place}": text for place, text in enumerate(was)}
             values |= {f"after_{place}": text for place, text in enumerate(after)}
             if statement.write(transaction, values):
                 applied.append(change)
-    # The changed tags of these memories were indexed.
-    reworded = [row.key[0] for row in applied if row.table == "memories"]
-    transaction.engine.texts.remove(transaction, reworded)
+    # Tags are indexed, attributes are not: postings of a row that did not change are not read anew.
+    retagged = [row.key[0] for row in applied if row.table == MEMORIES and _retagged(row)]
+    transaction.engine.texts.remove(transaction, retagged)
     return applied
+
+
+def _retagged(change: ErasedRow) -> bool:
+    place = change.columns.index("tags")
+    return change.after is not None and change.after[place] != change.before[place]
 
 
 def _kind(change: ErasedRow) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:

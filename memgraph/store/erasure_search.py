@@ -5,7 +5,7 @@ No memory is hidden from an erasure, because only operators erase.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -173,12 +173,18 @@ def _saying() -> sa.Select[Any]:
 
 def naming(snapshot: Snapshot, forms: EntityForms) -> list[int]:
     """Return memories that are linked to an entity or contain one of its names."""
-    pks = set(_linked().column(snapshot, pks=forms.pks))
-    for name in forms.names:
+    pks = {*_linked().column(snapshot, pks=forms.pks), *containing(snapshot, forms.names)}
+    return unerased_among(snapshot, sorted(pks))
+
+
+def containing(snapshot: Snapshot, names: Iterable[str]) -> list[int]:
+    """Return the keys of memories that contain one of some names as a phrase, in order."""
+    pks = set[int]()
+    for name in names:
         if any(character.isalnum() for character in name):
             expression = snapshot.engine.phrases.expression(saying([name]))
             pks.update(_saying().column(snapshot, words=expression))
-    return unerased_among(snapshot, sorted(pks))
+    return sorted(pks)
 
 
 @prepared
@@ -307,6 +313,21 @@ def remaining_texts(
     for place in _PLACES:
         for row in _places(*place).cursor(snapshot):
             yield from (("", text) for text in row if text)
+
+
+@prepared
+def _remaining_fields() -> sa.CompoundSelect[Any]:
+    m = tables.memories
+    stays = ~among(m.c.pk, "pks")
+    return sa.union(
+        sa.select(m.c.tags).where(stays, m.c.tags != "[]"),
+        sa.select(m.c.attributes).where(stays, m.c.attributes != "{}"),
+    )
+
+
+def remaining_fields(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
+    """Return the tags and attributes of all memories but these, as JSON, each once."""
+    return _remaining_fields().column(snapshot, pks=pks)
 
 
 @prepared

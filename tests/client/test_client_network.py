@@ -99,7 +99,9 @@ def test_silence_is_not_waited_for_for_ever(awaited: bool) -> None:
     with talking(b"", hold=True) as url, pytest.raises(RemoteUnavailable) as refused:
         asked(url, awaited=awaited, timeout_s=0.2)
     assert refused.value.details == {"cause": "ReadTimeout"}
-    assert refused.value.message == f"{url} did not send a complete response: timed out (ReadTimeout)"
+    assert (
+        refused.value.message == f"{url} did not send a complete response: timed out (ReadTimeout)"
+    )
 
 
 @both

@@ -74,7 +74,7 @@ def test_a_backup_is_one_private_file_that_restores_everything(
 ) -> None:
     service, opened, _ = alive
     file = tmp_path / "copies" / "orc.db"
-    with pytest.raises(FileNotFoundError, match="no such folder"):
+    with pytest.raises(FileNotFoundError, match="folder does not exist"):
         maintenance.backup(opened, file)
     file.parent.mkdir()
     report = maintenance.backup(opened, file)

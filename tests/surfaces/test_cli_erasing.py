@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,3 +74,46 @@ def test_nothing_is_erased_whose_report_has_no_place(cli: CommandLine, tmp_path:
     done = cli.json("erase", "orc-1", memory, "--yes", *WHY, "--output", str(report))
     assert json.loads(report.read_text())["erasure_id"] == done["erasure_id"]
     assert sorted(each.name for each in tmp_path.glob("*report*")) == ["report.json"]
+
+
+def test_a_person_who_is_no_entity_is_erased_by_ids(cli: CommandLine) -> None:
+    whole = cli.remember("The captain is called piet maas on board.")
+    part = cli.remember("the early shift is what piet prefers.")
+    other = cli.remember("The single ticket costs 7 euros.")
+    named = ("erase", "orc-1", "--entity", "Piet Maas", *WHY)
+    assert whole in cli(*named).err
+    error = cli.error(*named)
+    assert error["code"] == "memory.not_found"
+    details = error["details"]
+    assert (details["contain"], details["contain_a_word"]) == (1, 1)
+    assert details["memory_ids"] == [whole, part]
+    for memory_id in details["memory_ids"]:
+        assert cli("erase", "orc-1", memory_id, "--yes", *WHY).code == 0
+    assert "no memory contains 'Piet Maas'" in cli(*named).err
+    assert [item["memory_id"] for item in cli.json("list", "orc-1")["memories"]] == [other]
+
+
+def test_a_backup_after_an_erasure_becomes_another_orchestrator(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    kept = cli.remember("The shop sells bread.")
+    gone = cli.remember("The baker sleeps above the shop.")
+    assert cli("erase", "orc-1", gone, "--yes", *WHY).code == 0
+    file, other = str(tmp_path / "orc-1.backup"), tmp_path / "other"
+    assert cli("backup", "orc-1", file).code == 0
+    assert cli.json("restore", "orc-1", file, "--as", "orc-2")["findings"] == {}
+    assert cli.json("verify", "orc-2")["findings"] == []
+    assert cli.json("show", "orc-2", kept)["memories"][0]["content"] == "The shop sells bread."
+    elsewhere = ("--root", str(other), "restore", "orc-1", file, "--as", "orc-2")
+    refused = cli(*elsewhere).err
+    for part in (
+        "journal.redaction_unproven",
+        "signing.key",
+        "memory/erasures/",
+        "--accept-findings",
+    ):
+        assert part in refused
+    assert not (other / "orc-2").exists()
+    shutil.copytree(cli.root / "orc-1/memory/erasures", other / "orc-1/memory/erasures")
+    shutil.copy(cli.root / "signing.key", other)
+    assert cli(*elsewhere).code == 0

@@ -106,6 +106,26 @@ def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
     assert not (cli.root / "orc-4").exists()
 
 
+@pytest.mark.parametrize("storage_url", ["postgresql"], indirect=True)
+def test_a_backup_is_restored_where_the_settings_of_the_new_name_point(
+    cli: CommandLine, storage_url: str, tmp_path: Path
+) -> None:
+    kept, file = cli.remember("The shop sells bread."), str(tmp_path / "orc-1.backup")
+    assert cli("migrate-store", "orc-1", "--to", storage_url).code == 0
+    assert cli("backup", "orc-1", file).code == 0
+    assert cli("restore", "orc-1", file, "--as", "orc-2").code == 0
+    placement = f'[memory.storage]\nplacement = ["orc-3={storage_url}"]\n'
+    (cli.root / "memgraph.toml").write_text(placement)
+    assert cli("restore", "orc-1", file, "--as", "orc-3").code == 0
+    for name in ("orc-1", "orc-2", "orc-3"):
+        assert [item["memory_id"] for item in cli.json("list", name)["memories"]] == [kept]
+        assert cli.database(name).exists() is (name == "orc-2")
+    listed = cli.json("orchestrators")["orchestrators"]
+    stores = {item["orchestrator"]: item["store"] for item in listed}
+    assert stores["orc-2"] == str(cli.database("orc-2"))
+    assert stores["orc-1"] == stores["orc-3"] != stores["orc-2"]
+
+
 def test_a_table_that_a_terminal_is_too_narrow_for_goes_below_each_row(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

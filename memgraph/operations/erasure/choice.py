@@ -33,6 +33,8 @@ _BY_SOURCE: Final = frozenset(ErasureTargetKind) - {
 _WINDOW: Final = 64
 _DISTINCT: Final = 12
 _CHUNK: Final = 4_000
+_SHORTEST_WORD: Final = 3
+_LISTED: Final = 20
 
 
 def make_plan(
@@ -66,17 +68,19 @@ def make_plan(
     plan.memory_ids = [row.memory_id for row in rows]
     lines = find_lines(opened.paths, snapshot, plan, rows)
     texts = [text for row in rows for text in (row.content, row.summary)]
-    other_texts = [*lines, *(word for row in rows for word in _said_beside(row))]
+    beside = [*plan.labels, *(word for row in rows for word in _said_beside(row))]
     names = {*alone.names, *own.names}
-    entity_strings = names_of(names - {*alone.dates, *own.dates})
-    text_strings = strings_of(texts, other_texts)
-    plan.too_short = len(names - set(entity_strings)) + unsought(texts, text_strings)
+    called = names_of(names - {*alone.dates, *own.dates})
+    own_strings = strings_of(texts, [*lines, *_quotes(rows)])
+    spoken = strings_of(texts, [*lines, *beside])
+    plan.too_short = len(names - set(called)) + unsought(texts, spoken)
     plan.entity_ids = queries.entity_ids(snapshot, plan.entity_pks)
     plan.notes = queries.written_about(snapshot, plan.pks, plan.entity_ids)
-    note_strings = _noted(plan)
-    plan.strings = list(dict.fromkeys([*entity_strings, *text_strings, *note_strings]))
+    noted = _noted(plan)
+    plan.strings = list(dict.fromkeys([*called, *spoken, *noted]))
+    plan.labels = sorted(set(spoken) - {*called, *own_strings, *noted})
     # Names and notes must match in full, because others may begin like them.
-    merged = {*entity_strings, *note_strings} - set(text_strings)
+    merged = {*called, *noted} - set(spoken)
     plan.least = {n: len(value) for n, value in enumerate(plan.strings) if value in merged}
     look_again(snapshot, plan)
     plan.vectors = [window.hex() for window in _windows(queries.vectors_of(snapshot, plan.pks))]
@@ -118,7 +122,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     if target.kind is ErasureTargetKind.ENTITY:
         results = queries.entity(snapshot, target.value)
         if not results:
-            raise NotFound("no entity with this id or name", name=target.value[:80])
+            raise _no_entity(snapshot, target.value)
         if len(results) > 1:
             raise Conflict(
                 "the name is ambiguous; use an id",
@@ -128,38 +132,63 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[list[int], Entity
     pks = queries.memories_named(snapshot, target.kind, target.value)
     if pks:
         return pks, None
-    label = target.value[:80]
+    labels = target.value[:80]
     earlier = queries.erased_before(snapshot, target.kind, target.value)
     if earlier is not None:
-        erased_by = f" by {earlier[0]}" if earlier else ""
+        message = f" by {earlier[0]}" if earlier else ""
         raise Conflict(
-            f"it is already erased{erased_by}", value=label, erasure_ids=list(earlier[:10])
+            f"it is already erased{message}", value=labels, erasure_ids=list(earlier[:10])
         )
     if target.kind is ErasureTargetKind.MEMORY:
-        raise NotFound(f"no memory {label!r}", value=label)
-    raise NotFound(f"no memory of the {target.kind.value} {label!r}", value=label)
+        raise NotFound(f"no memory {labels!r}", value=labels)
+    raise NotFound(f"no memory of the {target.kind.value} {labels!r}", value=labels)
+
+
+def _no_entity(snapshot: Snapshot, name: str) -> NotFound:
+    """Return the error for a name of no entity, with the memories that contain its words."""
+    whole = queries.containing(snapshot, [name])
+    partly = [pk for pk in queries.containing(snapshot, name_words(name)) if pk not in set(whole)]
+    message, shown = "no entity of this id or name", name[:80]
+    if not whole and not partly:
+        return NotFound(f"{message}, and no memory contains {shown!r}", name=shown)
+    pks = [*whole, *partly]
+    rows = queries.memories_to_erase(snapshot, pks[:_LISTED])
+    ids = [row.memory_id for row in sorted(rows, key=lambda row: pks.index(row.pk))]
+    rest = f" and {len(pks) - len(ids)} more" if len(pks) > len(ids) else ""
+    return NotFound(
+        f"{message}. Memories with {shown!r}: {len(whole)}; with a word of it: {len(partly)}."
+        f" Erase each by its id: {' '.join(ids)}{rest}",
+        name=shown,
+        contain=len(whole),
+        contain_a_word=len(partly),
+        memory_ids=ids,
+    )
+
+
+def name_words(name: str) -> list[str]:
+    """Return the words of a name that are long enough to tell it from others."""
+    return [word for word in name.casefold().split() if len(word) >= _SHORTEST_WORD]
 
 
 def _close(snapshot: Snapshot, plan: ErasurePlan, pks: Sequence[int]) -> None:
     """Set the plan's memories, including those derived only from them, and those that are kept."""
-    kept_elsewhere: dict[str, str] = {}
+    kept_fields: dict[str, str] = {}
     chosen = set(pks)
     if plan.kind in _BY_SOURCE:
         elsewhere = queries.said_elsewhere(snapshot, sorted(chosen), sorted(chosen))
         chosen -= elsewhere
         ids = [row.memory_id for row in queries.memories_to_erase(snapshot, sorted(elsewhere))]
-        kept_elsewhere |= dict.fromkeys(ids, "other_sources")
+        kept_fields |= dict.fromkeys(ids, "other_sources")
     first = frozenset(chosen)
     while True:
-        kept_derived, fresh = _derived(snapshot, chosen)
+        kept_now, fresh = _derived(snapshot, chosen)
         if not fresh:
             break
         chosen |= fresh
     plan.pks, plan.derived_pks = sorted(chosen), sorted(chosen - first)
     plan.derived = len(plan.derived_pks)
     plan.kept = [
-        {"memory_id": value, "why": why}
-        for value, why in sorted((kept_elsewhere | kept_derived).items())
+        {"memory_id": value, "why": why} for value, why in sorted((kept_fields | kept_now).items())
     ]
 
 
@@ -169,15 +198,15 @@ def _derived(snapshot: Snapshot, chosen: set[int]) -> tuple[dict[str, str], set[
         item for item in queries.derived_from(snapshot, sorted(chosen)) if item[0] not in chosen
     ]
     elsewhere = queries.said_elsewhere(snapshot, [pk for pk, _, _ in results], sorted(chosen))
-    staying, fresh = {}, set()
+    kept_part, fresh = {}, set()
     for pk, memory_id, grounds in results:
         if stands_without(grounds, chosen):
-            staying[memory_id] = "other_grounds"
+            kept_part[memory_id] = "other_grounds"
         elif pk in elsewhere:
-            staying[memory_id] = "other_sources"
+            kept_part[memory_id] = "other_sources"
         else:
             fresh.add(pk)
-    return staying, fresh
+    return kept_part, fresh
 
 
 def _said_beside(row: MemoryToErase) -> list[str]:
@@ -185,24 +214,39 @@ def _said_beside(row: MemoryToErase) -> list[str]:
     return list(_strings(fields))
 
 
+def _quotes(rows: Sequence[MemoryToErase]) -> Iterator[str]:
+    """Yield the sentences that memories were taken from."""
+    return _strings([json.loads(row.attributes).get("quote") for row in rows])
+
+
 def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
     """Drop the strings that remaining memories also contain from a plan; this is reported.
 
     If a remaining memory contains the beginning of a string, a longer part must match. Repeated
-    after a first attempt, because memories stored since may contain erased text too.
+    after a first attempt, because memories stored since may contain erased text too. What others
+    have in tags and attributes, as the title of a document, protects only labels: the text of an
+    erased memory is removed there, too.
     """
-    strings, minimum = plan.strings, dict(plan.least)
-    repeating_ids = _lengthen(snapshot, plan, plan.folded, minimum)
+    strings, minimum, labels = plan.strings, dict(plan.least), set(plan.labels)
+    texts = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
+    saying = {memory_id for _, memory_id in _lengthen(plan, texts, minimum)} - {""}
+    fields = queries.remaining_fields(snapshot, plan.pks)
+    beside = chain(plan.headings, chain.from_iterable(_strings(json.loads(f)) for f in fields))
+    before = dict(minimum)
+    for number, _ in _lengthen(plan, (("", text) for text in beside), minimum):
+        if strings[number] not in labels:
+            minimum[number] = max(before.get(number, 0), len(strings[number]))
     existing = {item["memory_id"] for item in plan.kept}
     plan.kept += [
-        {"memory_id": item, "why": "says_it"}
-        for item in sorted(repeating_ids)
-        if item not in existing
+        {"memory_id": item, "why": "says_it"} for item in sorted(saying) if item not in existing
     ]
     remaining = [
         number for number, value in enumerate(strings) if minimum.get(number, 0) <= len(value)
     ]
     plan.shared += len(strings) - len(remaining)
+    plan.shared_strings += [
+        strings[number] for number in sorted(set(range(len(strings))) - set(remaining))
+    ]
     plan.strings = [strings[number] for number in remaining]
     plan.least = {
         place: minimum[number] for place, number in enumerate(remaining) if number in minimum
@@ -211,22 +255,22 @@ def look_again(snapshot: Snapshot, plan: ErasurePlan) -> None:
 
 
 def _lengthen(
-    snapshot: Snapshot, plan: ErasurePlan, needles: SearchTerms, minimum: dict[int, int]
-) -> set[str]:
-    """Set the length from which each string is unambiguous; return memories that contain one."""
-    repeating_ids = set()
-    remaining = queries.remaining_texts(snapshot, plan.pks, plan.entity_pks)
-    while chunk := list(islice(remaining, _CHUNK)):
+    plan: ErasurePlan, source: Iterator[tuple[str, str]], minimum: dict[int, int]
+) -> Iterator[tuple[int, str]]:
+    """Set how many characters tell each string from some texts that stay; yield the number of each
+    string that one contains whole, with the memory's id.
+    """
+    needles = plan.folded
+    while chunk := list(islice(source, _CHUNK)):
         texts = [FoldedBytes(text.encode()).data for _, text in chunk]
         # Joined by NUL, which no string contains.
         data, ends = b"\0".join(texts), list(accumulate(len(item) + 1 for item in texts))
         for hit in needles.hits(data):
             length = len(data[hit.start : hit.end].decode("utf-8", "ignore"))
-            minimum_length = unfolded_length(plan.strings[hit.string], length + 1)
-            minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), minimum_length)
+            message = unfolded_length(plan.strings[hit.string], length + 1)
+            minimum[hit.string] = max(minimum.get(hit.string, ENOUGH), message)
             if length >= len(needles.strings[hit.string]):
-                repeating_ids.add(chunk[bisect_right(ends, hit.start)][0])
-    return repeating_ids - {""}
+                yield hit.string, chunk[bisect_right(ends, hit.start)][0]
 
 
 def _windows(vectors: Iterable[bytes]) -> list[bytes]:
@@ -260,7 +304,7 @@ def find_lines(
     for row in rows:
         if row.source_path is not None:
             by_path.setdefault(row.source_path, []).append(row)
-    for path, file_rows in sorted(by_path.items()):
+    for path, own in sorted(by_path.items()):
         relative = below(paths, path)
         if relative is None:
             plan.outside.append(path)
@@ -268,12 +312,14 @@ def find_lines(
         data = read(paths.directory / relative)
         if data is None:
             continue
-        kept_locators = queries.remaining_locators(snapshot, path, plan.pks)
-        if plan.kind in _WHOLE and not kept_locators:
+        kept_part = queries.remaining_locators(snapshot, path, plan.pks)
+        if plan.kind in _WHOLE and not kept_part:
             plan.removals += [relative, relative + MANIFEST_ENDING]
-            texts += data.decode(encoding_of(data), "replace").splitlines()
+            lines = data.decode(encoding_of(data), "replace").splitlines()
+            # Memories have a heading without its marks as their title.
+            plan.labels += [line.lstrip("# ") for line in lines]
             continue
-        texts += _said(plan, relative, data, file_rows, kept_locators)
+        texts += _said(plan, relative, data, own, kept_part)
     return texts
 
 
@@ -285,15 +331,34 @@ def _said(
     texts: Sequence[str],
 ) -> list[str]:
     lines, encoding = line_spans(data), encoding_of(data)
-    kept_lines = set(chain.from_iterable(_span(item, len(lines)) for item in texts))
-    erased_lines = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
-    numbers = sorted(erased_lines - kept_lines)
+    count = set(chain.from_iterable(_span(item, len(lines)) for item in texts))
+    statuses_wanted = set(chain.from_iterable(_span(row.locator, len(lines)) for row in own))
+    erased = statuses_wanted - count
+    numbers = sorted(erased)
+    kept_lines = (
+        "" if number in erased else data[first:last].decode(encoding, "replace")
+        for number, (first, last) in enumerate(lines, 1)
+    )
+    plan.headings += sorted(_headings_over(kept_lines))
     if numbers:
         plan.spans[relative] = [list(run) for run in _runs(numbers)]
     places = [lines[number - 1] for number in numbers]
     results = [data[first:last].decode(encoding, "replace") for first, last in places]
     pointers = [row.locator for row in own if (row.locator or "").startswith("/")]
     return results + list(_pointed(data, pointers)) if pointers else results
+
+
+def _headings_over(lines: Iterable[str]) -> set[str]:
+    """Return the headings of Markdown that have any of the lines under them."""
+    above: list[tuple[int, str]] = []
+    result: set[str] = set()
+    for line in lines:
+        text = line.lstrip("#")
+        if level := len(line) - len(text):
+            above = [item for item in above if item[0] < level] + [(level, text.strip())]
+        elif line.strip():
+            result.update(heading for _, heading in above)
+    return result
 
 
 def below(paths: OrchestratorPaths, path: str) -> str | None:

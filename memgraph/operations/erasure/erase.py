@@ -1,16 +1,17 @@
-"""Perform an erasure: plan, rows, files, the files of the database, scan, report.
+"""The steps of an erasure: plan, rows, files, the database's own files, scan, report.
 
-Each step can be repeated: an erasure that was killed or blocked is completed by the next one.
+Each step may be repeated: an erasure that was killed or blocked is finished by the next one.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-import memgraph.model.tables  # noqa: F401 - loaded early, because it takes time
+import memgraph.model.tables  # noqa: F401 - for the time that it takes
 from memgraph.errors import Conflict
 from memgraph.model.erasure import (
     ErasurePreview,
@@ -22,7 +23,13 @@ from memgraph.model.erasure import (
     Tombstone,
 )
 from memgraph.operations.erasure import folder
-from memgraph.operations.erasure.choice import look_again, make_plan, note_snapshots, overtaken
+from memgraph.operations.erasure.choice import (
+    look_again,
+    make_plan,
+    name_words,
+    note_snapshots,
+    overtaken,
+)
 from memgraph.operations.erasure.folder import ErasedFiles
 from memgraph.operations.erasure.plan import ErasurePlan, PlanFile, left_on_servers, unfinished
 from memgraph.operations.erasure.signatures import (
@@ -42,14 +49,14 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
 TOMBSTONE: Final = "erase"
 HIDDEN: Final = 200
-"""The number of memories retracted in one transaction."""
+"""Memories retracted in one transaction."""
 BLANKED: Final = 20
-"""The number of memories whose texts, index words and vectors are removed in one transaction."""
+"""Memories whose texts, index words and vectors are removed in one transaction."""
 SWEPT: Final = 100
-"""The number of other rows scrubbed in one transaction."""
+"""Other texts scrubbed in one transaction."""
 LOOKS: Final = 5
 GIVE_WAY_S: Final = 0.02
-"""The pause between transactions, in seconds, in which others may write."""
+"""Pause between two transactions, in seconds, in which others may write."""
 
 _T = TypeVar("_T")
 
@@ -61,26 +68,21 @@ class PlanOutdated(Exception):
 def erase_rows(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     """Remove the texts from the database.
 
-    Texts that an earlier attempt removed are skipped, unless another process has written them
+    What an earlier attempt removed is skipped; what another process wrote back since is removed
     again.
 
     Raises:
-        PlanOutdated: nothing was changed.
-        StorageError: a part may have been removed; the next attempt continues.
+        Overtaken: nothing was done.
+        StorageError: some of it may be done; the next attempt continues.
     """
     _hide(opened, plan)
     _blank(opened, plan)
-    ids = set(plan.memory_ids)
-    _sweep(opened, plan, lambda snapshot: erasure.rows_citing(snapshot, ids, plan.notes))
-    _sweep(
-        opened,
-        plan,
-        lambda snapshot: erasure.rows_saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
-    )
+    for find in _rows_elsewhere(plan):
+        _sweep(opened, plan, find)
 
 
 def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
-    """Retract the memories, with a journal entry for each and one for the erasure."""
+    """Retract the memories, with a tombstone for each and one for the erasure."""
     with opened.database.read() as snapshot:
         begun = bool(erasure.erasure_steps(snapshot, plan.erasure_id))
         buried = {memory_id for memory_id, *_ in erasure.tombstones(snapshot, plan.erasure_id)}
@@ -89,10 +91,10 @@ def _hide(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
             raise PlanOutdated
     both = zip(plan.pks, plan.memory_ids, strict=True)
     remaining = [(pk, memory_id) for pk, memory_id in both if memory_id not in buried]
-    # Without memories, one empty batch records the erasure of the entity.
+    # An entity that no memory names is reported, too.
     for batch in _batches(remaining, HIDDEN) if remaining or begun else ([],):
         with opened.transaction(plan.actor) as transaction:
-            # Memories derived since the plan would stay, with no trace of their origin.
+            # What was stored since then would stay, with nothing left to tell what it was made of.
             written = not begun and journal.head(transaction) != looked_at
             if written and overtaken(transaction, plan):
                 raise PlanOutdated
@@ -115,7 +117,7 @@ def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
     for batch in _batches(state, BLANKED):
         with opened.transaction(plan.actor) as transaction:
             with transaction.engine.thorough(transaction):
-                # A memory may have been restored in the meantime.
+                # One may have been restored in between.
                 erasure.retract(transaction, batch)
                 rows = erasure.blank(transaction, batch)
             _record(transaction, [_step(plan, {"rows": rows})])
@@ -127,15 +129,28 @@ def _blank(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
                 _record(transaction, [_step(plan, {"entities": entities})])
 
 
+def _rows_elsewhere(
+    plan: ErasurePlan,
+) -> tuple[Callable[[Snapshot], Iterator[ErasedRow]], ...]:
+    """Return what finds the rows, beside those of the erased memories, that have to change."""
+    ids = set(plan.memory_ids)
+    return (
+        lambda snapshot: erasure.rows_citing(snapshot, ids, plan.notes),
+        lambda snapshot: erasure.rows_saying(snapshot, ids, plan.entity_ids, plan.says, plan.scrub),
+    )
+
+
 def _sweep(
     opened: OpenOrchestrator, plan: ErasurePlan, find: Callable[[Snapshot], Iterable[ErasedRow]]
 ) -> None:
-    """Apply the changes that ``find`` returns; retry if rows changed in the meantime."""
+    """Make the changes that are found; again where a row was changed or added meanwhile."""
     for _ in range(LOOKS):
         with opened.database.read() as snapshot:
             result = list(find(snapshot))
         done = sum(_change(opened, plan, batch) for batch in _batches(result, SWEPT))
-        if done == len(result):
+        # What a memory had before is kept by a trigger, as a row that was not there yet.
+        kept = any(row.table == erasure.MEMORIES for row in result)
+        if done == len(result) and not kept:
             return
 
 
@@ -154,12 +169,12 @@ def _change(opened: OpenOrchestrator, plan: ErasurePlan, changes: Sequence[Erase
 
 
 def _step(plan: ErasurePlan, details: dict[str, Any]) -> NewEntry:
-    """Return the journal entry of a step; ``erasure.erasure_steps`` collects these entries."""
+    """Return the journal entry of one step; ``erasure.erasure_steps`` collects all of them."""
     return NewEntry(TOMBSTONE, None, {"erasure_id": plan.erasure_id, **details})
 
 
 def _record(transaction: JournalledTransaction, entries: Sequence[NewEntry]) -> None:
-    """Record a step in the journal, and invalidate caches of earlier data."""
+    """Journal a step, and drop caches of earlier data."""
     head, _ = journal.head(transaction)
     transaction.record(entries)
     erasure.note_head(transaction, head + len(entries))
@@ -172,53 +187,59 @@ def _batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
         yield items[start : start + size]
 
 
+# What a dry run shows of an erasure: how the texts begin, and names like the one that is meant.
+
+
 SHOWN: Final = 200
-"""The number of erased memories, and of kept ones, whose texts a preview shows."""
+"""Memories that go, and as many of those that stay, whose texts are shown."""
 _BEGINNING: Final = 80
 _SIMILAR: Final = 20
-_SHORTEST_WORD: Final = 3
 
 
 def preview(snapshot: Snapshot, plan: ErasurePlan) -> ErasurePreview:
-    """Return a preview of what a plan would erase; files that wait for ingestion are not
-    included.
-    """
-    kept_rows = [item["memory_id"] for item in plan.kept[:SHOWN]]
-    begins = memories.beginnings(snapshot, [*plan.memory_ids[:SHOWN], *kept_rows], _BEGINNING)
+    """Return what a plan would erase, in words; only reads. Files to ingest are not included."""
+    rows = {(row.table, row.key) for find in _rows_elsewhere(plan) for row in find(snapshot)}
+    own = {(erasure.MEMORIES, (pk,)) for pk in plan.pks}
+    changed = sorted(key[0] for table, key in rows - own if table == erasure.MEMORIES)
+    changed_ids = [row.memory_id for row in queries.memories_to_erase(snapshot, changed)]
+    kept_ids = [item["memory_id"] for item in plan.kept]
+    shown = [*plan.memory_ids[:SHOWN], *kept_ids[:SHOWN], *changed_ids[:SHOWN]]
+    begins = memories.beginnings(snapshot, shown, _BEGINNING)
     derived = set(plan.derived_pks)
     ids = zip(plan.pks, plan.memory_ids, strict=True)
     return ErasurePreview(
         begins=begins,
         derived_ids=tuple(memory_id for pk, memory_id in ids if pk in derived),
+        changed_ids=tuple(changed_ids),
+        rows=dict(sorted(Counter(table for table, _ in rows - own).items())),
+        shared=tuple(plan.shared_strings[:SHOWN]),
         similar=_similar(snapshot, plan) if plan.kind is ErasureTargetKind.ENTITY else (),
     )
 
 
 def _similar(snapshot: Snapshot, plan: ErasurePlan) -> tuple[str, ...]:
     """Return names of other entities that share a word with the named one."""
-    names = [name for item in queries.entity(snapshot, plan.target) for name in item.names]
-    words = {word for name in names for word in _words(name)}
-    existing = {name.casefold() for name in names}
+    meant = [name for item in queries.entity(snapshot, plan.target) for name in item.names]
+    own = {word for name in meant for word in name_words(name)}
+    existing = {name.casefold() for name in meant}
     others = queries.entity_names(snapshot)
     result = (
-        other for other in others if other.casefold() not in existing and words & set(_words(other))
+        other
+        for other in others
+        if other.casefold() not in existing and own & set(name_words(other))
     )
     return tuple(islice(result, _SIMILAR))
 
 
-def _words(name: str) -> list[str]:
-    return [item for item in name.casefold().split() if len(item) >= _SHORTEST_WORD]
-
-
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, its number and the number of steps."""
+"""Called with the name of a step, its number, and the number of steps."""
 
 LOCK_NAME: Final = "erasing.lock"
 STEPS: Final = ("reading", "rows", "files", "database", "scan", "done")
 ENTRY: Final = "erasure"
 TRIES: Final = 5
 CUT_WAIT_MS: Final = 100
-"""How long one attempt to truncate the WAL waits for readers and blocks writers: about a recall."""
+"""For so long writers wait for readers in one try to cut the WAL: a recall is over by then."""
 CUT_PAUSE_S: Final = 0.5
 
 
@@ -231,19 +252,18 @@ def erase(
     dry_run: bool,
     progress: Progress = lambda _step, _done, _total: None,
 ) -> ErasureReport:
-    """Erase the target, and the memories derived only from it.
+    """Erase the target, and what was derived from it alone.
 
-    Unfinished earlier erasures are completed first. If one had the same target, its report is
-    returned.
+    An unfinished earlier erasure is finished first; if it was the same one, its report is returned.
 
     Args:
         dry_run: only plan; nothing is written.
 
     Raises:
-        NotFound, Conflict, InvalidInput: see ``make_plan``. Conflict also if the memories of the
-            target kept changing while it was planned.
+        NotFound, Conflict, InvalidInput: see ``make_plan``; Conflict, too, when others store the
+            target faster than it is planned.
         StorageError: the database failed; run it again.
-        ExtraMissing: the library for signing the report is not installed; nothing was erased.
+        ExtraMissing: the report could not be signed; nothing is erased.
     """
     if not dry_run:
         load_ed25519()
@@ -272,16 +292,16 @@ def erase(
 def _previewed(opened: OpenOrchestrator, plan: ErasurePlan) -> ErasureReport:
     result = folder.would_erase(opened.paths, plan, opened.database)
     with opened.database.read() as snapshot:
-        shown_preview = preview(snapshot, plan).model_copy(update={"waiting": result.waiting})
+        message = preview(snapshot, plan).model_copy(update={"waiting": result.waiting})
     report = _report(opened, plan, result.files)
     residue = report.residue.model_copy(update={"other_case": result.other_case})
-    return report.model_copy(update={"dry_run": True, "preview": shown_preview, "residue": residue})
+    return report.model_copy(update={"dry_run": True, "preview": message, "residue": residue})
 
 
 def _finish(
     opened: OpenOrchestrator, plan: ErasurePlan, file: PlanFile, progress: Progress
 ) -> ErasureReport:
-    """Carry a plan out; plan again if its memories changed before the first step."""
+    """Carry a plan out; plan again when more was stored before the first step."""
     for _ in range(TRIES):
         try:
             return _carry_out(opened, plan, file, progress)
@@ -305,8 +325,7 @@ def _carry_out(
 
     step(1)
     erase_rows(opened, plan)
-    # Saved before the files are removed: the attempt that completes also reports the removals of
-    # attempts that were killed.
+    # Written down before they go: what a killed try removed is told by the one that ends it.
     note_snapshots(opened, plan)
     file.write(plan)
     opened.forget_texts()
@@ -343,7 +362,7 @@ def _carry_out(
 
 
 def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> ErasureReport:
-    """Return the report as far as the database records it; the caller adds the scan."""
+    """Return the report of what the database knows; the caller adds the scan."""
     with opened.database.read() as snapshot:
         steps = erasure.erasure_steps(snapshot, plan.erasure_id)
         stones = erasure.tombstones(snapshot, plan.erasure_id)
@@ -381,7 +400,7 @@ def _report(opened: OpenOrchestrator, plan: ErasurePlan, files: ErasedFiles) -> 
 
 
 def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[str, ...]:
-    """Return the codes of the reasons why the erasure is incomplete."""
+    """Return the reasons why it is incomplete, as codes for programs."""
     results = []
     if not folded:
         results.append("database.in_use")
@@ -393,15 +412,14 @@ def _obstacles(files: ErasedFiles, residue: Residue, *, folded: bool) -> tuple[s
 
 
 def _fold(opened: OpenOrchestrator) -> bool:
-    """Remove the remains of deleted rows from the files of the database.
+    """Remove what is kept of deleted rows; return whether readers of an older state ended in time.
 
-    Return False if readers of an older state did not end in time. The lock is released between
-    short attempts, so that others may write.
+    They are waited for with the lock given up between two short tries, so that others may write.
     """
     wait_s = opened.settings.memory.storage.busy_timeout_ms / 1000
     deadline = time.monotonic() + wait_s
     while True:
-        # Do most of the work without blocking writers, who would have to wait for the disk.
+        # Most of it beside other writers: they would wait for the disk.
         opened.database.fold(after=0)
         if opened.database.cut(wait_ms=CUT_WAIT_MS):
             return True
@@ -416,7 +434,7 @@ def _write_anew(opened: OpenOrchestrator) -> bool:
 
 
 def _note_files(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
-    """Store the digests of files that differ from the ingested ones because of the erasure."""
+    """Keep digests of files that differ from what was ingested."""
     at = opened.clock.now_ms()
     changed = folder.contents_of(opened, plan)
     if not changed:
@@ -430,7 +448,7 @@ def _note_files(opened: OpenOrchestrator, plan: ErasurePlan) -> None:
 
 
 def _end(opened: OpenOrchestrator, report: ErasureReport, file: PlanFile) -> None:
-    """Save the report, record its digest in the journal, and remove the plan, in this order."""
+    """Save the report, journal its digest, and remove the plan, in this order."""
     text = report.model_dump_json(indent=2) + "\n"
     path = opened.paths.erasures / f"{report.erasure_id}.json"
     path.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,8 +1,8 @@
-"""The plan of an erasure: what it removes and searches for, stored on disk to survive a crash.
+"""The plan of an erasure: what it takes and searches for, kept on disk to survive a crash.
 
-The plan contains the erased texts, because they are no longer known once the rows are blank. It is
-a file next to the database that only its owner can read. At the end of the erasure it is
-overwritten and removed.
+The plan holds the texts themselves: once the rows lack them, nothing else knows what to search for.
+It is a file beside the database that only its owner can read, and is overwritten and removed at the
+end of the erasure.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _VERSION: Final = 1
 
 @dataclass
 class ErasurePlan:
-    """The plan of an erasure.
+    """The plan of one erasure.
 
     Attributes:
-        target: an id, a path or a digest.
-        asked: the target as the caller named it, e.g. the name of an entity.
-        pks, entity_pks: the primary keys of the memories and entities to erase.
-        derived_pks: the keys of those memories that are erased because they are derived.
-        strings: the strings to search for.
-        least: the number of characters that distinguish a string from remaining texts with the same
-            beginning, by its index.
-        vectors: parts of vectors to search for, as hex.
-        spans: the ranges of lines (first and last) to remove, by the file's path relative to the
-            folder.
-        removals: the files to remove.
-        snapshots: the snapshots of bulletins, which are always removed.
-        contents: the digests of files from which something is removed.
-        entity_ids: the ids of the entities to erase.
-        notes: reasons in the journal that are only about these memories.
+        target: an id, a path, a digest; ``asked``: as it was named, maybe by a name.
+        pks, entity_pks: keys of the memories and entities that go; ``derived_pks``: those of the
+            memories that go because they were derived.
+        strings: the strings to search for; ``least``: for a string that begins like one that
+            stays, how many characters distinguish it; ``vectors``: parts of vectors, as hex.
+        labels: strings that stand only beside the texts, in tags, attributes and other lines of
+            the file, as titles do: they stay if a memory that stays has them beside its text.
+        headings: those of files that have lines under them that stay.
+        shared_strings: those that are not searched for, since memories that stay have them, too.
+        spans: of a file, relative to the folder, the lines (first and last) that go.
+        removals: files that go as a whole; ``snapshots``: those of bulletins, which go in any
+            case.
+        contents: digests of files of which something goes.
+        entity_ids: of the entities that go.
+        notes: reasons that were written about these memories only.
     """
 
     erasure_id: str
@@ -73,6 +73,9 @@ class ErasurePlan:
     asked: str = ""
     entity_ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
+    shared_strings: list[str] = field(default_factory=list)
 
     @cached_property
     def needles(self) -> SearchTerms:
@@ -82,16 +85,15 @@ class ErasurePlan:
 
     @cached_property
     def folded(self) -> SearchTerms:
-        """The search terms with every run of white space as one space; see ``text.fold``."""
+        """The strings with every run of white space as one space; see ``policy.folding``."""
         least = {
-            number: len(fold(self.strings[number][:length]))
-            for number, length in self.least.items()
+            number: len(fold(self.strings[number][:many])) for number, many in self.least.items()
         }
         return SearchTerms([fold(string) for string in self.strings], least)
 
     @cached_property
     def cased(self) -> tuple[SearchTerms, SearchTerms]:
-        """The search terms of the long strings, folded: in their own case, and casefolded."""
+        """The long strings, folded: as they are, and casefolded."""
         merged = self.folded
         numbers = [number for number, value in enumerate(merged.strings) if is_long(value)]
         strings = [merged.strings[number] for number in numbers]
@@ -101,7 +103,7 @@ class ErasurePlan:
             if number in self.least
         }
         of_any_case = {
-            place: len(strings[place][:length].casefold()) for place, length in least.items()
+            place: len(strings[place][:many].casefold()) for place, many in least.items()
         }
         return SearchTerms(strings, least), SearchTerms(
             [string.casefold() for string in strings], of_any_case
@@ -119,7 +121,7 @@ class ErasurePlan:
         self.__dict__.pop("kept_memories", None)
 
     def says(self, data: bytes) -> bool:
-        """Return True if the data contains any of the strings."""
+        """Return True when the data contains any of the strings."""
         return next(self.needles.hits(data), None) is not None
 
     def scrub(self, text: str) -> str:
@@ -128,7 +130,7 @@ class ErasurePlan:
 
 
 class PlanFile:
-    """The file of an erasure's plan."""
+    """The plan of an erasure on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -138,7 +140,7 @@ class PlanFile:
         return cls(paths.erasing / f"{erasure_id}.json")
 
     def write(self, plan: ErasurePlan) -> None:
-        """Write the plan durably and atomically, readable only by its owner."""
+        """Write it durably and atomically, readable only by its owner."""
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         draft = self.path.with_suffix(".new")
         draft.unlink(missing_ok=True)
@@ -150,7 +152,7 @@ class PlanFile:
         fsync(self.path.parent)
 
     def read(self) -> ErasurePlan:
-        """Return the plan. Raises StorageError if the file is not a plan of this version."""
+        """Return the plan. Raises StorageError: it is no plan of this version."""
         try:
             result: dict[str, Any] = json.loads(self.path.read_text(encoding="ascii"))
             version = result.pop("version")
@@ -160,12 +162,12 @@ class PlanFile:
             raise StorageError(f"{self.path} is not the plan of an erasure") from error
         if version != _VERSION:
             raise StorageError(
-                f"{self.path} was written by another version of memgraph; continue with that one"
+                f"{self.path} was made by another version of memgraph; continue with that one"
             )
         return plan
 
     def wipe(self) -> None:
-        """Overwrite and remove the file; a missing file is ignored."""
+        """Overwrite and remove it; a missing file is ignored."""
         for path in (self.path, self.path.with_suffix(".new")):
             wipe(path)
 
@@ -187,7 +189,7 @@ def wipe(path: Path) -> None:
 
 
 def unfinished(paths: OrchestratorPaths) -> Iterator[PlanFile]:
-    """Yield the plans of unfinished erasures, oldest first; wipe half-written ones."""
+    """Yield the plans of unfinished erasures, oldest first; half-written ones are wiped."""
     if not paths.erasing.is_dir():
         return
     for path in sorted(paths.erasing.iterdir()):
@@ -203,7 +205,7 @@ def _plain(plan: ErasurePlan) -> dict[str, Any]:
 
 
 def note_left_on_server(paths: OrchestratorPaths, url: str, schema: str) -> None:
-    """Record that a move has left a schema on a server; ``url`` must not have a password."""
+    """Note that a move has left a schema on a server; ``url`` is without a password."""
     places = left_on_servers(paths)
     paths.left_on_servers.parent.mkdir(parents=True, exist_ok=True)
     with draft_beside(paths.left_on_servers) as draft:
@@ -212,7 +214,7 @@ def note_left_on_server(paths: OrchestratorPaths, url: str, schema: str) -> None
 
 
 def left_on_servers(paths: OrchestratorPaths) -> list[str]:
-    """Return the recorded schemas, as ``schema on address``, oldest first."""
+    """Return the noted schemas, as ``schema on address``, the oldest first."""
     try:
         places: list[str] = json.loads(paths.left_on_servers.read_text("utf-8"))
     except FileNotFoundError:

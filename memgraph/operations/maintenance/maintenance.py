@@ -116,12 +116,12 @@ def verify_chain(
     with opened.database.read() as snapshot:
         if start is not None and journal_hash(snapshot, start.seq) != start.hash:
             start = None
-        expected = anchored if isinstance(anchored, JournalHead) else None
+        stack = anchored if isinstance(anchored, JournalHead) else None
         if anchored is AnchorState.DAMAGED:
             report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
-        if start is not None and expected is not None and expected.seq <= start.seq:
-            expected = None
-        return report, check_chain(snapshot, report, expected, proofs, key, start)
+        if start is not None and stack is not None and stack.seq <= start.seq:
+            stack = None
+        return report, check_chain(snapshot, report, stack, proofs, key, start)
 
 
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
@@ -152,15 +152,15 @@ def journal_state(opened: OpenOrchestrator) -> JournalState:
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored)
-        seq, head_hash = journal_head(snapshot)
-    anchored_seq = anchored.seq if isinstance(anchored, JournalHead) else None
+        seq, sealed = journal_head(snapshot)
+    remembered = anchored.seq if isinstance(anchored, JournalHead) else None
     return JournalState(
         orchestrator=opened.paths.name,
         state=state,
         seq=seq,
-        hash=head_hash,
-        anchored=anchored_seq,
-        lost=max(anchored_seq - seq, 0) if anchored_seq is not None else None,
+        hash=sealed,
+        anchored=remembered,
+        lost=max(remembered - seq, 0) if remembered is not None else None,
     )
 
 
@@ -225,18 +225,18 @@ def upgrade(
         SchemaTooNew, StorageError: the database cannot be upgraded and is unchanged.
     """
     store = store_of(paths, url)
-    backups: list[Path] = []
+    kept_rows: list[Path] = []
 
     def keep() -> None:
         folder = paths.memory / "backups"
         folder.mkdir(mode=0o700, exist_ok=True)
         target = free_name(folder, "before-upgrade", clock.now_ms(), ".db")
         store.back_up(target)
-        backups.append(target)
+        kept_rows.append(target)
 
     with naming_full_disk(paths.memory):
         done = store.upgrade(first=keep, key=key)
-    backup = backups[0] if backups else None
+    backup = kept_rows[0] if kept_rows else None
     return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
 
 
@@ -290,47 +290,47 @@ def restore(
 ) -> RestoreReport:
     """Replace an orchestrator's database by a backup. Close the orchestrator first.
 
-    The backup is copied, audited and, if necessary, upgraded before anything else changes. The old
-    files are moved to ``replaced/`` and never deleted. A process that still has them open gets
-    DatabaseReplaced at its next write.
+    The backup is copied, audited and, if it is older, upgraded before anything is touched. The old
+    files go into ``replaced/`` beside it and are never deleted. A process that still has them open
+    gets DatabaseReplaced at the next write.
 
     Args:
-        origin: accept a backup of this other orchestrator; only if there is no database yet.
-        accept_findings: restore despite findings of the audit, except damaged pages.
-        anchor_folder: the folder of the anchors; empty: beside the database.
-        key: the key of a keyed journal.
-        url: the address of the database server; empty for a file.
+        origin: accept the backup of this other orchestrator; only when there is no database yet.
+            Its reports prove its erasures, too.
+        accept_findings: restore although the audit finds something; never damaged pages.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
+        url: of the server that it is kept on; empty: it is a file.
 
     Raises:
-        Conflict: ``origin`` is another orchestrator, and this one has a database.
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
-        JournalBroken: the backup was refused; nothing was changed.
+        JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()
     store = store_of(paths, url)
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
-            owner = draft.admit(of_any=True, key=key)
-        if owner != (origin or paths.name):
+            result = draft.admit(of_any=True, key=key)
+        if result != (origin or paths.name):
             raise DatabaseForeign(
-                f"{file} is a backup of {owner!r}; to restore it as a new orchestrator, run:"
-                f" memgraph restore {owner} FILE --as NAME",
+                f"{file} is a backup of {result!r}; to restore it as a new orchestrator, run:"
+                f" memgraph restore {result} FILE --as NAME",
                 path=str(file),
-                orchestrator=owner,
+                orchestrator=result,
             )
         with _refusing(file), draft.inspect() as snapshot:
             stamp = _stamp(snapshot)
             anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
-            proofs = RedactionProofs(paths)
+            proofs = _proofs(paths, origin)
             report = checked_copy(snapshot, anchored, accept_findings, "the backup", proofs, key)
         entry = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
             "findings": dict(report.totals),
         }
-        if owner != paths.name:
-            entry["from_orchestrator"] = owner
+        if result != paths.name:
+            entry["from_orchestrator"] = result
         with store.locked() as require_lock:
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(
@@ -344,6 +344,15 @@ def restore(
         journal_entries=head.seq,
         findings=dict(report.totals),
     )
+
+
+def _proofs(paths: OrchestratorPaths, origin: str | None) -> Proofs:
+    """Return what proves the redactions of a backup: the reports here, or those of its origin."""
+    own = RedactionProofs(paths)
+    if origin is None:
+        return own
+    theirs = RedactionProofs(OrchestratorPaths(paths.root, origin))
+    return lambda redaction: own(redaction) and theirs(redaction)
 
 
 @contextmanager
@@ -372,6 +381,12 @@ def _refusing(file: Path) -> Iterator[None]:
         details = error.details | {"path": str(file)}
         reasons = ", ".join([error.code, *details.get("findings", ())])
         message = f"{file} is refused as a backup ({reasons})"
+        if FindingCode.JOURNAL_REDACTION_UNPROVEN in details.get("findings", ()):
+            message += (
+                ": the signed reports of its erasures are not here; copy signing.key and the"
+                " orchestrator's memory/erasures/ from the root that it is from, or give"
+                " --accept-findings"
+            )
         if isinstance(error, DatabaseCorrupt) and _is_export(file):
             message = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
         raise type(error)(message, **details) from error
@@ -490,7 +505,7 @@ def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:
     when = iso(at).translate({ord("-"): None, ord(":"): None, ord("."): None})
     number = 0
     while True:
-        path = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
-        if not os.path.lexists(path):
-            return path
+        result = folder / f"{prefix}-{when}{f'-{number}' if number else ''}{suffix}"
+        if not os.path.lexists(result):
+            return result
         number += 1

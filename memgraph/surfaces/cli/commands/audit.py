@@ -254,12 +254,18 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
     fields = [
         ("entities", str(report.entities)),
         ("strings looked for", str(report.residue.strings)),
+        ("strings that stay with others", "; ".join(map(short, planned.shared))),
+        ("rows to be redacted", ", ".join(f"{n} of {table}" for table, n in planned.rows.items())),
         ("files to be redacted", " ".join(report.files_redacted) or "none"),
         ("files to be removed", " ".join(report.files_removed) or "none"),
         ("files that wait and are not touched", " ".join(planned.waiting)),
         ("similar names, not meant", ", ".join(planned.similar)),
     ]
     screen.fields([field for field in fields if field[1]])
+    if planned.changed_ids:
+        screen.heading("would stay, with an erased string taken from tags or attributes")
+        changed = [(item, short(planned.begins.get(item, ""))) for item in planned.changed_ids]
+        screen.table(("memory", "text"), changed)
     _show_rest(screen, report)
     screen.line("nothing was written; to erase, give the same command with --yes")
 

@@ -184,18 +184,21 @@ def restore(
     from memgraph.operations.maintenance.maintenance import restore as put_back
 
     call = invocation(context)
+    name = orchestrator if new_name is None else new_name
     with call.service() as service:
+        # Those by which it will be opened: what the other one's own config.toml has is not its.
+        chosen = service.settings(name).memory
         done = put_back(
-            service.paths(orchestrator if new_name is None else new_name),
+            service.paths(name),
             file,
             clock=service.clock,
             actor=call.actor or "user",
             reason=reason,
             origin=None if new_name is None else orchestrator,
             accept_findings=accept_findings,
-            anchor_folder=service.settings(orchestrator).memory.audit.anchor_path,
-            key=read_key(service.settings(orchestrator).memory.audit.key_file, service.root),
-            url=service.settings(orchestrator).memory.storage.url,
+            anchor_folder=chosen.audit.anchor_path,
+            key=read_key(chosen.audit.key_file, service.root),
+            url=chosen.storage.url,
         )
 
     def show(screen: Screen) -> None:

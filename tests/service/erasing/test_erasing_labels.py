@@ -1,0 +1,130 @@
+"""Titles, sections and tags that others share, and the text index after an erasure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from erasing_worlds import dropped
+
+from memgraph import Orchestrator
+from memgraph.model.erasure import ErasurePreview, ErasureReport
+from memgraph.model.values import Memory
+from memgraph.store import postings
+
+pytestmark = pytest.mark.engines
+
+WHY = "asked for"
+TITLE = "Meeting of the crew, 3 March 2026"
+LEAVE = "Elin Strand is on leave from 10 to 24 March."
+TICKET = "The single ticket costs 7 euros from April on."
+
+
+@pytest.fixture
+def short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two memories are a segment of the text index: what is stored is no longer its tail."""
+    monkeypatch.setattr(postings, "TAIL", 2)
+    monkeypatch.setattr(postings, "MOST_TAIL", 2)
+
+
+def saying(orc: Orchestrator, text: str) -> Memory:
+    [memory] = [memory for memory in orc.memories.list() if text in memory.content]
+    return memory
+
+
+def erased(orc: Orchestrator, **target: str) -> tuple[ErasurePreview, ErasureReport]:
+    """Preview an erasure and perform it: one run finishes, and the store is sound."""
+    preview = orc.erasure.erase(**target, reason=WHY).preview
+    assert preview is not None
+    report = orc.erasure.erase(**target, reason=WHY, dry_run=False)
+    assert report.unfinished == ()
+    assert orc.verify().totals == {}
+    return preview, report
+
+
+@pytest.mark.usefixtures("short_segments")
+def test_a_title_stays_with_the_memories_that_share_it(orc: Orchestrator) -> None:
+    dropped(orc, "minutes.md", f"# {TITLE}\n\n- {LEAVE}\n- {TICKET}\n")
+    before = saying(orc, "ticket")
+    assert before.attributes == {"section": TITLE, "title": TITLE}
+    preview, report = erased(orc, entity="Elin Strand")
+    assert (preview.shared, preview.changed_ids) == ((TITLE,), ())
+    assert len(report.memory_ids) == report.residue.shared == 1
+    assert orc.get(before.memory_id) == before
+    assert (orc.paths.processed / "minutes.md").read_text().startswith(f"# {TITLE}\n\nerased")
+    assert orc.recall("ticket euros").items[0].memory.memory_id == before.memory_id
+
+
+@pytest.mark.parametrize("under", ["", "\n- The bell was polished in spring.\n"])
+def test_a_heading_stays_with_the_lines_under_it(orc: Orchestrator, under: str) -> None:
+    # A memory of the line about the bell is from the file that was read first.
+    dropped(orc, "first.md", "# Bell\n\n- The bell was polished in spring.\n")
+    heading, others = "# Sick leave of the second mate", f"# {TITLE}\n\n- {TICKET}\n\n"
+    dropped(orc, "second.md", f"{others}{heading}\n\n- {LEAVE}\n{under}")
+    gone = saying(orc, LEAVE)
+    assert gone.attributes == {"section": heading.removeprefix("# "), "title": TITLE}
+    erased(orc, memory_id=gone.memory_id)
+    text = (orc.paths.processed / "second.md").read_text()
+    assert text.startswith(others)
+    assert text.endswith(under)
+    assert (heading in text) is bool(under)
+    assert LEAVE not in text
+
+
+def test_a_file_that_goes_leaves_the_title_of_another(orc: Orchestrator) -> None:
+    dropped(orc, "one.md", f"# {TITLE}\n\n- {LEAVE}\n")
+    dropped(orc, "two.md", f"# {TITLE}\n\n- {TICKET}\n")
+    before, text = saying(orc, "ticket"), (orc.paths.processed / "two.md").read_text()
+    _, report = erased(orc, path=str(orc.paths.processed / "one.md"))
+    assert "memory/ingest/processed/one.md" in report.files_removed
+    assert orc.get(before.memory_id) == before
+    assert (orc.paths.processed / "two.md").read_text() == text
+
+
+@pytest.mark.usefixtures("short_segments")
+@pytest.mark.parametrize(
+    ("beside", "after"),
+    [
+        ({"attributes": {"heard": LEAVE}}, {"attributes": {"heard": "[erased]"}}),
+        ({"tags": ["fares", LEAVE]}, {"tags": ("fares", "[erased]")}),
+        (
+            {"tags": [LEAVE], "attributes": {"title": "On Elin Strand", "kind": "fare"}},
+            {"tags": ("[erased]",), "attributes": {"title": "On [erased]", "kind": "fare"}},
+        ),
+    ],
+)
+def test_the_words_of_another_memory_stay_in_the_index(
+    orc: Orchestrator, beside: dict[str, Any], after: dict[str, Any]
+) -> None:
+    orc.remember(LEAVE)
+    [stays, _] = orc.remember_many([{"content": TICKET, **beside}, {"content": "The bell rings."}])
+    assert stays.memory_id is not None
+    orc.remember_many([{"content": f"The deck was washed {n} times."} for n in range(4)])
+    preview, report = erased(orc, entity="Elin Strand")
+    assert preview.changed_ids == (stays.memory_id,)
+    assert preview.begins[stays.memory_id] == TICKET
+    assert preview.rows["memories"] == 1
+    assert report.memory_ids != (stays.memory_id,)
+    changed = orc.get(stays.memory_id).model_dump(include=set(after))
+    assert changed == after
+    assert orc.recall("ticket euros").items[0].memory.memory_id == stays.memory_id
+
+
+def test_a_tag_and_a_summary_that_others_have_stay(orc: Orchestrator) -> None:
+    labels = {
+        "tags": ["roster of the night watch"],
+        "attributes": {"about": "Überfahrt nach Süden"},
+    }
+    gone = orc.remember(LEAVE, summary="Somebody is away in March", **labels)
+    stays = orc.remember(TICKET, summary="Tickets cost more in April", **labels)
+    before = orc.get(stays)
+    preview, _ = erased(orc, memory_id=gone)
+    assert set(preview.shared) == {"roster of the night watch", "Überfahrt nach Süden"}
+    assert orc.get(stays) == before
+
+
+def test_a_text_that_begins_like_a_title_leaves_the_title(orc: Orchestrator) -> None:
+    stays = orc.remember(TICKET, attributes={"title": TITLE})
+    gone = orc.remember(f"{TITLE}: nobody came")
+    erased(orc, memory_id=gone)
+    assert orc.get(stays).attributes == {"title": TITLE}
