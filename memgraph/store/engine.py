@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memgraph.paths import OrchestratorPaths, Stamp
     from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
+    from memgraph.store.sqlite.delta import Delta
 
 
 class Constraint(StrEnum):
@@ -341,6 +342,29 @@ class Store(Protocol):
 
         Raises:
             Conflict: the file exists.
+        """
+
+    def position(self) -> int:
+        """Return from where ``delta`` has to look in a store whose copy is made after this call."""
+
+    def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:
+        """Collect what one state of it has that a copy by ``back_up`` has not.
+
+        Beside readers and a writer. The copy follows when the block ends without an error; it is
+        of no other use then.
+
+        Args:
+            since: the ``position`` from before the copy was made, or followed last.
+
+        Raises:
+            SchemaOutdated, SchemaTooNew: its schema is not at head.
+        """
+
+    def follow(self, delta: Delta) -> None:
+        """Bring this draft of the copy to the state that a delta leads to.
+
+        Raises:
+            DatabaseCorrupt: the rows that are there then do not have the digests of the store.
         """
 
     def draft(self, folder: Path) -> AbstractContextManager[Store]:

@@ -9,7 +9,6 @@ the ``state`` of the last entry that changed one of them; the others change with
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -101,25 +100,42 @@ def update(transaction: Transaction) -> str | None:
     Returns:
         The state that the journal has to tell, where a table of ``SEALED`` changed; else None.
     """
-    changes = transaction.engine.row_changes(transaction)
-    if not changes:
+    differences = _differences(transaction)
+    if not differences:
         return None
-    rows: dict[str, int] = defaultdict(int)
-    totals: dict[str, int] = defaultdict(int)
-    for name, sign, digest in changes:
-        rows[name] += sign
-        totals[name] += sign * int.from_bytes(digest, "big")
-    stored = _known(transaction)
-    if not stored and journal.sealed_state(transaction) is None:
+    written = stored(transaction)
+    if not written and journal.sealed_state(transaction) is None:
         # Nothing was ever counted: the rows may be of an earlier schema.
         return renew(transaction)
     changed = {
-        name: stored.get(name, TableDigest()).plus(rows[name], total)
-        for name, total in totals.items()
-        if rows[name] or total
+        name: written.get(name, TableDigest()).plus(*difference)
+        for name, difference in differences.items()
+        if any(difference)
     }
     _write(transaction, changed)
-    return _state(stored | changed) if changed.keys() & SEALED.keys() else None
+    return _state(written | changed) if changed.keys() & SEALED.keys() else None
+
+
+def _differences(transaction: Transaction) -> dict[str, TableDigest]:
+    """Return by how much the transaction changed each digest."""
+    differences: dict[str, TableDigest] = {}
+    for name, sign, digest in transaction.engine.row_changes(transaction):
+        difference = differences.get(name, TableDigest())
+        differences[name] = difference.plus(sign, sign * int.from_bytes(digest, "big"))
+    return differences
+
+
+def unexplained(transaction: Transaction, before: Mapping[str, TableDigest]) -> Iterator[str]:
+    """Yield the tables whose stored digests are not those of before and what the transaction
+    changed; the journal's own, where its state is another.
+    """
+    after, differences = stored(transaction), _differences(transaction)
+    for name in sorted({*before, *after, *differences}):
+        expected = before.get(name, TableDigest()).plus(*differences.get(name, TableDigest()))
+        if expected != after.get(name, TableDigest()):
+            yield name
+    if journal.sealed_state(transaction) not in (None, _state(after)):
+        yield "audit_log"
 
 
 def renew(transaction: Transaction) -> str:
@@ -137,17 +153,17 @@ def renew(transaction: Transaction) -> str:
 
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
     """Yield the tables that are not as they were written last: name, then and now."""
-    stored = _known(snapshot)
-    if not stored and journal.sealed_state(snapshot) is None:
+    written = stored(snapshot)
+    if not written and journal.sealed_state(snapshot) is None:
         return
     for name, current in _found(snapshot):
-        if current != stored.get(name, TableDigest()):
-            yield name, stored.get(name, TableDigest()), current
+        if current != written.get(name, TableDigest()):
+            yield name, written.get(name, TableDigest()), current
 
 
 def state(snapshot: Snapshot) -> str:
     """Return the combined state of the stored digests of the tables in ``SEALED``."""
-    return _state(_known(snapshot))
+    return _state(stored(snapshot))
 
 
 def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
@@ -210,7 +226,8 @@ def _put() -> sa.Insert:
     return replacing(tables.table_digests)
 
 
-def _known(snapshot: Snapshot) -> dict[str, TableDigest]:
+def stored(snapshot: Snapshot) -> dict[str, TableDigest]:
+    """Return the digests as of the last transaction of memgraph."""
     rows = _digests().rows(snapshot)
     return {name: TableDigest(count, _number(digest)) for name, count, digest in rows}
 

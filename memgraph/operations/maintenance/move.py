@@ -1,5 +1,8 @@
 """Moving an orchestrator between a file and servers.
 
+A copy of one state is verified while others write. It follows what they write in rounds; only the
+last one holds the lock of the writers.
+
 The setting decides which store is in use; it changes in one step, once the copy is verified. A move
 that is interrupted before leaves the old store in use; after it only the old store is left to be
 put aside. The next move does either.
@@ -17,19 +20,28 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit import anchor
+from memgraph.audit.findings import VerifyReport
+from memgraph.audit.journal import JournalHead
+from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock
-from memgraph.errors import Conflict, InvalidConfig
+from memgraph.errors import Conflict, InvalidConfig, JournalBroken
+from memgraph.operations.erasure.erase import LOCK_NAME, TOMBSTONE
 from memgraph.operations.erasure.plan import note_left_on_server
 from memgraph.operations.erasure.signatures import RedactionProofs
 from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
 from memgraph.paths import OrchestratorPaths, naming_full_disk
-from memgraph.store import journal, metadata
+from memgraph.store import journal, metadata, whole_tables
 from memgraph.store.engine import store_of
 from memgraph.store.files import FileLock, draft_beside, publish
+from memgraph.store.whole_tables import TableDigest
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Store
+    from memgraph.store.snapshot import Snapshot
 
+ROUNDS: Final = 5
+LAST_ROWS: Final = 1_000
+"""So many rows are left to the last round, or what is written during one."""
 _TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
 _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
 
@@ -67,7 +79,8 @@ def move(
 ) -> MoveReport:
     """Move an orchestrator to another store, or finish a move that was interrupted.
 
-    Reads go on. Writers wait from the beginning of the copy to the end of the move.
+    Reads go on. Writers wait for the last round and the change of the setting; an erasure waits for
+    the whole move, as copies are what it searches.
 
     Args:
         target: the address of a server; empty: a file.
@@ -79,6 +92,8 @@ def move(
         Conflict: it is there already.
         OrchestratorExists: another store is there.
         InvalidConfig: an address that is none, or a ``config.toml`` that cannot be changed.
+        SchemaOutdated, SchemaTooNew: its schema is not at head.
+        DatabaseBusy: an erasure is under way, or a writer held the lock for a minute.
         DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
@@ -101,35 +116,82 @@ def move(
             old, new = store_of(paths, source), store_of(paths, target)
             new.require_free()
             with (
+                FileLock(paths.memory / LOCK_NAME).held(),
                 new.draft(paths.memory) as draft,
                 TemporaryDirectory(prefix=".draft-", dir=paths.memory) as folder,
-                old.locked() as require_lock,
             ):
-                began = time.monotonic()
-                anchored = sound_anchor(anchor.anchor_path(paths.database, anchor_folder))
-                file = Path(folder) / "copy.db"
-                old.back_up(file)
-                draft.take(file)
+                anchor_file = anchor.anchor_path(paths.database, anchor_folder)
+                anchored = sound_anchor(anchor_file)
+                copy = _Copy(old, draft, Path(folder) / "copy.db")
                 draft.admit(of_any=False, key=key)
                 with draft.inspect() as snapshot:
                     proofs = RedactionProofs(paths)
-                    report = checked_copy(snapshot, anchored, False, "the copy", proofs, key)
-                # Without it others have written what the copy has not.
-                require_lock()
-                published = True
-                new.publish(draft)
-                with draft_beside(paths.config_file) as config:
-                    config.write_text(settings, "utf-8")
-                    publish(config, paths.config_file, force=True)
-                remaining = _put_aside(paths, source, clock)
-                paths.moving.unlink()
-                paused_ms = round((time.monotonic() - began) * 1000)
+                    checked_copy(snapshot, anchored, False, "the copy", proofs, key)
+                    verified = JournalHead(*journal.head(snapshot))
+                for _ in range(ROUNDS):
+                    if copy.follow() <= LAST_ROWS:
+                        break
+                with old.locked() as require_lock:
+                    began = time.monotonic()
+                    held = anchor.read_state(anchor_file)
+                    copy.follow()
+                    with draft.inspect() as snapshot:
+                        anchor.require_held(snapshot, held, paths.name)
+                        _check_journal(snapshot, verified, key)
+                        memories = whole_tables.stored(snapshot).get("memories", TableDigest()).rows
+                    # Without it others have written what the copy has not.
+                    require_lock()
+                    published = True
+                    new.publish(draft)
+                    with draft_beside(paths.config_file) as config:
+                        config.write_text(settings, "utf-8")
+                        publish(config, paths.config_file, force=True)
+                    remaining = _put_aside(paths, source, clock)
+                    paths.moving.unlink()
+                    paused_ms = round((time.monotonic() - began) * 1000)
         except BaseException:
             if not published:
                 paths.moving.unlink()
             raise
-    many = report.checked.get("memories", 0)
-    return MoveReport(paths.name, source, target, remaining, many, paused_ms)
+    return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
+
+
+class _Copy:
+    """A copy of a store in use, which fills a draft and follows the store."""
+
+    def __init__(self, store: Store, draft: Store, file: Path) -> None:
+        with store.inspect() as snapshot:
+            metadata.require_head(metadata.revision(snapshot) or "")
+        self._store, self._draft, self._file = store, draft, file
+        self._since = store.position()
+        store.back_up(file)
+        draft.take(file)
+
+    def follow(self) -> int:
+        """Bring the draft to the present state of the store; return how many rows differed."""
+        position = self._store.position()
+        with self._store.delta(self._file, self._since) as delta:
+            self._draft.follow(delta)
+        self._since = position
+        return delta.size
+
+
+def _check_journal(snapshot: Snapshot, verified: JournalHead, key: bytes | None) -> None:
+    """Check the entries behind a verified one.
+
+    Raises:
+        JournalBroken: they do not continue the chain.
+        Conflict: they record an erasure, which has not searched the copy.
+    """
+    report = VerifyReport()
+    check_chain(snapshot, report, None, None, key, verified)
+    if not report.ok:
+        raise JournalBroken(
+            "what was written while the copy was made does not continue the journal",
+            findings=dict(report.totals),
+        )
+    if journal.has_action(snapshot, TOMBSTONE, verified.seq):
+        raise Conflict("memories were erased while the copy was made; run it again")
 
 
 def _is_copy(store: Store, source: Store) -> bool:

@@ -7,17 +7,27 @@ read and once more where they were written, so that a copy that ends is a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from memgraph.errors import DatabaseCorrupt
-from memgraph.store import postgres, sqlite, whole_tables
+from memgraph.store import metadata, sqlite, whole_tables
 from memgraph.store.postgres import indexes, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import provision
-from memgraph.store.whole_tables import TableDigest
+from memgraph.store.sqlite.delta import (
+    DIGESTS,
+    ROWID,
+    Delta,
+    DigestedRows,
+    Table,
+    opened,
+    require_followed,
+    require_same,
+    tables_of,
+)
 
 Progress = Callable[[int, int], None]
 """Called with the tables that are copied, and the tables in all."""
@@ -28,24 +38,8 @@ _SEQUENCES: Final = (
     " FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
     " WHERE c.relnamespace = current_schema()::regnamespace AND a.attidentity <> ''"
 )
-
-
-class _Table(NamedTuple):
-    """A table of a file: its columns, and whether its rows have a number that is no column."""
-
-    name: str
-    columns: tuple[str, ...]
-    is_placed: bool
-
-    def listed(self, place: str) -> str:
-        """Return the columns for a statement, that of the number under an engine's name."""
-        names = (*self.columns, place) if self.is_placed else self.columns
-        return ", ".join(map(postgres.quoted, names))
-
-    @property
-    def order(self) -> str:
-        """Return the place of the column by which rows are read, for ``ORDER BY``."""
-        return str(len(self.columns) + 1 if self.is_placed else 1)
+_COPIED: Final = ("memory_revisions_keep", "text_changes_update", "text_changes_delete")
+"""The triggers of ``memories`` whose rows are copied."""
 
 
 def write_file(source: Any, file: Path, progress: Progress | None = None) -> None:
@@ -56,10 +50,9 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
     """
     [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
     file.write_bytes(provision.template(revision).content)
-    with sqlite.translated_errors(), closing(_opened(file)) as target:
-        target.execute("PRAGMA foreign_keys = OFF")
+    with sqlite.translated_errors(), closing(opened(file)) as target:
         target.execute("BEGIN IMMEDIATE")
-        tables = _tables(target)
+        tables = tables_of(target)
         for number, table in enumerate(tables):
             _report(progress, number, len(tables))
             with source.cursor(name="copied") as cursor:
@@ -67,12 +60,13 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
                 cursor.execute(
                     f"SELECT {table.listed(PLACE)} FROM {table.name} ORDER BY {table.order}"
                 )
-                rows = _Digested(table.name, cursor)
+                rows = DigestedRows(table.name, cursor)
                 target.execute(f"DELETE FROM {table.name}")
-                listed = table.listed("rowid")
-                marks = ", ".join("?" * (listed.count(",") + 1))
-                target.executemany(f"INSERT INTO {table.name} ({listed}) VALUES ({marks})", rows)
-            _require_same(table.name, rows.digest, _rows_of(target, table))
+                marks = ", ".join("?" * len(table.names(ROWID)))
+                target.executemany(
+                    f"INSERT INTO {table.name} ({table.listed(ROWID)}) VALUES ({marks})", rows
+                )
+            require_same(table.name, rows, _rows_of(target, table))
         target.execute("DELETE FROM sqlite_sequence")
         last = source.execute("SELECT name, number FROM last_numbers").fetchall()
         target.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", last)
@@ -83,13 +77,13 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
 def read_file(file: Path, transaction: Transaction) -> None:
     """Fill the new schema of a transaction from a file of the same revision."""
     target = transaction.driver
-    with sqlite.translated_errors(), closing(_opened(file)) as source:
-        tables = {item.name: item for item in _tables(source)}
+    with sqlite.translated_errors(), closing(opened(file)) as source:
+        tables = {item.name: item for item in tables_of(source)}
         # Those that others refer to come first.
         for name in (item.name for item in schema.tables()):
             table = tables[name]
             target.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
-            rows = _Digested(name, _rows_of(source, table))
+            rows = DigestedRows(name, _rows_of(source, table))
             with (
                 target.cursor() as cursor,
                 cursor.copy(f"COPY {name} ({table.listed(PLACE)}) FROM STDIN") as copy,
@@ -100,8 +94,15 @@ def read_file(file: Path, transaction: Transaction) -> None:
             with target.cursor(name="copied") as cursor:
                 cursor.itersize = _ROWS
                 cursor.execute(f"SELECT {table.listed(PLACE)} FROM {name}")
-                _require_same(name, rows.digest, cursor)
+                require_same(name, rows, cursor)
         last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
+    _number(target, last)
+    indexes.rebuild(transaction)
+
+
+def _number(target: Any, last: Iterable[Any]) -> None:
+    """Let the numbers of new rows go on behind those of the rows that are there, and ``last``."""
+    target.execute("DELETE FROM last_numbers")
     target.executemany("INSERT INTO last_numbers VALUES (%s, %s)", last)
     for name, column, sequence in target.execute(_SEQUENCES).fetchall():
         # A number that was given once is not given again.
@@ -110,59 +111,95 @@ def read_file(file: Path, transaction: Transaction) -> None:
             " (SELECT number FROM last_numbers WHERE name = %s), 0) + 1, false)",
             (sequence, name),
         )
-    indexes.rebuild(transaction)
 
 
-class _Digested:
-    """Rows on their way, and their digest when all of them have passed."""
+def collect(source: Any, delta: Delta, since: int) -> None:
+    """Collect what a snapshot has that a copy has not.
 
-    def __init__(self, name: str, rows: Iterable[Any]) -> None:
-        self._name = name
-        self._rows = rows
-        self.digest = TableDigest()
-
-    def __iter__(self) -> Iterator[Any]:
-        count = total = 0
-        for row in self._rows:
-            count += 1
-            total += int.from_bytes(whole_tables.row_digest(self._name, *row), "big")
-            yield row
-        self.digest = self.digest.plus(count, total)
-
-
-def _require_same(name: str, digest: TableDigest, rows: Iterable[Any]) -> None:
-    copied = _Digested(name, rows)
-    for _ in copied:
-        pass
-    if copied.digest != digest:
-        raise DatabaseCorrupt(f"the copy of {name} is not what was read", table=name)
-
-
-def _opened(file: Path) -> Any:
-    connection = sqlite.connect(file, busy_timeout_ms=5_000, synchronous="OFF")
-    # Nobody else sees the file yet.
-    connection.execute("PRAGMA journal_mode = MEMORY")
-    return connection
-
-
-def _tables(file: Any) -> list[_Table]:
-    names = file.execute(
-        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-        " AND name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"
-    ).fetchall()
-    tables = []
-    for name, has_no_number in names:
-        columns = file.execute(
-            "SELECT name, type, pk FROM pragma_table_info(?)", (name,)
-        ).fetchall()
-        keys = [kind for _, kind, place in columns if place]
-        is_numbered = [key.upper() for key in keys] == ["INTEGER"]
-        listed = tuple(column for column, *_ in columns)
-        tables.append(_Table(name, listed, not (has_no_number or is_numbered)))
-    return tables
+    Args:
+        since: no transaction with a lower number was open when the copy began, and the numbers of
+            all that it has not are not lower.
+    """
+    [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
+    metadata.require_head(revision)
+    # No index has the numbers of transactions.
+    source.execute("SET LOCAL enable_seqscan = on")
+    digests = source.execute(DIGESTS.format("")).fetchall()
+    counts = {name: rows for name, rows, _ in digests}
+    for table in delta.differing(digests):
+        with source.cursor(name="changed") as cursor:
+            cursor.itersize = _ROWS
+            cursor.execute(
+                f"SELECT {table.listed(PLACE)} FROM {table.name}"
+                " WHERE age(xmin) <= age(CAST(CAST(%s AS xid8) AS xid))",
+                (str(since),),
+            )
+            delta.take(table, cursor)
+        if not table.is_counted:
+            [(counts[table.name],)] = source.execute(f"SELECT count(*) FROM {table.name}")
+            delta.counts[table.name] = counts[table.name]
+        if not delta.is_complete(table, counts.get(table.name, 0)):
+            with source.cursor(name="keys") as cursor:
+                cursor.itersize = _ROWS
+                cursor.execute(f"SELECT {', '.join(table.keys(PLACE))} FROM {table.name}")
+                delta.take_keys(table, cursor)
+    delta.last_numbers = source.execute("SELECT name, number FROM last_numbers").fetchall()
 
 
-def _rows_of(file: Any, table: _Table) -> Iterator[Any]:
+def follow(delta: Delta, transaction: Transaction) -> None:
+    """Bring a draft that was made of a copy to the state of the store, and check that it is.
+
+    Raises:
+        DatabaseCorrupt: it is not.
+    """
+    target = transaction.driver
+    before = whole_tables.stored(transaction)
+    by_name = {table.name: table for table in delta.tables}
+    # Those that others refer to come first, and go last.
+    tables = [by_name[item.name] for item in schema.tables()]
+    # What they would write is copied; the index of phrases is not.
+    target.execute(f"ALTER TABLE memories {', '.join(map('DISABLE TRIGGER {}'.format, _COPIED))}")
+    for table in reversed(tables):
+        if keys := delta.went(table):
+            with _arrived(target, table, table.keys(PLACE), keys):
+                same = " AND ".join(f"t.{name} = a.{name}" for name in table.keys(PLACE))
+                target.execute(f"DELETE FROM {table.name} AS t USING arrived AS a WHERE {same}")
+    for table in tables:
+        came = delta.came(table)
+        while batch := list(islice(came, _ROWS)):
+            rows = DigestedRows(table.name, batch)
+            with _arrived(target, table, table.names(PLACE), rows):
+                require_same(table.name, rows, target.execute(_replacing(table)))
+    target.execute(f"ALTER TABLE memories {', '.join(map('ENABLE TRIGGER {}'.format, _COPIED))}")
+    _number(target, delta.last_numbers)
+    indexes.follow(transaction)
+    require_followed(transaction, before, delta)
+
+
+@contextmanager
+def _arrived(target: Any, table: Table, names: list[str], rows: Iterable[Any]) -> Iterator[None]:
+    """Put rows with some columns of a table into the table ``arrived``."""
+    listed = ", ".join(names)
+    target.execute(f"CREATE TEMP TABLE arrived AS SELECT {listed} FROM {table.name} WITH NO DATA")
+    with target.cursor() as cursor, cursor.copy("COPY pg_temp.arrived FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    yield
+    target.execute("DROP TABLE pg_temp.arrived")
+
+
+def _replacing(table: Table) -> str:
+    listed, keys = table.listed(PLACE), table.keys(PLACE)
+    rest = [name for name in table.names(PLACE) if name not in keys]
+    values = ", ".join(f"{name} = excluded.{name}" for name in rest)
+    otherwise = f"UPDATE SET {values}" if rest else f"UPDATE SET {keys[0]} = excluded.{keys[0]}"
+    return (
+        f"INSERT INTO {table.name} ({listed}) OVERRIDING SYSTEM VALUE SELECT {listed} FROM arrived"
+        f" ON CONFLICT ({', '.join(keys)}) DO {otherwise} RETURNING {listed}"
+    )
+
+
+def _rows_of(file: Any, table: Table) -> Iterator[Any]:
     rows: Iterator[Any] = file.execute(f"SELECT {table.listed('rowid')} FROM {table.name}")
     return rows
 
