@@ -98,6 +98,8 @@ def read_file(file: Path, transaction: Transaction) -> None:
         last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
     _number(target, last)
     indexes.rebuild(transaction)
+    # Without statistics the check of the copy takes the square of its size.
+    target.execute(f"ANALYZE {', '.join(item.name for item in schema.tables())}, memory_words")
 
 
 def _number(target: Any, last: Iterable[Any]) -> None:
