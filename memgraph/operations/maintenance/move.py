@@ -177,15 +177,16 @@ class _Copy:
 
 
 def _check_journal(snapshot: Snapshot, verified: JournalHead, key: bytes | None) -> None:
-    """Check the entries behind a verified one.
+    """Check that entries continue a chain that was verified up to one.
 
     Raises:
-        JournalBroken: they do not continue the chain.
+        JournalBroken: they do not.
         Conflict: they record an erasure, which has not searched the copy.
     """
     report = VerifyReport()
     check_chain(snapshot, report, None, None, key, verified)
-    if not report.ok:
+    is_there = not verified.seq or journal.hash_of(snapshot, verified.seq) == verified.hash
+    if not (is_there and report.ok):
         raise JournalBroken(
             "what was written while the copy was made does not continue the journal",
             findings=dict(report.totals),

@@ -60,8 +60,8 @@ class Table(NamedTuple):
 
     @property
     def is_digested(self) -> bool:
-        """Return whether equal digests mean equal rows: no column is left out."""
-        return self.is_counted and not {**SEALED, **COUNTED}[self.name]
+        """Return whether equal digests mean equal rows: no column or number is left out."""
+        return self.is_counted and bool(self.key) and not {**SEALED, **COUNTED}[self.name]
 
 
 def _quoted(names: Iterable[str], of: str) -> list[str]:
