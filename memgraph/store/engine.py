@@ -348,23 +348,18 @@ class Store(Protocol):
         """Return from where ``delta`` has to look in a store whose copy is made after this call."""
 
     def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:
-        """Collect what one state of it has that a copy by ``back_up`` has not.
+        """Collect what one state of it has that a draft of it has not, beside a writer.
 
-        Beside readers and a writer. The copy follows when the block ends without an error; it is
-        of no other use then.
+        The copy follows when the block ends without an error.
 
         Args:
+            copy: of the draft.
             since: the ``position`` from before the copy was made, or followed last.
 
         Raises:
             SchemaOutdated, SchemaTooNew: its schema is not at head.
-        """
-
-    def follow(self, delta: Delta) -> None:
-        """Bring this draft of the copy to the state that a delta leads to.
-
-        Raises:
-            DatabaseCorrupt: the rows that are there then do not have the digests of the store.
+            DatabaseCorrupt: when the block ends: the rows of the copy would not have the digests
+                of the store.
         """
 
     def draft(self, folder: Path) -> AbstractContextManager[Store]:
@@ -379,6 +374,17 @@ class Store(Protocol):
 
         Raises:
             DatabaseMissing, DatabaseForeign: there is no file, or it is no backup.
+        """
+
+    @property
+    def copy(self) -> Path:
+        """Return the file that this draft was filled from, or consists of."""
+
+    def follow(self, delta: Delta) -> None:
+        """Bring this draft to the state that its copy follows to.
+
+        Raises:
+            DatabaseCorrupt: its rows would not have the digests of the store.
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:

@@ -9,6 +9,7 @@ the ``state`` of the last entry that changed one of them; the others change with
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -118,11 +119,12 @@ def update(transaction: Transaction) -> str | None:
 
 def _differences(transaction: Transaction) -> dict[str, TableDigest]:
     """Return by how much the transaction changed each digest."""
-    differences: dict[str, TableDigest] = {}
+    rows: dict[str, int] = defaultdict(int)
+    totals: dict[str, int] = defaultdict(int)
     for name, sign, digest in transaction.engine.row_changes(transaction):
-        difference = differences.get(name, TableDigest())
-        differences[name] = difference.plus(sign, sign * int.from_bytes(digest, "big"))
-    return differences
+        rows[name] += sign
+        totals[name] += sign * int.from_bytes(digest, "big")
+    return {name: TableDigest(rows[name], total % _MODULUS) for name, total in totals.items()}
 
 
 def unexplained(transaction: Transaction, before: Mapping[str, TableDigest]) -> Iterator[str]:

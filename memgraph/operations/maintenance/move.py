@@ -118,11 +118,10 @@ def move(
             with (
                 FileLock(paths.memory / LOCK_NAME).held(),
                 new.draft(paths.memory) as draft,
-                TemporaryDirectory(prefix=".draft-", dir=paths.memory) as folder,
             ):
                 anchor_file = anchor.anchor_path(paths.database, anchor_folder)
                 anchored = sound_anchor(anchor_file)
-                copy = _Copy(old, draft, Path(folder) / "copy.db")
+                copy = _Copy(old, draft, paths.memory)
                 draft.admit(of_any=False, key=key)
                 with draft.inspect() as snapshot:
                     proofs = RedactionProofs(paths)
@@ -157,20 +156,22 @@ def move(
 
 
 class _Copy:
-    """A copy of a store in use, which fills a draft and follows the store."""
+    """A draft that is filled from a store in use and follows it."""
 
-    def __init__(self, store: Store, draft: Store, file: Path) -> None:
+    def __init__(self, store: Store, draft: Store, folder: Path) -> None:
         with store.inspect() as snapshot:
             metadata.require_head(metadata.revision(snapshot) or "")
-        self._store, self._draft, self._file = store, draft, file
+        self._store, self._draft = store, draft
         self._since = store.position()
-        store.back_up(file)
-        draft.take(file)
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary:
+            file = Path(temporary) / "copy.db"
+            store.back_up(file)
+            draft.take(file)
 
     def follow(self) -> int:
         """Bring the draft to the present state of the store; return how many rows differed."""
         position = self._store.position()
-        with self._store.delta(self._file, self._since) as delta:
+        with self._store.delta(self._draft.copy, self._since) as delta:
             self._draft.follow(delta)
         self._since = position
         return delta.size

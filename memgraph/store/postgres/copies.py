@@ -12,22 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from memgraph.errors import DatabaseCorrupt
 from memgraph.store import metadata, sqlite, whole_tables
 from memgraph.store.postgres import indexes, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import provision
-from memgraph.store.sqlite.delta import (
-    DIGESTS,
-    ROWID,
-    Delta,
-    DigestedRows,
-    Table,
-    opened,
-    require_followed,
-    require_same,
-    tables_of,
-)
+from memgraph.store.sqlite.delta import ROWID, Delta, Table, opened, tables_of
+from memgraph.store.whole_tables import TableDigest
 
 Progress = Callable[[int, int], None]
 """Called with the tables that are copied, and the tables in all."""
@@ -38,8 +30,11 @@ _SEQUENCES: Final = (
     " FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
     " WHERE c.relnamespace = current_schema()::regnamespace AND a.attidentity <> ''"
 )
-_COPIED: Final = ("memory_revisions_keep", "text_changes_update", "text_changes_delete")
-"""The triggers of ``memories`` whose rows are copied."""
+# What they would write is copied; the index of phrases is not.
+_DISABLE: Final = (
+    "ALTER TABLE memories DISABLE TRIGGER memory_revisions_keep,"
+    " DISABLE TRIGGER text_changes_update, DISABLE TRIGGER text_changes_delete"
+)
 
 
 def write_file(source: Any, file: Path, progress: Progress | None = None) -> None:
@@ -55,18 +50,15 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
         tables = tables_of(target)
         for number, table in enumerate(tables):
             _report(progress, number, len(tables))
-            with source.cursor(name="copied") as cursor:
-                cursor.itersize = _ROWS
-                cursor.execute(
-                    f"SELECT {table.listed(PLACE)} FROM {table.name} ORDER BY {table.order}"
-                )
-                rows = DigestedRows(table.name, cursor)
+            ordered = f"{table.name} ORDER BY {table.order}"
+            with _selected(source, table.listed(PLACE), ordered) as selected:
+                rows = _Digested(table.name, selected)
                 target.execute(f"DELETE FROM {table.name}")
                 marks = ", ".join("?" * len(table.names(ROWID)))
                 target.executemany(
                     f"INSERT INTO {table.name} ({table.listed(ROWID)}) VALUES ({marks})", rows
                 )
-            require_same(table.name, rows, _rows_of(target, table))
+            _require_same(table.name, rows, _rows_of(target, table))
         target.execute("DELETE FROM sqlite_sequence")
         last = source.execute("SELECT name, number FROM last_numbers").fetchall()
         target.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", last)
@@ -83,7 +75,7 @@ def read_file(file: Path, transaction: Transaction) -> None:
         for name in (item.name for item in schema.tables()):
             table = tables[name]
             target.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
-            rows = DigestedRows(name, _rows_of(source, table))
+            rows = _Digested(name, _rows_of(source, table))
             with (
                 target.cursor() as cursor,
                 cursor.copy(f"COPY {name} ({table.listed(PLACE)}) FROM STDIN") as copy,
@@ -91,10 +83,8 @@ def read_file(file: Path, transaction: Transaction) -> None:
                 for row in rows:
                     copy.write_row(row)
             target.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
-            with target.cursor(name="copied") as cursor:
-                cursor.itersize = _ROWS
-                cursor.execute(f"SELECT {table.listed(PLACE)} FROM {name}")
-                require_same(name, rows, cursor)
+            with _selected(target, table.listed(PLACE), name) as copied:
+                _require_same(name, rows, copied)
         last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
     _number(target, last)
     indexes.rebuild(transaction)
@@ -119,48 +109,37 @@ def collect(source: Any, delta: Delta, since: int) -> None:
     """Collect what a snapshot has that a copy has not.
 
     Args:
-        since: no transaction with a lower number was open when the copy began, and the numbers of
-            all that it has not are not lower.
+        since: of the transactions that the copy has not, none has a lower number.
     """
-    [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
-    metadata.require_head(revision)
+    metadata.require_head(*source.execute("SELECT version_num FROM alembic_version").fetchone())
     # No index has the numbers of transactions.
     source.execute("SET LOCAL enable_seqscan = on")
-    digests = source.execute(DIGESTS.format("")).fetchall()
-    counts = {name: rows for name, rows, _ in digests}
-    for table in delta.differing(digests):
-        with source.cursor(name="changed") as cursor:
-            cursor.itersize = _ROWS
-            cursor.execute(
-                f"SELECT {table.listed(PLACE)} FROM {table.name}"
-                " WHERE age(xmin) <= age(CAST(CAST(%s AS xid8) AS xid))",
-                (str(since),),
-            )
-            delta.take(table, cursor)
+    counts = dict(source.execute("SELECT name, rows FROM table_digests").fetchall())
+    for table in delta.tables:
+        came = f"{table.name} WHERE age(xmin) <= age(CAST(CAST('{since}' AS xid8) AS xid))"
+        with _selected(source, table.listed(PLACE), came) as rows:
+            delta.take(table, rows)
         if not table.is_counted:
             [(counts[table.name],)] = source.execute(f"SELECT count(*) FROM {table.name}")
             delta.counts[table.name] = counts[table.name]
         if not delta.is_complete(table, counts.get(table.name, 0)):
-            with source.cursor(name="keys") as cursor:
-                cursor.itersize = _ROWS
-                cursor.execute(f"SELECT {', '.join(table.keys(PLACE))} FROM {table.name}")
-                delta.take_keys(table, cursor)
+            with _selected(source, ", ".join(table.keys(PLACE)), table.name) as rows:
+                delta.take_keys(table, rows)
     delta.last_numbers = source.execute("SELECT name, number FROM last_numbers").fetchall()
 
 
 def follow(delta: Delta, transaction: Transaction) -> None:
-    """Bring a draft that was made of a copy to the state of the store, and check that it is.
+    """Bring a draft that was made of a copy to the state of the store.
 
     Raises:
-        DatabaseCorrupt: it is not.
+        DatabaseCorrupt: its rows would not have the digests of the store.
     """
     target = transaction.driver
     before = whole_tables.stored(transaction)
     by_name = {table.name: table for table in delta.tables}
     # Those that others refer to come first, and go last.
     tables = [by_name[item.name] for item in schema.tables()]
-    # What they would write is copied; the index of phrases is not.
-    target.execute(f"ALTER TABLE memories {', '.join(map('DISABLE TRIGGER {}'.format, _COPIED))}")
+    target.execute(_DISABLE)
     for table in reversed(tables):
         if keys := delta.went(table):
             with _arrived(target, table, table.keys(PLACE), keys):
@@ -169,13 +148,13 @@ def follow(delta: Delta, transaction: Transaction) -> None:
     for table in tables:
         came = delta.came(table)
         while batch := list(islice(came, _ROWS)):
-            rows = DigestedRows(table.name, batch)
+            rows = _Digested(table.name, batch)
             with _arrived(target, table, table.names(PLACE), rows):
-                require_same(table.name, rows, target.execute(_replacing(table)))
-    target.execute(f"ALTER TABLE memories {', '.join(map('ENABLE TRIGGER {}'.format, _COPIED))}")
+                _require_same(table.name, rows, target.execute(_replacing(table)))
+    target.execute(_DISABLE.replace("DISABLE", "ENABLE"))
     _number(target, delta.last_numbers)
     indexes.follow(transaction)
-    require_followed(transaction, before, delta)
+    delta.require_applied(transaction, before)
 
 
 @contextmanager
@@ -199,6 +178,40 @@ def _replacing(table: Table) -> str:
         f"INSERT INTO {table.name} ({listed}) OVERRIDING SYSTEM VALUE SELECT {listed} FROM arrived"
         f" ON CONFLICT ({', '.join(keys)}) DO {otherwise} RETURNING {listed}"
     )
+
+
+@contextmanager
+def _selected(connection: Any, columns: str, rest: str) -> Iterator[Any]:
+    """Select rows that are not held in memory at once."""
+    with connection.cursor(name="selected") as cursor:
+        cursor.itersize = _ROWS
+        cursor.execute(f"SELECT {columns} FROM {rest}")
+        yield cursor
+
+
+class _Digested:
+    """Rows on their way, and their digest when all of them have passed."""
+
+    def __init__(self, name: str, rows: Iterable[Any]) -> None:
+        self._name = name
+        self._rows = rows
+        self.digest = TableDigest()
+
+    def __iter__(self) -> Iterator[Any]:
+        count = total = 0
+        for row in self._rows:
+            count += 1
+            total += int.from_bytes(whole_tables.row_digest(self._name, *row), "big")
+            yield row
+        self.digest = self.digest.plus(count, total)
+
+
+def _require_same(name: str, rows: _Digested, written: Iterable[Any]) -> None:
+    copied = _Digested(name, written)
+    for _ in copied:
+        pass
+    if copied.digest != rows.digest:
+        raise DatabaseCorrupt(f"the copy of {name} is not what was read", table=name)
 
 
 def _rows_of(file: Any, table: Table) -> Iterator[Any]:

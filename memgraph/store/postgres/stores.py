@@ -194,6 +194,10 @@ class PostgresStore:
 
         return copied(copy, file, force=force, stamp=stamp, check=check)
 
+    @property
+    def copy(self) -> Path:
+        return self._as_file().path
+
     def position(self) -> int:
         with self._begun(reading(self.schema)) as connection:
             raw: Any = connection.connection.driver_connection

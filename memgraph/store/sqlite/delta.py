@@ -1,8 +1,7 @@
-"""The tables of a file, and what a store has that an older copy of it has not.
+"""What a store has that an older copy of it has not, and the copy brought up to it.
 
 The copy is a file, whatever the store is. Rows that differ and keys of rows that are gone are
-collected in temporary tables of its connection; then the copy and a draft that was made of it
-follow the store.
+collected in temporary tables of its connection.
 """
 
 from __future__ import annotations
@@ -14,17 +13,19 @@ from typing import Any, Final, NamedTuple
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import metadata, sqlite, whole_tables
+from memgraph.store.files import fsync
 from memgraph.store.snapshot import Transaction
-from memgraph.store.sqlite import engine, provision
-from memgraph.store.sqlite.engine import ENGINE
+from memgraph.store.sqlite import engine
 from memgraph.store.statements import row_count
 from memgraph.store.whole_tables import COUNTED, SEALED, TableDigest
 
 ROWID: Final = "rowid"
 _PLACE: Final = "place"
 """The name of a row's number in temporary tables."""
-DIGESTS: Final = "SELECT name, rows, digest FROM {}table_digests"
-_TRIGGERS: Final = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger'"
+_TRIGGERS: Final = (
+    "SELECT name, sql FROM main.sqlite_schema"
+    " WHERE type = 'trigger' AND name NOT LIKE 'memory_fts%'"
+)
 
 
 class Table(NamedTuple):
@@ -58,11 +59,6 @@ class Table(NamedTuple):
         """Return whether its rows are counted and digested with every write."""
         return self.name in SEALED or self.name in COUNTED
 
-    @property
-    def is_digested(self) -> bool:
-        """Return whether equal digests mean equal rows: no column or number is left out."""
-        return self.is_counted and bool(self.key) and not {**SEALED, **COUNTED}[self.name]
-
 
 def _quoted(names: Iterable[str], of: str) -> list[str]:
     return [f'{of}"{name}"' for name in names]
@@ -94,75 +90,38 @@ def tables_of(file: Any) -> list[Table]:
     return tables
 
 
-class DigestedRows:
-    """Rows on their way, and their digest when all of them have passed."""
-
-    def __init__(self, name: str, rows: Iterable[Any]) -> None:
-        self._name = name
-        self._rows = rows
-        self.digest = TableDigest()
-
-    def __iter__(self) -> Iterator[Any]:
-        count = total = 0
-        for row in self._rows:
-            count += 1
-            total += int.from_bytes(whole_tables.row_digest(self._name, *row), "big")
-            yield row
-        self.digest = self.digest.plus(count, total)
-
-
-def require_same(name: str, read: DigestedRows, rows: Iterable[Any]) -> None:
-    """Raise DatabaseCorrupt: rows that were written are not those that were read."""
-    written = DigestedRows(name, rows)
-    for _ in written:
-        pass
-    if written.digest != read.digest:
-        raise DatabaseCorrupt(f"the copy of {name} is not what was read", table=name)
-
-
 class Delta:
     """The difference of a store and its copy.
 
     Attributes:
-        connection: to the copy, in a transaction.
-        last_numbers: the last number of each table that never gives one twice.
+        connection: to the copy.
         counts: how many rows the store has in each table without a digest.
+        last_numbers: the last number of each table that never gives one twice.
         size: how many rows differ.
     """
 
-    def __init__(self, copy: Any) -> None:
-        self.connection = copy
-        self.tables = tables_of(copy)
-        self.last_numbers: list[tuple[str, int]] = []
+    def __init__(self, copy: Transaction) -> None:
+        self._copy = copy
+        self.connection = copy.driver
+        self.tables = tables_of(self.connection)
         self.counts: dict[str, int] = {}
+        self.last_numbers: list[tuple[str, int]] = []
         self.size = 0
-        self._digests = _by_name(copy.execute(DIGESTS.format("main.")))
-        # Nobody searches the copy: no trigger has to follow it.
-        for name, _ in copy.execute(_TRIGGERS).fetchall():
-            copy.execute(f"DROP TRIGGER main.{name}")
         for table in self.tables:
-            as_collected = table.listed(ROWID).replace('"rowid"', f"rowid AS {_PLACE}")
+            rows = table.listed(ROWID).replace('"rowid"', f'rowid AS "{_PLACE}"')
             keys = ", ".join(table.keys(_PLACE))
-            for kind, listed in (("came", table.listed(_PLACE)), ("went", keys)):
-                copy.execute(
+            for kind, listed in (("came", "*"), ("went", keys)):
+                self.connection.execute(
                     f"CREATE TEMP TABLE {kind}_{table.name} AS SELECT {listed}"
-                    f" FROM (SELECT {as_collected} FROM main.{table.name} LIMIT 0)"
+                    f" FROM (SELECT {rows} FROM main.{table.name} LIMIT 0)"
                 )
-
-    def differing(self, digests: Iterable[Any]) -> Iterator[Table]:
-        """Yield the tables in which rows may differ, by the stored digests of the store."""
-        theirs = _by_name(digests)
-        for table in self.tables:
-            digest = theirs.get(table.name)
-            if not table.is_digested or digest is None or digest != self._digests.get(table.name):
-                yield table
 
     def compare(self, table: Table, relation: str, place: str) -> None:
         """Collect the rows of a relation that the copy has not, or has otherwise."""
         theirs, ours = table.listed(place, "l."), table.listed(ROWID, "c.")
         self.size += self.connection.execute(
             f"INSERT INTO temp.came_{table.name} SELECT {theirs} FROM {relation} AS l"
-            f" LEFT JOIN main.{table.name} AS c ON {_same(table, place, ROWID)}"
+            f" LEFT JOIN main.{table.name} AS c ON {_same(table, place)}"
             f" WHERE ({theirs}) IS NOT ({ours})"
         ).rowcount
 
@@ -170,8 +129,8 @@ class Delta:
         """Collect the keys of the copy that a relation with all keys has not."""
         self.size += self.connection.execute(
             f"INSERT INTO temp.went_{table.name} SELECT {', '.join(table.keys(ROWID, 'c.'))}"
-            f" FROM main.{table.name} AS c LEFT JOIN {relation} AS l"
-            f" ON {_same(table, place, ROWID)} WHERE {table.keys(place, 'l.')[0]} IS NULL"
+            f" FROM main.{table.name} AS c LEFT JOIN {relation} AS l ON {_same(table, place)}"
+            f" WHERE {table.keys(place, 'l.')[0]} IS NULL"
         ).rowcount
 
     def take(self, table: Table, rows: Iterable[Any]) -> None:
@@ -184,12 +143,20 @@ class Delta:
         with self._arrived(table.keys(_PLACE), rows) as relation:
             self.compare_keys(table, relation, _PLACE)
 
+    @contextmanager
+    def _arrived(self, names: list[str], rows: Iterable[Any]) -> Iterator[str]:
+        self.connection.execute(f"CREATE TEMP TABLE arrived ({', '.join(names)})")
+        marks = ", ".join("?" * len(names))
+        self.connection.executemany(f"INSERT INTO temp.arrived VALUES ({marks})", rows)
+        yield "temp.arrived"
+        self.connection.execute("DROP TABLE temp.arrived")
+
     def is_complete(self, table: Table, count: int) -> bool:
-        """Return whether a table has ``count`` rows with what was collected of it."""
+        """Return whether the copy will have ``count`` rows with those that came."""
         [(rows,)] = self.connection.execute(
             f"SELECT (SELECT count(*) FROM main.{table.name}) + count(*)"
             f" FROM temp.came_{table.name} AS l LEFT JOIN main.{table.name} AS c"
-            f" ON {_same(table, _PLACE, ROWID)} WHERE {table.keys(ROWID, 'c.')[0]} IS NULL"
+            f" ON {_same(table, _PLACE)} WHERE {table.keys(ROWID, 'c.')[0]} IS NULL"
         )
         return bool(rows == count)
 
@@ -199,129 +166,93 @@ class Delta:
 
     def went(self, table: Table) -> list[Any]:
         """Return the keys of the rows that are gone."""
-        keys: list[Any] = self.connection.execute(
-            f"SELECT * FROM temp.went_{table.name}"
-        ).fetchall()
-        return keys
+        return list(self.connection.execute(f"SELECT * FROM temp.went_{table.name}"))
 
     def apply(self) -> None:
-        """Let the copy follow."""
+        """Bring the copy to the state of the store.
+
+        Raises:
+            DatabaseCorrupt: its rows would not have the digests of the store.
+        """
+        execute = self.connection.execute
+        before = whole_tables.stored(self._copy)
+        # What they would write is in the delta; the index of phrases is not.
+        triggers = execute(_TRIGGERS).fetchall()
+        for name, _ in triggers:
+            execute(f"DROP TRIGGER main.{name}")
         for table in self.tables:
-            keys = ", ".join(table.keys(ROWID))
-            self.connection.execute(
-                f"DELETE FROM main.{table.name} WHERE ({keys}) IN temp.went_{table.name}"
+            name, keys = table.name, ", ".join(table.keys(ROWID))
+            execute(f"DELETE FROM main.{name} WHERE ({keys}) IN temp.went_{name}")
+            execute(
+                f"INSERT OR REPLACE INTO main.{name} ({table.listed(ROWID)})"
+                f" SELECT * FROM temp.came_{name}"
             )
-            self.connection.execute(
-                f"INSERT OR REPLACE INTO main.{table.name} ({table.listed(ROWID)})"
-                f" SELECT * FROM temp.came_{table.name}"
+        for _, statement in triggers:
+            execute(statement)
+        execute("DELETE FROM sqlite_sequence")
+        number = "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)"
+        self.connection.executemany(number, self.last_numbers)
+        self.require_applied(self._copy, before)
+
+    def require_applied(self, transaction: Transaction, before: Mapping[str, TableDigest]) -> None:
+        """Raise DatabaseCorrupt: what was written does not lead to the digests of the store.
+
+        Args:
+            transaction: of the writes, which is watched.
+            before: the digests of the rows before.
+        """
+        counts = self.counts.items()
+        names = {name for name, count in counts if row_count(transaction, name) != count}
+        names |= set(whole_tables.unexplained(transaction, before))
+        if names:
+            raise DatabaseCorrupt(
+                f"rows of {', '.join(sorted(names))} were changed by something else than memgraph"
+                " while they were copied; run: memgraph verify",
+                tables=sorted(names),
             )
 
-    @contextmanager
-    def _arrived(self, names: list[str], rows: Iterable[Any]) -> Iterator[str]:
-        self.connection.execute(f"CREATE TEMP TABLE arrived ({', '.join(names)})")
-        marks = ", ".join("?" * len(names))
-        self.connection.executemany(f"INSERT INTO temp.arrived VALUES ({marks})", rows)
-        yield "temp.arrived"
-        self.connection.execute("DROP TABLE temp.arrived")
 
-
-def _same(table: Table, theirs: str, ours: str) -> str:
-    pairs = zip(table.keys(theirs, "l."), table.keys(ours, "c."), strict=True)
+def _same(table: Table, place: str) -> str:
+    pairs = zip(table.keys(place, "l."), table.keys(ROWID, "c."), strict=True)
     return " AND ".join(f"{left} = {right}" for left, right in pairs)
-
-
-def _by_name(digests: Iterable[Any]) -> dict[str, Any]:
-    return {name: (rows, digest) for name, rows, digest in digests}
 
 
 @contextmanager
 def collecting(copy: Path, live: Path | None = None) -> Iterator[Delta]:
-    """Open a copy to collect in it; it follows the store when the block ends.
+    """Open a copy to collect what it lacks, which is applied when the block ends.
 
     Args:
         live: the file that is compared with it, as the database ``live``; None: rows are taken.
     """
-    with sqlite.translated_errors(), closing(opened(copy)) as connection:
+    with sqlite.translated_errors(), closing(opened(copy)) as raw:
         # Of an orchestrator that is written to all the time much is collected.
-        connection.execute("PRAGMA temp_store = FILE")
+        raw.execute("PRAGMA temp_store = FILE")
+        engine.watch(raw)
         if live is not None:
-            connection.execute("ATTACH ? AS live", (str(live),))
+            raw.execute("ATTACH ? AS live", (str(live),))
         # Deferred: the other kinds would lock the file in use, too.
-        connection.execute("BEGIN")
-        delta = Delta(connection)
-        yield delta
-        delta.apply()
-        connection.execute("COMMIT")
+        with sqlite.engine_of(raw, "BEGIN").connect() as connection, connection.begin():
+            delta = Delta(Transaction(connection, engine.ENGINE))
+            yield delta
+            delta.apply()
+    # Else the disk would be waited for when it is published.
+    fsync(copy)
 
 
 @contextmanager
 def of_file(path: Path, copy: Path) -> Iterator[Delta]:
-    """Collect what one state of a file has that its copy has not."""
+    """Collect what one state of a file has that its copy has not; see ``collecting``."""
     # What ATTACH opens is not known to ``store.files``.
     with (
         closing(sqlite.connect(path, busy_timeout_ms=30_000)),
         collecting(copy, path) as delta,
     ):
         read = delta.connection.execute
-        [(revision,)] = read("SELECT version_num FROM live.alembic_version")
-        metadata.require_head(revision)
-        digests = read(DIGESTS.format("live.")).fetchall()
-        for table in delta.differing(digests):
+        metadata.require_head(*read("SELECT version_num FROM live.alembic_version").fetchone())
+        for table in delta.tables:
             delta.compare(table, f"live.{table.name}", ROWID)
             delta.compare_keys(table, f"live.{table.name}", ROWID)
             if not table.is_counted:
                 [(delta.counts[table.name],)] = read(f"SELECT count(*) FROM live.{table.name}")
         delta.last_numbers = read("SELECT name, seq FROM live.sqlite_sequence").fetchall()
         yield delta
-
-
-def follow(file: Path, delta: Delta) -> None:
-    """Bring a draft that was made of the copy to the state of the store, and check that it is.
-
-    Raises:
-        DatabaseCorrupt: it is not; nothing was written.
-    """
-    with sqlite.translated_errors(), closing(opened(file)) as raw:
-        engine.watch(raw)
-        with provision.writing(raw) as connection:
-            transaction = Transaction(connection, ENGINE)
-            before = whole_tables.stored(transaction)
-            # What they would write is copied; the index of phrases is not.
-            triggers = raw.execute(f"{_TRIGGERS} AND name NOT LIKE 'memory_fts%'").fetchall()
-            for name, _ in triggers:
-                raw.execute(f"DROP TRIGGER main.{name}")
-            for table in delta.tables:
-                its = " AND ".join(f"{name} = ?" for name in table.keys(ROWID))
-                raw.executemany(f"DELETE FROM main.{table.name} WHERE {its}", delta.went(table))
-                listed = table.listed(ROWID)
-                put = (
-                    f"INSERT OR REPLACE INTO main.{table.name} ({listed})"
-                    f" VALUES ({', '.join('?' * len(table.names(ROWID)))}) RETURNING {listed}"
-                )
-                rows = DigestedRows(table.name, delta.came(table))
-                written = (row for values in rows for row in raw.execute(put, values).fetchall())
-                require_same(table.name, rows, written)
-            for _, statement in triggers:
-                raw.execute(statement)
-            raw.execute("DELETE FROM sqlite_sequence")
-            put = "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)"
-            raw.executemany(put, delta.last_numbers)
-            require_followed(transaction, before, delta)
-
-
-def require_followed(
-    transaction: Transaction, before: Mapping[str, TableDigest], delta: Delta
-) -> None:
-    """Raise DatabaseCorrupt: what a transaction wrote does not lead to the state of the store.
-
-    Args:
-        before: the digests of the draft's rows before.
-    """
-    names = set(whole_tables.unexplained(transaction, before))
-    names |= {name for name, count in delta.counts.items() if row_count(transaction, name) != count}
-    if names:
-        raise DatabaseCorrupt(
-            f"rows of {', '.join(sorted(names))} were changed by something else than memgraph while"
-            " they were copied; run: memgraph verify",
-            tables=sorted(names),
-        )

@@ -17,7 +17,7 @@ from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import copies, provision
 from memgraph.store.sqlite.database import SqliteDatabase
-from memgraph.store.sqlite.delta import Delta, follow, of_file
+from memgraph.store.sqlite.delta import Delta, of_file
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
@@ -104,15 +104,19 @@ class SqliteStore:
             check=check,
         )
 
+    @property
+    def copy(self) -> Path:
+        return self.path
+
     def position(self) -> int:
-        # The whole of the copy is compared.
+        # All of the copy is compared.
         return 0
 
     def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:  # noqa: ARG002
         return of_file(self.path, copy)
 
     def follow(self, delta: Delta) -> None:
-        follow(self.path, delta)
+        """Do nothing: it is the copy itself."""
 
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:
