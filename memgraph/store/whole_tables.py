@@ -127,14 +127,24 @@ def _differences(transaction: Transaction) -> dict[str, TableDigest]:
     return {name: TableDigest(rows[name], total % _MODULUS) for name, total in totals.items()}
 
 
-def unexplained(transaction: Transaction, before: Mapping[str, TableDigest]) -> Iterator[str]:
-    """Yield the tables whose stored digests are not those of before and what the transaction
-    changed; the journal's own, where its state is another.
+def followed(
+    transaction: Transaction, digests: Mapping[str, TableDigest]
+) -> dict[str, TableDigest]:
+    """Return digests with what the transaction changed since it was asked last."""
+    differences = _differences(transaction)
+    return {
+        name: digests.get(name, TableDigest()).plus(*differences.get(name, TableDigest()))
+        for name in {*digests, *differences}
+    }
+
+
+def unexplained(transaction: Transaction, digests: Mapping[str, TableDigest]) -> Iterator[str]:
+    """Yield the tables whose stored digests are not ``followed``; ``audit_log`` where the journal
+    has another state than they.
     """
-    after, differences = stored(transaction), _differences(transaction)
-    for name in sorted({*before, *after, *differences}):
-        expected = before.get(name, TableDigest()).plus(*differences.get(name, TableDigest()))
-        if expected != after.get(name, TableDigest()):
+    after, expected = stored(transaction), followed(transaction, digests)
+    for name in {*after, *expected}:
+        if expected.get(name, TableDigest()) != after.get(name, TableDigest()):
             yield name
     if journal.sealed_state(transaction) not in (None, _state(after)):
         yield "audit_log"

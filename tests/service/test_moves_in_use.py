@@ -78,18 +78,18 @@ class Move:
 
     def run_with(self, *steps: Callable[[], object]) -> MoveReport:
         """Move, and do a step before each round that holds no lock."""
-        rounds, follow = count(), move._Copy.follow
+        rounds, follow = count(), move._Follower.catch_up
 
-        def followed(copy: move._Copy) -> int:
+        def followed(follower: move._Follower) -> int:
             number = next(rounds)
             if number < len(steps):
                 steps[number]()
-            return follow(copy)
+            return follow(follower)
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(move, "ROUNDS", len(steps))
             patched.setattr(move, "LAST_ROWS", -1)
-            patched.setattr(move._Copy, "follow", followed)
+            patched.setattr(move._Follower, "catch_up", followed)
             return self.run()
 
     def tamper(self, statement: str) -> None:
@@ -379,11 +379,11 @@ def kill(*args, **more):
     return before(*args, **more)
 setattr(module, name, kill)
 with MemoryService(root, background=False, environ={}) as service:
-    begin = move._Copy.__init__
+    begin = move._Follower.__init__
     def write(*args):
         begin(*args)
         service.orchestrator("orc-1").remember("This was said during the copy.")
-    move._Copy.__init__ = write
+    move._Follower.__init__ = write
     source = service.settings("orc-1").memory.storage.url
     move.move(service.paths("orc-1"), target, source=source, clock=service.clock)
 """

@@ -121,19 +121,15 @@ def move(
             ):
                 anchor_file = anchor.anchor_path(paths.database, anchor_folder)
                 anchored = sound_anchor(anchor_file)
-                copy = _Copy(old, draft, paths.memory)
-                draft.admit(of_any=False, key=key)
-                with draft.inspect() as snapshot:
-                    proofs = RedactionProofs(paths)
-                    checked_copy(snapshot, anchored, False, "the copy", proofs, key)
-                    verified = JournalHead(*journal.head(snapshot))
+                follower = _Follower(old, draft, paths.memory)
+                verified = _verified(draft, paths, anchored, key)
                 for _ in range(ROUNDS):
-                    if copy.follow() <= LAST_ROWS:
+                    if follower.catch_up() <= LAST_ROWS:
                         break
                 with old.locked() as require_lock:
                     began = time.monotonic()
                     held = anchor.read_state(anchor_file)
-                    copy.follow()
+                    follower.catch_up()
                     with draft.inspect() as snapshot:
                         anchor.require_held(snapshot, held, paths.name)
                         _check_journal(snapshot, verified, key)
@@ -155,7 +151,7 @@ def move(
     return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
 
 
-class _Copy:
+class _Follower:
     """A draft that is filled from a store in use and follows it."""
 
     def __init__(self, store: Store, draft: Store, folder: Path) -> None:
@@ -168,13 +164,23 @@ class _Copy:
             store.back_up(file)
             draft.take(file)
 
-    def follow(self) -> int:
+    def catch_up(self) -> int:
         """Bring the draft to the present state of the store; return how many rows differed."""
         position = self._store.position()
         with self._store.delta(self._draft.copy, self._since) as delta:
             self._draft.follow(delta)
         self._since = position
         return delta.size
+
+
+def _verified(
+    draft: Store, paths: OrchestratorPaths, anchored: JournalHead | None, key: bytes | None
+) -> JournalHead:
+    """Audit the copy that a draft was filled from; return the head of its journal."""
+    draft.admit(of_any=False, key=key)
+    with draft.inspect() as snapshot:
+        checked_copy(snapshot, anchored, False, "the copy", RedactionProofs(paths), key)
+        return JournalHead(*journal.head(snapshot))
 
 
 def _check_journal(snapshot: Snapshot, verified: JournalHead, key: bytes | None) -> None:

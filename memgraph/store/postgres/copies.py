@@ -135,7 +135,7 @@ def follow(delta: Delta, transaction: Transaction) -> None:
         DatabaseCorrupt: its rows would not have the digests of the store.
     """
     target = transaction.driver
-    before = whole_tables.stored(transaction)
+    digests = whole_tables.stored(transaction)
     by_name = {table.name: table for table in delta.tables}
     # Those that others refer to come first, and go last.
     tables = [by_name[item.name] for item in schema.tables()]
@@ -151,10 +151,12 @@ def follow(delta: Delta, transaction: Transaction) -> None:
             rows = _Digested(table.name, batch)
             with _arrived(target, table, table.names(PLACE), rows):
                 _require_same(table.name, rows, target.execute(_replacing(table)))
+            # Now and not at the end: what changed is read as a whole.
+            digests = whole_tables.followed(transaction, digests)
     target.execute(_DISABLE.replace("DISABLE", "ENABLE"))
     _number(target, delta.last_numbers)
     indexes.follow(transaction)
-    delta.require_applied(transaction, before)
+    delta.require_applied(transaction, digests)
 
 
 @contextmanager
@@ -171,12 +173,11 @@ def _arrived(target: Any, table: Table, names: list[str], rows: Iterable[Any]) -
 
 def _replacing(table: Table) -> str:
     listed, keys = table.listed(PLACE), table.keys(PLACE)
-    rest = [name for name in table.names(PLACE) if name not in keys]
+    rest = [name for name in table.names(PLACE) if name not in keys] or keys
     values = ", ".join(f"{name} = excluded.{name}" for name in rest)
-    otherwise = f"UPDATE SET {values}" if rest else f"UPDATE SET {keys[0]} = excluded.{keys[0]}"
     return (
         f"INSERT INTO {table.name} ({listed}) OVERRIDING SYSTEM VALUE SELECT {listed} FROM arrived"
-        f" ON CONFLICT ({', '.join(keys)}) DO {otherwise} RETURNING {listed}"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {values} RETURNING {listed}"
     )
 
 

@@ -194,16 +194,16 @@ class Delta:
         self.connection.executemany(number, self.last_numbers)
         self.require_applied(self._copy, before)
 
-    def require_applied(self, transaction: Transaction, before: Mapping[str, TableDigest]) -> None:
+    def require_applied(self, transaction: Transaction, digests: Mapping[str, TableDigest]) -> None:
         """Raise DatabaseCorrupt: what was written does not lead to the digests of the store.
 
         Args:
             transaction: of the writes, which is watched.
-            before: the digests of the rows before.
+            digests: of the rows before, or as they followed until now.
         """
         counts = self.counts.items()
         names = {name for name, count in counts if row_count(transaction, name) != count}
-        names |= set(whole_tables.unexplained(transaction, before))
+        names |= set(whole_tables.unexplained(transaction, digests))
         if names:
             raise DatabaseCorrupt(
                 f"rows of {', '.join(sorted(names))} were changed by something else than memgraph"
