@@ -270,9 +270,9 @@ def test_writers_of_other_processes_go_on(moving: Move, tmp_path: Path) -> None:
                 "SELECT edge_id FROM memory_edges WHERE resolved_at IS NOT NULL"
             ).fetchall()
         }
-    told = process.acknowledged
-    assert {memory_id for what, memory_id in told if what == "memory"} <= memories
-    assert {edge_id for what, edge_id in told if what == "resolved"} <= edges
+    stored = process.acknowledged
+    assert {memory_id for what, memory_id in stored if what == "memory"} <= memories
+    assert {edge_id for what, edge_id in stored if what == "resolved"} <= edges
 
 
 @between_engines
@@ -410,12 +410,12 @@ def test_a_move_that_is_killed_in_a_round_is_repeated(
     assert moving.source == source
     with suppress(StorageError):
         moving.orc.memories.counts()
-    said = moving.orc.remember("This was said after the kill.")
+    memory_id = moving.orc.remember("This was said after the kill.")
     report = moving.run()
     old, new = both(moving, source, report, tmp_path)
     for name, rows in old.items():
         assert new[name] == rows, name
     orc = moving.reopened()
-    assert orc.get(said).content == "This was said after the kill."
+    assert orc.get(memory_id).content == "This was said after the kill."
     assert orc.recall("What was said during the copy?").items
     assert orc.verify().findings == []
