@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -121,10 +122,10 @@ def direction(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def moving(direction: str, tmp_path: Path, url: str) -> Iterator[Move]:
-    elsewhere = sa.make_url(url).set(database="elsewhere").render_as_string()
+    name = f"elsewhere_{uuid.uuid4().hex}"
+    elsewhere = sa.make_url(url).set(database=name).render_as_string()
     if direction == "between servers":
-        execute(url, "DROP DATABASE IF EXISTS elsewhere WITH (FORCE)")
-        execute(url, "CREATE DATABASE elsewhere")
+        execute(url, f"CREATE DATABASE {name}")
     with working(tmp_path / "root") as service:
         fill(service.orchestrator(NAME, create=True))
         with service.opened(NAME) as opened:
@@ -136,7 +137,7 @@ def moving(direction: str, tmp_path: Path, url: str) -> Iterator[Move]:
         made.reopened()
         yield made
     if direction == "between servers":
-        execute(url, "DROP DATABASE elsewhere WITH (FORCE)")
+        execute(url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 Rows = dict[str, list[tuple[Any, ...]]]
