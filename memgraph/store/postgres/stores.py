@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 PROVISIONING_WAIT_MS = 5_000
 LOCK_WAIT_MS: Final = round(LOCK_TIMEOUT_S * 1_000)
 _LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
-"""Keeps a session that holds a lock while others copy, whatever the server's setting is."""
+"""Keeps a session that holds a lock or a snapshot while others copy, whatever the server's setting
+is."""
 _OLDEST: Final = "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
 _RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
@@ -159,7 +160,6 @@ class PostgresStore:
     def locked(self) -> Iterator[Callable[[], None]]:
         with self._begun(writing(self.schema, wait_ms=LOCK_WAIT_MS)) as connection:
             raw: Any = connection.connection.driver_connection
-            raw.execute(_LASTING)
             # The lock is lost with its session, and then others write.
             yield lambda: raw.execute("SELECT 1")
 
@@ -224,7 +224,7 @@ class PostgresStore:
         # No orchestrator's schema begins so.
         name = f"{DRAFT}{uuid.uuid4().hex}"
         # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
-        begin = f"BEGIN; {_LASTING}; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        begin = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
         with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary, self._begun(begin):
             backup = SqliteStore(Path(temporary) / DATABASE_NAME, self.orchestrator_id)
             try:
@@ -285,10 +285,11 @@ class PostgresStore:
 
     @contextmanager
     def _begun(self, begin: str, *, watched: bool = False) -> Iterator[sa.Connection]:
+        first, _, rest = begin.partition(";")
         with (
             postgres.translated_errors(),
             using(self.url) as server,
-            server.begun(begin, watched=watched) as connection,
+            server.begun(f"{first}; {_LASTING}; {rest}", watched=watched) as connection,
         ):
             yield connection
 
