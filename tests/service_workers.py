@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -11,23 +12,29 @@ import processes
 from processes import wait_until
 
 from memgraph import MemoryService
-from memgraph.errors import Conflict
+from memgraph.errors import Conflict, DatabaseMissing, DatabaseReplaced
 from memgraph.providers.fake import FakeEmbedding
 
 NAME = "orc-1"
 THREADS = 2
 SETTINGS = {"memory.storage.synchronous": "NORMAL"}
 
+_MOVED = DatabaseMissing, DatabaseReplaced
+
 Tell = Callable[[str, str], None]
 
 
 class Process(processes.Process):
-    """A process that works until it is to finish; what it was told is stored stands in a file."""
+    """A process that works until it is to finish; what it was told is stored stands in a file.
 
-    def __init__(self, root: Path, told: Path) -> None:
+    Args:
+        moving: whether the store is moved meanwhile; then the next call finds the new one.
+    """
+
+    def __init__(self, root: Path, told: Path, *, moving: bool = False) -> None:
         self.told = told
         self._stop = told.with_name(f"{told.name}-stop")
-        super().__init__(_work_until, root, told, self._stop)
+        super().__init__(_work_until, root, told, self._stop, moving)
 
     def finish(self) -> int:
         """Let it come to its end; gives its exit code."""
@@ -43,7 +50,7 @@ class Process(processes.Process):
         return [(what, found) for what, _, found in (line.partition(" ") for line in lines)]
 
 
-def _work_until(root: Path, told: Path, end: Path) -> None:
+def _work_until(root: Path, told: Path, end: Path, moving: bool) -> None:
     """Runs in the process: some threads share one service until a file is there."""
     stop = threading.Event()
     failed: list[BaseException] = []
@@ -57,7 +64,9 @@ def _work_until(root: Path, told: Path, end: Path) -> None:
 
         def work(number: int) -> None:
             try:
-                _work(service, f"{os.getpid()}-{number}", stop, tell)
+                while not stop.is_set():
+                    with contextlib.suppress(*_MOVED if moving else ()):
+                        _work(service, f"{os.getpid()}-{number}", stop, tell)
             except BaseException as error:
                 failed.append(error)
                 raise

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memgraph.paths import OrchestratorPaths, Stamp
     from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
+    from memgraph.store.sqlite.delta import Delta
 
 
 class Constraint(StrEnum):
@@ -353,6 +354,24 @@ class Store(Protocol):
             Conflict: the file exists.
         """
 
+    def position(self) -> int:
+        """Return from where ``delta`` has to look in a store whose copy is made after this call."""
+
+    def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:
+        """Collect what one state of it has that a draft of it has not, beside a writer.
+
+        The copy follows when the block ends without an error.
+
+        Args:
+            copy: of the draft.
+            since: the ``position`` from before the copy was made, or followed last.
+
+        Raises:
+            SchemaOutdated, SchemaTooNew: its schema is not at head.
+            DatabaseCorrupt: when the block ends: the rows of the copy would not have the digests
+                of the store.
+        """
+
     def draft(self, folder: Path) -> AbstractContextManager[Store]:
         """Create an empty draft of the store; remove it at the end unless it was published.
 
@@ -365,6 +384,17 @@ class Store(Protocol):
 
         Raises:
             DatabaseMissing, DatabaseForeign: the file does not exist or is not a backup.
+        """
+
+    @property
+    def copy(self) -> Path:
+        """Return the file that this draft was filled from, or consists of."""
+
+    def follow(self, delta: Delta) -> None:
+        """Bring this draft to the state that its copy follows to.
+
+        Raises:
+            DatabaseCorrupt: its rows would not have the digests of the store.
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:

@@ -101,25 +101,53 @@ def update(transaction: Transaction) -> str | None:
     Returns:
         The state that the journal has to tell, where a table of ``SEALED`` changed; else None.
     """
-    changes = transaction.engine.row_changes(transaction)
-    if not changes:
+    differences = _differences(transaction)
+    if not differences:
         return None
-    rows: dict[str, int] = defaultdict(int)
-    totals: dict[str, int] = defaultdict(int)
-    for name, sign, digest in changes:
-        rows[name] += sign
-        totals[name] += sign * int.from_bytes(digest, "big")
-    stored = _known(transaction)
-    if not stored and journal.sealed_state(transaction) is None:
+    written = stored(transaction)
+    if not written and journal.sealed_state(transaction) is None:
         # Nothing was ever counted: the rows may be of an earlier schema.
         return renew(transaction)
     changed = {
-        name: stored.get(name, TableDigest()).plus(rows[name], total)
-        for name, total in totals.items()
-        if rows[name] or total
+        name: written.get(name, TableDigest()).plus(*difference)
+        for name, difference in differences.items()
+        if any(difference)
     }
     _write(transaction, changed)
-    return _state(stored | changed) if changed.keys() & SEALED.keys() else None
+    return _state(written | changed) if changed.keys() & SEALED.keys() else None
+
+
+def _differences(transaction: Transaction) -> dict[str, TableDigest]:
+    """Return by how much the transaction changed each digest."""
+    rows: dict[str, int] = defaultdict(int)
+    totals: dict[str, int] = defaultdict(int)
+    for name, sign, digest in transaction.engine.row_changes(transaction):
+        rows[name] += sign
+        totals[name] += sign * int.from_bytes(digest, "big")
+    return {name: TableDigest(rows[name], total % _MODULUS) for name, total in totals.items()}
+
+
+def followed(
+    transaction: Transaction, digests: Mapping[str, TableDigest]
+) -> dict[str, TableDigest]:
+    """Return digests with what the transaction changed since it was asked last."""
+    differences = _differences(transaction)
+    return {
+        name: digests.get(name, TableDigest()).plus(*differences.get(name, TableDigest()))
+        for name in {*digests, *differences}
+    }
+
+
+def unexplained(transaction: Transaction, digests: Mapping[str, TableDigest]) -> Iterator[str]:
+    """Yield the tables whose stored digests are not ``followed``; ``audit_log`` where the journal
+    has another state than they.
+    """
+    after, expected = stored(transaction), followed(transaction, digests)
+    for name in {*after, *expected}:
+        if expected.get(name, TableDigest()) != after.get(name, TableDigest()):
+            yield name
+    if journal.sealed_state(transaction) not in (None, _state(after)):
+        yield "audit_log"
 
 
 def renew(transaction: Transaction) -> str:
@@ -137,17 +165,17 @@ def renew(transaction: Transaction) -> str:
 
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
     """Yield the tables that are not as they were written last: name, then and now."""
-    stored = _known(snapshot)
-    if not stored and journal.sealed_state(snapshot) is None:
+    written = stored(snapshot)
+    if not written and journal.sealed_state(snapshot) is None:
         return
     for name, current in _found(snapshot):
-        if current != stored.get(name, TableDigest()):
-            yield name, stored.get(name, TableDigest()), current
+        if current != written.get(name, TableDigest()):
+            yield name, written.get(name, TableDigest()), current
 
 
 def state(snapshot: Snapshot) -> str:
     """Return the combined state of the stored digests of the tables in ``SEALED``."""
-    return _state(_known(snapshot))
+    return _state(stored(snapshot))
 
 
 def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
@@ -210,7 +238,8 @@ def _put() -> sa.Insert:
     return replacing(tables.table_digests)
 
 
-def _known(snapshot: Snapshot) -> dict[str, TableDigest]:
+def stored(snapshot: Snapshot) -> dict[str, TableDigest]:
+    """Return the digests as of the last transaction of memgraph."""
     rows = _digests().rows(snapshot)
     return {name: TableDigest(count, _number(digest)) for name, count, digest in rows}
 

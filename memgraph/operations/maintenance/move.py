@@ -1,8 +1,11 @@
-"""Move an orchestrator between a file and database servers.
+"""Moving an orchestrator between a file and servers.
 
-The setting ``memory.storage.url`` decides which store is in use; it is changed atomically once the
-copy is verified. If a move is interrupted before that, the old store stays in use; afterwards only
-the old store remains to be put aside. The next move completes either case.
+A copy of one state is verified while others write. It follows what they write in rounds; only the
+last one holds the lock of the writers.
+
+The setting decides which store is in use; it changes in one step, once the copy is verified. A move
+that is interrupted before leaves the old store in use; after it only the old store is left to be
+put aside. The next move does either.
 """
 
 from __future__ import annotations
@@ -17,19 +20,28 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit import anchor
+from memgraph.audit.findings import VerifyReport
+from memgraph.audit.journal import JournalHead
+from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock
-from memgraph.errors import Conflict, InvalidConfig
+from memgraph.errors import Conflict, InvalidConfig, JournalBroken
+from memgraph.operations.erasure.erase import LOCK_NAME, TOMBSTONE
 from memgraph.operations.erasure.plan import note_left_on_server
 from memgraph.operations.erasure.signatures import RedactionProofs
 from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
 from memgraph.paths import OrchestratorPaths, naming_full_disk
-from memgraph.store import journal, metadata
+from memgraph.store import journal, metadata, whole_tables
 from memgraph.store.engine import store_of
 from memgraph.store.files import FileLock, draft_beside, publish
+from memgraph.store.whole_tables import TableDigest
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Store
+    from memgraph.store.snapshot import Snapshot
 
+ROUNDS: Final = 5
+LAST_ROWS: Final = 1_000
+"""So many rows are left to the last round, or what is written during one."""
 _TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
 _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
 
@@ -65,35 +77,38 @@ def move(
     anchor_folder: str = "",
     key: bytes | None = None,
 ) -> MoveReport:
-    """Move an orchestrator to another store, or finish an interrupted move.
+    """Move an orchestrator to another store, or finish a move that was interrupted.
 
-    Reads continue. Writers wait from the start of the copy to the end of the move.
+    Reads go on. Writers wait for the last round and the change of the setting; an erasure waits for
+    the whole move, as copies are what it searches.
 
     Args:
-        target: the URL of a server; empty for a file.
-        source: the current URL, as in the settings.
-        anchor_folder: the folder of the anchors; empty: next to the database.
-        key: the key of a keyed journal.
+        target: the address of a server; empty: a file.
+        source: the same of where it is now, as the settings say.
+        anchor_folder: where anchors are kept; empty: beside the database.
+        key: of a keyed journal.
 
     Raises:
-        Conflict: the orchestrator is already there.
-        OrchestratorExists: the target is not empty.
-        InvalidConfig: the URL is invalid, or ``config.toml`` cannot be changed.
-        DatabaseCorrupt, JournalBroken: the copy failed the audit; nothing was moved.
+        Conflict: it is there already.
+        OrchestratorExists: another store is there.
+        InvalidConfig: an address that is none, or a ``config.toml`` that cannot be changed.
+        SchemaOutdated, SchemaTooNew: its schema is not at head.
+        DatabaseBusy: an erasure is under way, or a writer held the lock for a minute.
+        DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
-        unfinished = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
-        if unfinished is not None and unfinished[1] == source:
-            left_at = _put_aside(paths, unfinished[0], clock)
+        begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
+        if begun is not None and begun[1] == source:
+            remaining = _put_aside(paths, begun[0], clock)
             paths.moving.unlink()
-            return MoveReport(paths.name, unfinished[0], source, left_at, 0, 0)
+            return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
         if source == target:
             raise Conflict("the orchestrator already uses this store", orchestrator=paths.name)
         settings = _placed(paths, target)
-        if unfinished is not None:
+        if begun is not None:
             # An interrupted move published this copy, but it was never used.
-            if _is_copy(store_of(paths, unfinished[1]), store_of(paths, source)):
-                _put_aside(paths, unfinished[1], clock)
+            if _is_copy(store_of(paths, begun[1]), store_of(paths, source)):
+                _put_aside(paths, begun[1], clock)
             paths.moving.unlink()
         paths.moving.write_text(json.dumps([source, target]), "utf-8")
         published = False
@@ -101,35 +116,90 @@ def move(
             old, new = store_of(paths, source), store_of(paths, target)
             new.require_free()
             with (
+                FileLock(paths.memory / LOCK_NAME).held(),
                 new.draft(paths.memory) as draft,
-                TemporaryDirectory(prefix=".draft-", dir=paths.memory) as folder,
-                old.locked() as require_lock,
             ):
-                started = time.monotonic()
-                anchored = sound_anchor(anchor.anchor_path(paths.database, anchor_folder))
-                file = Path(folder) / "copy.db"
-                old.back_up(file)
-                draft.take(file)
-                draft.admit(of_any=False, key=key)
-                with draft.inspect() as snapshot:
-                    proofs = RedactionProofs(paths)
-                    report = checked_copy(snapshot, anchored, False, "the copy", proofs, key)
-                # If the lock was lost, others may have written after the copy.
-                require_lock()
-                published = True
-                new.publish(draft)
-                with draft_beside(paths.config_file) as config:
-                    config.write_text(settings, "utf-8")
-                    publish(config, paths.config_file, force=True)
-                left_at = _put_aside(paths, source, clock)
-                paths.moving.unlink()
-                paused_ms = round((time.monotonic() - started) * 1000)
+                anchor_file = anchor.anchor_path(paths.database, anchor_folder)
+                anchored = sound_anchor(anchor_file)
+                follower = _Follower(old, draft, paths.memory)
+                verified = _verified(draft, paths, anchored, key)
+                for _ in range(ROUNDS):
+                    if follower.catch_up() <= LAST_ROWS:
+                        break
+                with old.locked() as require_lock:
+                    began = time.monotonic()
+                    held = anchor.read_state(anchor_file)
+                    follower.catch_up()
+                    with draft.inspect() as snapshot:
+                        anchor.require_held(snapshot, held, paths.name)
+                        _check_journal(snapshot, verified, key)
+                        memories = whole_tables.stored(snapshot).get("memories", TableDigest()).rows
+                    # If the lock was lost, others may have written after the copy.
+                    require_lock()
+                    published = True
+                    new.publish(draft)
+                    with draft_beside(paths.config_file) as config:
+                        config.write_text(settings, "utf-8")
+                        publish(config, paths.config_file, force=True)
+                    remaining = _put_aside(paths, source, clock)
+                    paths.moving.unlink()
+                    paused_ms = round((time.monotonic() - began) * 1000)
         except BaseException:
             if not published:
                 paths.moving.unlink()
             raise
-    memories = report.checked.get("memories", 0)
-    return MoveReport(paths.name, source, target, left_at, memories, paused_ms)
+    return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
+
+
+class _Follower:
+    """A draft that is filled from a store in use and follows it."""
+
+    def __init__(self, store: Store, draft: Store, folder: Path) -> None:
+        with store.inspect() as snapshot:
+            metadata.require_head(metadata.revision(snapshot) or "")
+        self._store, self._draft = store, draft
+        self._since = store.position()
+        with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary:
+            file = Path(temporary) / "copy.db"
+            store.back_up(file)
+            draft.take(file)
+
+    def catch_up(self) -> int:
+        """Bring the draft to the present state of the store; return how many rows differed."""
+        position = self._store.position()
+        with self._store.delta(self._draft.copy, self._since) as delta:
+            self._draft.follow(delta)
+        self._since = position
+        return delta.size
+
+
+def _verified(
+    draft: Store, paths: OrchestratorPaths, anchored: JournalHead | None, key: bytes | None
+) -> JournalHead:
+    """Audit the copy that a draft was filled from; return the head of its journal."""
+    draft.admit(of_any=False, key=key)
+    with draft.inspect() as snapshot:
+        checked_copy(snapshot, anchored, False, "the copy", RedactionProofs(paths), key)
+        return JournalHead(*journal.head(snapshot))
+
+
+def _check_journal(snapshot: Snapshot, verified: JournalHead, key: bytes | None) -> None:
+    """Check that entries continue a chain that was verified up to one.
+
+    Raises:
+        JournalBroken: they do not.
+        Conflict: they record an erasure, which has not searched the copy.
+    """
+    report = VerifyReport()
+    check_chain(snapshot, report, None, None, key, verified)
+    is_there = not verified.seq or journal.hash_of(snapshot, verified.seq) == verified.hash
+    if not (is_there and report.ok):
+        raise JournalBroken(
+            "what was written while the copy was made does not continue the journal",
+            findings=dict(report.totals),
+        )
+    if journal.has_action(snapshot, TOMBSTONE, verified.seq):
+        raise Conflict("memories were erased while the copy was made; run it again")
 
 
 def _is_copy(store: Store, source: Store) -> bool:
@@ -137,10 +207,10 @@ def _is_copy(store: Store, source: Store) -> bool:
     if not store.exists():
         return False
     with store.inspect() as copy, source.inspect() as snapshot:
-        seq, copy_hash = journal.head(copy)
+        seq, seal = journal.head(copy)
         creation_times = [metadata.get(side, "created_at") for side in (copy, snapshot)]
         return creation_times[0] == creation_times[1] and (
-            not seq or journal.hash_of(snapshot, seq) == copy_hash
+            not seq or journal.hash_of(snapshot, seq) == seal
         )
 
 

@@ -7,16 +7,18 @@ they are read and again after they were written, so a finished copy is verified.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from memgraph.errors import DatabaseCorrupt
-from memgraph.store import postgres, sqlite, whole_tables
+from memgraph.store import metadata, sqlite, whole_tables
 from memgraph.store.postgres import indexes, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import provision
+from memgraph.store.sqlite.delta import ROWID, Delta, Table, opened, tables_of
 from memgraph.store.whole_tables import TableDigest
 
 Progress = Callable[[int, int], None]
@@ -28,24 +30,11 @@ _SEQUENCES: Final = (
     " FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
     " WHERE c.relnamespace = current_schema()::regnamespace AND a.attidentity <> ''"
 )
-
-
-class _Table(NamedTuple):
-    """A table of a file: its columns, and whether its rows have an implicit number (rowid)."""
-
-    name: str
-    columns: tuple[str, ...]
-    is_placed: bool
-
-    def listed(self, place: str) -> str:
-        """Return the column list for a statement; ``place`` is the engine's name for the number."""
-        names = (*self.columns, place) if self.is_placed else self.columns
-        return ", ".join(map(postgres.quoted, names))
-
-    @property
-    def order(self) -> str:
-        """Return the position of the sort column, for ``ORDER BY``."""
-        return str(len(self.columns) + 1 if self.is_placed else 1)
+# What they would write is copied; the index of phrases is not.
+_DISABLE: Final = (
+    "ALTER TABLE memories DISABLE TRIGGER memory_revisions_keep,"
+    " DISABLE TRIGGER text_changes_update, DISABLE TRIGGER text_changes_delete"
+)
 
 
 def write_file(source: Any, file: Path, progress: Progress | None = None) -> None:
@@ -56,23 +45,20 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
     """
     [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
     file.write_bytes(provision.template(revision).content)
-    with sqlite.translated_errors(), closing(_opened(file)) as target:
-        target.execute("PRAGMA foreign_keys = OFF")
+    with sqlite.translated_errors(), closing(opened(file)) as target:
         target.execute("BEGIN IMMEDIATE")
-        tables = _tables(target)
+        tables = tables_of(target)
         for number, table in enumerate(tables):
             _report(progress, number, len(tables))
-            with source.cursor(name="copied") as cursor:
-                cursor.itersize = _ROWS
-                cursor.execute(
-                    f"SELECT {table.listed(PLACE)} FROM {table.name} ORDER BY {table.order}"
-                )
-                rows = _Digested(table.name, cursor)
+            ordered = f"{table.name} ORDER BY {table.order}"
+            with _selected(source, table.listed(PLACE), ordered) as selected:
+                rows = _Digested(table.name, selected)
                 target.execute(f"DELETE FROM {table.name}")
-                listed = table.listed("rowid")
-                marks = ", ".join("?" * (listed.count(",") + 1))
-                target.executemany(f"INSERT INTO {table.name} ({listed}) VALUES ({marks})", rows)
-            _require_same(table.name, rows.digest, _rows_of(target, table))
+                marks = ", ".join("?" * len(table.names(ROWID)))
+                target.executemany(
+                    f"INSERT INTO {table.name} ({table.listed(ROWID)}) VALUES ({marks})", rows
+                )
+            _require_same(table.name, rows, _rows_of(target, table))
         target.execute("DELETE FROM sqlite_sequence")
         last = source.execute("SELECT name, number FROM last_numbers").fetchall()
         target.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", last)
@@ -87,8 +73,8 @@ def read_file(file: Path, transaction: Transaction) -> None:
         DatabaseCorrupt: the copy differs from the file.
     """
     target = transaction.driver
-    with sqlite.translated_errors(), closing(_opened(file)) as source:
-        tables = {item.name: item for item in _tables(source)}
+    with sqlite.translated_errors(), closing(opened(file)) as source:
+        tables = {item.name: item for item in tables_of(source)}
         # In the order of foreign keys.
         for name in (item.name for item in schema.tables()):
             table = tables[name]
@@ -101,11 +87,18 @@ def read_file(file: Path, transaction: Transaction) -> None:
                 for row in rows:
                     copy.write_row(row)
             target.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
-            with target.cursor(name="copied") as cursor:
-                cursor.itersize = _ROWS
-                cursor.execute(f"SELECT {table.listed(PLACE)} FROM {name}")
-                _require_same(name, rows.digest, cursor)
+            with _selected(target, table.listed(PLACE), name) as copied:
+                _require_same(name, rows, copied)
         last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
+    _number(target, last)
+    indexes.rebuild(transaction)
+    # Without statistics the check of the copy takes the square of its size.
+    target.execute(f"ANALYZE {', '.join(item.name for item in schema.tables())}, memory_words")
+
+
+def _number(target: Any, last: Iterable[Any]) -> None:
+    """Let the numbers of new rows go on behind those of the rows that are there, and ``last``."""
+    target.execute("DELETE FROM last_numbers")
     target.executemany("INSERT INTO last_numbers VALUES (%s, %s)", last)
     for name, column, sequence in target.execute(_SEQUENCES).fetchall():
         # Sequences continue after the last number, which is never reused.
@@ -114,7 +107,91 @@ def read_file(file: Path, transaction: Transaction) -> None:
             " (SELECT number FROM last_numbers WHERE name = %s), 0) + 1, false)",
             (sequence, name),
         )
-    indexes.rebuild(transaction)
+
+
+def collect(source: Any, delta: Delta, since: int) -> None:
+    """Collect what a snapshot has that a copy has not.
+
+    Args:
+        since: of the transactions that the copy has not, none has a lower number.
+    """
+    metadata.require_head(*source.execute("SELECT version_num FROM alembic_version").fetchone())
+    # No index has the numbers of transactions.
+    source.execute("SET LOCAL enable_seqscan = on")
+    counts = dict(source.execute("SELECT name, rows FROM table_digests").fetchall())
+    for table in delta.tables:
+        came = f"{table.name} WHERE age(xmin) <= age(CAST(CAST('{since}' AS xid8) AS xid))"
+        with _selected(source, table.listed(PLACE), came) as rows:
+            delta.take(table, rows)
+        if not table.is_counted:
+            [(counts[table.name],)] = source.execute(f"SELECT count(*) FROM {table.name}")
+            delta.counts[table.name] = counts[table.name]
+        if not delta.is_complete(table, counts.get(table.name, 0)):
+            with _selected(source, ", ".join(table.keys(PLACE)), table.name) as rows:
+                delta.take_keys(table, rows)
+    delta.last_numbers = source.execute("SELECT name, number FROM last_numbers").fetchall()
+
+
+def follow(delta: Delta, transaction: Transaction) -> None:
+    """Bring a draft that was made of a copy to the state of the store.
+
+    Raises:
+        DatabaseCorrupt: its rows would not have the digests of the store.
+    """
+    target = transaction.driver
+    digests = whole_tables.stored(transaction)
+    by_name = {table.name: table for table in delta.tables}
+    # Those that others refer to come first, and go last.
+    tables = [by_name[item.name] for item in schema.tables()]
+    target.execute(_DISABLE)
+    for table in reversed(tables):
+        if keys := delta.went(table):
+            with _arrived(target, table, table.keys(PLACE), keys):
+                same = " AND ".join(f"t.{name} = a.{name}" for name in table.keys(PLACE))
+                target.execute(f"DELETE FROM {table.name} AS t USING arrived AS a WHERE {same}")
+    for table in tables:
+        came = delta.came(table)
+        while batch := list(islice(came, _ROWS)):
+            rows = _Digested(table.name, batch)
+            with _arrived(target, table, table.names(PLACE), rows):
+                _require_same(table.name, rows, target.execute(_replacing(table)))
+            # Now and not at the end: what changed is read as a whole.
+            digests = whole_tables.followed(transaction, digests)
+    target.execute(_DISABLE.replace("DISABLE", "ENABLE"))
+    _number(target, delta.last_numbers)
+    indexes.follow(transaction)
+    delta.require_applied(transaction, digests)
+
+
+@contextmanager
+def _arrived(target: Any, table: Table, names: list[str], rows: Iterable[Any]) -> Iterator[None]:
+    """Put rows with some columns of a table into the table ``arrived``."""
+    listed = ", ".join(names)
+    target.execute(f"CREATE TEMP TABLE arrived AS SELECT {listed} FROM {table.name} WITH NO DATA")
+    with target.cursor() as cursor, cursor.copy("COPY pg_temp.arrived FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    yield
+    target.execute("DROP TABLE pg_temp.arrived")
+
+
+def _replacing(table: Table) -> str:
+    listed, keys = table.listed(PLACE), table.keys(PLACE)
+    rest = [name for name in table.names(PLACE) if name not in keys] or keys
+    values = ", ".join(f"{name} = excluded.{name}" for name in rest)
+    return (
+        f"INSERT INTO {table.name} ({listed}) OVERRIDING SYSTEM VALUE SELECT {listed} FROM arrived"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {values} RETURNING {listed}"
+    )
+
+
+@contextmanager
+def _selected(connection: Any, columns: str, rest: str) -> Iterator[Any]:
+    """Select rows that are not held in memory at once."""
+    with connection.cursor(name="selected") as cursor:
+        cursor.itersize = _ROWS
+        cursor.execute(f"SELECT {columns} FROM {rest}")
+        yield cursor
 
 
 class _Digested:
@@ -134,39 +211,15 @@ class _Digested:
         self.digest = self.digest.plus(count, total)
 
 
-def _require_same(name: str, digest: TableDigest, rows: Iterable[Any]) -> None:
-    copied = _Digested(name, rows)
+def _require_same(name: str, rows: _Digested, written: Iterable[Any]) -> None:
+    copied = _Digested(name, written)
     for _ in copied:
         pass
-    if copied.digest != digest:
+    if copied.digest != rows.digest:
         raise DatabaseCorrupt(f"the copy of {name} differs from the original", table=name)
 
 
-def _opened(file: Path) -> Any:
-    connection = sqlite.connect(file, busy_timeout_ms=5_000, synchronous="OFF")
-    # No other process uses the file yet.
-    connection.execute("PRAGMA journal_mode = MEMORY")
-    return connection
-
-
-def _tables(file: Any) -> list[_Table]:
-    names = file.execute(
-        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-        " AND name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"
-    ).fetchall()
-    tables = []
-    for name, has_no_number in names:
-        columns = file.execute(
-            "SELECT name, type, pk FROM pragma_table_info(?)", (name,)
-        ).fetchall()
-        keys = [kind for _, kind, place in columns if place]
-        is_numbered = [key.upper() for key in keys] == ["INTEGER"]
-        listed = tuple(column for column, *_ in columns)
-        tables.append(_Table(name, listed, not (has_no_number or is_numbered)))
-    return tables
-
-
-def _rows_of(file: Any, table: _Table) -> Iterator[Any]:
+def _rows_of(file: Any, table: Table) -> Iterator[Any]:
     rows: Iterator[Any] = file.execute(f"SELECT {table.listed('rowid')} FROM {table.name}")
     return rows
 

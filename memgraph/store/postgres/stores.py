@@ -17,6 +17,7 @@ from memgraph.errors import DatabaseEmpty, DatabaseForeign, InvalidInput, Orches
 from memgraph.paths import DATABASE_NAME, check_orchestrator_name
 from memgraph.store import journal, metadata, postgres
 from memgraph.store.engine import SchemaUpgrade, Store
+from memgraph.store.files import LOCK_TIMEOUT_S
 from memgraph.store.postgres import copies, indexes, schema
 from memgraph.store.postgres.database import (
     DRAFT,
@@ -35,6 +36,7 @@ from memgraph.store.postgres.database import (
 )
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite.copies import move_aside
+from memgraph.store.sqlite.delta import Delta, collecting
 from memgraph.store.sqlite.stores import SqliteStore, copied
 
 if TYPE_CHECKING:
@@ -44,8 +46,11 @@ if TYPE_CHECKING:
     from memgraph.paths import Stamp
 
 PROVISIONING_WAIT_MS = 5_000
+LOCK_WAIT_MS: Final = round(LOCK_TIMEOUT_S * 1_000)
 _LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
-"""Keeps a session that holds a lock while others copy, whatever the server's setting is."""
+"""Keeps a session that holds a lock or a snapshot while others copy, whatever the server's setting
+is."""
+_OLDEST: Final = "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
 _RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
@@ -153,9 +158,8 @@ class PostgresStore:
 
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
-        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as connection:
+        with self._begun(writing(self.schema, wait_ms=LOCK_WAIT_MS)) as connection:
             raw: Any = connection.connection.driver_connection
-            raw.execute(_LASTING)
             # The lock is lost with its session, and then others write.
             yield lambda: raw.execute("SELECT 1")
 
@@ -190,6 +194,29 @@ class PostgresStore:
 
         return copied(copy, file, force=force, stamp=stamp, check=check)
 
+    @property
+    def copy(self) -> Path:
+        return self._as_file().path
+
+    def position(self) -> int:
+        with self._begun(reading(self.schema)) as connection:
+            raw: Any = connection.connection.driver_connection
+            [(number,)] = raw.execute(_OLDEST)
+        return int(number)
+
+    @contextmanager
+    def delta(self, copy: Path, since: int) -> Iterator[Delta]:
+        with collecting(copy) as delta:
+            with self._begun(reading(self.schema)) as connection:
+                identity_of(connection, self.schema)
+                copies.collect(connection.connection.driver_connection, delta, since)
+            yield delta
+
+    def follow(self, delta: Delta) -> None:
+        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS, watched=True)
+        with self._begun(begin, watched=True) as connection:
+            copies.follow(delta, Transaction(connection, ENGINE))
+
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:
         with using(self.url) as server:
@@ -197,7 +224,7 @@ class PostgresStore:
         # No orchestrator's schema begins so.
         name = f"{DRAFT}{uuid.uuid4().hex}"
         # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
-        begin = f"BEGIN; {_LASTING}; SELECT pg_advisory_xact_lock({draft_key(name)})"
+        begin = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
         with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary, self._begun(begin):
             backup = SqliteStore(Path(temporary) / DATABASE_NAME, self.orchestrator_id)
             try:
@@ -257,11 +284,12 @@ class PostgresStore:
             raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
     @contextmanager
-    def _begun(self, begin: str) -> Iterator[sa.Connection]:
+    def _begun(self, begin: str, *, watched: bool = False) -> Iterator[sa.Connection]:
+        first, _, rest = begin.partition(";")
         with (
             postgres.translated_errors(),
             using(self.url) as server,
-            server.begun(begin) as connection,
+            server.begun(f"{first}; {_LASTING}; {rest}", watched=watched) as connection,
         ):
             yield connection
 

@@ -106,7 +106,7 @@ def test_what_is_shown_of_others_says_nothing_of_it(world: World) -> None:
 
 
 def test_it_is_exported_when_it_is_erased(world: World, tmp_path: Path) -> None:
-    with pytest.raises(Conflict, match="not finished"):
+    with pytest.raises(Conflict, match="unfinished"):
         world.orc.exchange.export(tmp_path / "early.jsonl")
     assert world.orc.verify().totals == {}
     report = world.orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)

@@ -217,9 +217,9 @@ def migrate_store(
 ) -> CommandResult:
     """Move an orchestrator into a file or to a server, and verify it there.
 
-    Reads go on; writers wait from the beginning of the copy to the end. The setting is written into
-    the orchestrator's own config.toml. What was there is kept aside. Interrupted, the old store
-    stays in use: run it again.
+    Reads and writes go on; writers wait at the end of the move alone, an erasure for all of it. The
+    setting is written into the orchestrator's own config.toml. What was there is kept aside.
+    Interrupted, the old store stays in use: run it again.
     """
     from memgraph.operations.maintenance.move import move
 
