@@ -1,11 +1,11 @@
-"""Moving an orchestrator between a file and servers.
+"""Move an orchestrator between a file and servers.
 
-A copy of one state is verified while others write. It follows what they write in rounds; only the
-last one holds the lock of the writers.
+A copy of one state is verified while others write. It then follows their writes in rounds; only the
+last round holds the lock of the writers.
 
-The setting decides which store is in use; it changes in one step, once the copy is verified. A move
-that is interrupted before leaves the old store in use; after it only the old store is left to be
-put aside. The next move does either.
+The setting decides which store is in use. It changes in one step, after the copy is verified. A
+move that is interrupted before that leaves the old store in use; afterwards only the old store has
+to be put aside. The next move does either.
 """
 
 from __future__ import annotations
@@ -79,29 +79,32 @@ def move(
 ) -> MoveReport:
     """Move an orchestrator to another store, or finish a move that was interrupted.
 
-    Reads go on. Writers wait for the last round and the change of the setting; an erasure waits for
-    the whole move, as copies are what it searches.
+    Readers continue. Writers wait during the last round and the change of the setting; an erasure
+    waits for the whole move, because it also has to search copies.
 
     Args:
-        target: the address of a server; empty: a file.
-        source: the same of where it is now, as the settings say.
-        anchor_folder: where anchors are kept; empty: beside the database.
-        key: of a keyed journal.
+        target: the URL of a server; empty for a file.
+        source: the URL of the current store, as in the settings; empty for a file.
+        anchor_folder: the folder for anchors; empty for the folder of the database.
+        key: the key of a keyed journal.
 
     Raises:
-        Conflict: it is there already.
-        OrchestratorExists: another store is there.
-        InvalidConfig: an address that is none, or a ``config.toml`` that cannot be changed.
-        SchemaOutdated, SchemaTooNew: its schema is not at head.
+        Conflict: the orchestrator is already stored there.
+        OrchestratorExists: there is another store at the target.
+        InvalidConfig: the URL is invalid, or ``config.toml`` cannot be changed.
+        SchemaOutdated, SchemaTooNew: the schema is not at head.
         DatabaseBusy: an erasure is under way, or a writer held the lock for a minute.
         DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
-        begun = json.loads(paths.moving.read_text("utf-8")) if paths.moving.exists() else None
+        begun = _read_record(paths)
         if begun is not None and begun[1] == source:
+            # Only the last step of an earlier move is left.
             remaining = _put_aside(paths, begun[0], clock)
             paths.moving.unlink()
-            return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
+            if target == source:
+                return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
+            begun = None
         if source == target:
             raise Conflict("the orchestrator already uses this store", orchestrator=paths.name)
         settings = _placed(paths, target)
@@ -110,7 +113,7 @@ def move(
             if _is_copy(store_of(paths, begun[1]), store_of(paths, source)):
                 _put_aside(paths, begun[1], clock)
             paths.moving.unlink()
-        paths.moving.write_text(json.dumps([source, target]), "utf-8")
+        _write_record(paths, source, target)
         published = False
         try:
             old, new = store_of(paths, source), store_of(paths, target)
@@ -149,6 +152,30 @@ def move(
                 paths.moving.unlink()
             raise
     return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
+
+
+def _read_record(paths: OrchestratorPaths) -> tuple[str, str] | None:
+    """Return source and target of an interrupted move; None if there is none.
+
+    Raises:
+        InvalidConfig: the record is damaged.
+    """
+    try:
+        source, target = json.loads(paths.moving.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidConfig(
+            f"{paths.moving} is damaged; remove it, and any copy that a move left on a server",
+            path=str(paths.moving),
+        ) from None
+    return source, target
+
+
+def _write_record(paths: OrchestratorPaths, source: str, target: str) -> None:
+    with draft_beside(paths.moving) as record:
+        record.write_text(json.dumps([source, target]), "utf-8")
+        publish(record, paths.moving, force=True)
 
 
 class _Follower:
