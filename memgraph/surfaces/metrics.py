@@ -1,4 +1,4 @@
-"""Figures for Prometheus. Labels are names of this code; orchestrators are counted, not named."""
+"""Collect metrics for Prometheus. No label contains user data or the name of an orchestrator."""
 
 from __future__ import annotations
 
@@ -36,41 +36,43 @@ LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
 
 
 class PrometheusMeters:
-    """Keeps the figures of this process; ``exposition`` returns them."""
+    """Collects the metrics of this process; ``exposition`` returns them."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._work: dict[Work, Histogram] = {
-            "recall": self._histogram("recall", "Recalls by leg; total: the whole.", "leg"),
-            "write": self._histogram("write", "Writes; wait: for the one writer.", "part"),
-            "job": self._histogram("job", "Runs of jobs.", "job", LONG_SECONDS),
+            "recall": self._histogram("recall", "Time of recalls, by leg and in total.", "leg"),
+            "write": self._histogram(
+                "write", "Time of writes, by part; wait: for the write lock.", "part"
+            ),
+            "job": self._histogram("job", "Time of job runs.", "job", LONG_SECONDS),
         }
         self._requests = Histogram(
             "memgraph_http_request_seconds",
-            "Requests answered, by route.",
+            "Time of answered requests, by route.",
             ("method", "route", "status"),
             buckets=SECONDS,
             registry=self._registry,
         )
-        self._in_hand = self._gauge("http_requests_in_hand", "Requests that are not answered yet.")
-        self._degraded = self._counter("degraded_recalls", "Recalls that lacked a part.", "code")
-        self._denied = self._counter("denials", "Refusals, each one journalled.", "field")
-        self._jobs = self._counter("jobs", "Runs of jobs that ended.", "job", "state")
-        self._standing = self._gauge("orchestrators", "Orchestrators by how they stand.", "status")
+        self._in_hand = self._gauge("http_requests_in_hand", "Requests in progress.")
+        self._degraded = self._counter("degraded_recalls", "Incomplete recalls.", "code")
+        self._denied = self._counter("denials", "Journalled refusals.", "field")
+        self._jobs = self._counter("jobs", "Job runs that ended.", "job", "state")
+        self._standing = self._gauge("orchestrators", "Orchestrators by status.", "status")
         self._unsound = self._gauge(
             "unsound_orchestrators",
-            "Orchestrators whose last audit found something, or whose journal lost entries.",
+            "Orchestrators whose last audit failed, or whose journal lost entries.",
         )
-        self._pending = self._gauge("outbox_depth", "Memories that wait to be embedded.")
-        self._oldest = self._gauge("outbox_oldest_seconds", "How long the first has waited.")
-        self._disk = self._gauge("disk_free_bytes", "Free where the databases lie.")
+        self._pending = self._gauge("outbox_depth", "Memories waiting to be embedded.")
+        self._oldest = self._gauge("outbox_oldest_seconds", "Age of the oldest waiting memory.")
+        self._disk = self._gauge("disk_free_bytes", "Free space on the disk of the databases.")
 
     def timed(
         self,
         work: Work,
         part: str,
-        orchestrator: str,  # noqa: ARG002 - a thousand names would make a thousand series each
+        orchestrator: str,  # noqa: ARG002 - a label with names would multiply the series
     ) -> AbstractContextManager[object]:
         return self._work[work].labels(part).time()
 
@@ -89,23 +91,23 @@ class PrometheusMeters:
         method: str,
         traceparent: str | None = None,  # noqa: ARG002 - for traces
     ) -> Iterator[RequestOutcome]:
-        """Measure one request; the block fills in the answer at its end."""
-        answered = RequestOutcome()
+        """Measure one request; the block must fill in the outcome."""
+        outcome = RequestOutcome()
         began = time.perf_counter()
         self._in_hand.inc()
         try:
-            yield answered
+            yield outcome
         finally:
             self._in_hand.dec()
-            self._requests.labels(
-                known_method(method), answered.route, str(answered.status)
-            ).observe(time.perf_counter() - began)
+            self._requests.labels(known_method(method), outcome.route, str(outcome.status)).observe(
+                time.perf_counter() - began
+            )
 
     def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
-        """Return all figures as text, and its media type."""
+        """Return all metrics in Prometheus's text format, with its media type."""
         states = ready.orchestrators or ()
         counts = Tally(item.status for item in states)
-        # Each of them, also those of none: nothing is taken away that another asker is told now.
+        # Set every status, even to 0: removing a label would race with concurrent requests.
         for status in get_args(StandingStatus):
             self._standing.labels(status).set(counts[status])
         self._unsound.set(sum(not _UNSOUND.isdisjoint(item.codes) for item in states))
@@ -134,7 +136,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 @dataclass(slots=True)
 class RequestOutcome:
-    """The result of a request. ``status`` 0: the client went away before the answer."""
+    """The outcome of a request; ``status`` 0 means that the client left before the response."""
 
     route: str = NO_ROUTE
     status: int = 0
@@ -146,16 +148,16 @@ class RequestMeter(Protocol):
     def request(
         self, method: str, traceparent: str | None = None
     ) -> AbstractContextManager[RequestOutcome]:
-        """Measure the block as a request; the block fills in the answer.
+        """Measure the block as a request; the block must fill in the outcome.
 
         Args:
-            traceparent: the client's own trace, as it was sent.
+            traceparent: the client's ``traceparent`` header, if any.
         """
         ...
 
 
 class MeteredApp:
-    """Measures the requests of an application."""
+    """ASGI middleware that measures the requests of an application."""
 
     def __init__(self, app: ASGIApp, requests: RequestMeter) -> None:
         self._app = app
@@ -166,43 +168,39 @@ class MeteredApp:
             await self._app(scope, receive, send)
             return
         traceparent = header(scope, b"traceparent")
-        with self._requests.request(scope["method"], traceparent) as answered:
+        with self._requests.request(scope["method"], traceparent) as outcome:
 
             async def sent(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    answered.status = message["status"]
+                    outcome.status = message["status"]
                 await send(message)
 
             try:
                 await self._app(scope, receive, sent)
             finally:
-                answered.route = route_of(scope)
+                outcome.route = route_of(scope)
 
 
 def known_method(method: str) -> str:
-    """Return a request's method; ``other`` for one that HTTP does not know, which may be any
-    text.
-    """
+    """Return a request's method if it is one of HTTP's, else ``other``: it may be any text."""
     return method if method in METHODS else "other"
 
 
 def route_of(scope: Scope) -> str:
-    """Return the template of the route that answered, such as ``/v1/orchestrators/{orchestrator}``.
+    """Return the path template of a request's route: ``/v1/orchestrators/{orchestrator}``.
 
-    For a request refused before its route: that route. For a mounted application: its path, with
-    the template of its own route if it has one.
+    For a request refused before routing, it is the route that would have matched. For a mounted
+    application, it is the mount's path, followed by the template of its own route if it has one.
     """
     place = scope.get("root_path", "")
     template = getattr(scope.get("route"), "path", None)
     if isinstance(template, str):
         return f"{place}{template}"
-    return place or _meant(scope)
+    return place or _matching_route(scope)
 
 
-def _meant(scope: Scope) -> str:
-    """Return the route of an early refusal or of a framework's document, which the framework does
-    not record.
-    """
+def _matching_route(scope: Scope) -> str:
+    """Return the route that matches a request for which the framework recorded none."""
     for route in getattr(scope.get("app"), "routes", ()):
         if route.matches(scope)[0] is Match.FULL:
             template: str = route.path

@@ -52,17 +52,13 @@ main > .scroll { margin-top: 1.5rem; }
 
 
 def require_html(path: Path) -> None:
-    """Check that a picture's file name ends with ``.html``.
-
-    Raises:
-        InvalidInput: it does not.
-    """
+    """Raise InvalidInput unless the file name of a picture ends with ``.html``."""
     if path.suffix.casefold() != ".html":
-        raise InvalidInput("the file name of a picture must end with .html", field="output")
+        raise InvalidInput("the file name must end with .html", field="output")
 
 
 def graph_page(graph: Subgraph, *, title: str) -> str:
-    """Return the page of a subgraph: a drawing, and tables of its memories and edges."""
+    """Return the HTML page of a subgraph, with a drawing and tables of its memories and edges."""
     edges: list[dict[str, Any]] = [
         {
             "id": edge.edge_id,
@@ -96,7 +92,7 @@ def graph_page(graph: Subgraph, *, title: str) -> str:
         if name in used
     )
     empty = "" if nodes else "<p>There is no memory to show.</p>"
-    cut = f"<p>cut: {', '.join(graph.cut_reasons)}</p>" if graph.cut else ""
+    cut = f"<p>Incomplete: {', '.join(graph.cut_reasons)}</p>" if graph.cut else ""
     body = (
         f'{cut}{empty}<div class="explorer"><div><div class="ticks">{legend}</div>'
         '<div id="picture" class="drawing" role="img" tabindex="0"'
@@ -212,10 +208,10 @@ def confidence_page(
     now_ms: int,
     exponent: float,
 ) -> str:
-    """Return the page of a memory's stored and decayed confidence and its statuses over time.
+    """Return the HTML page of a memory's stored and decayed confidence and its statuses over time.
 
     Args:
-        periods, statuses: in order, without gaps; at least one of each.
+        periods, statuses: in chronological order, without gaps; at least one of each.
     """
     count = max(min(CURVE_POINTS, MAX_POINTS // max(len(periods), 1)), 1)
     points = [
@@ -275,7 +271,13 @@ def _steps(since: int, until: int, count: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class DrawnBulletin:
-    """A delivered bulletin: the first delivery, the number of receipts, and its citations."""
+    """A delivered bulletin.
+
+    Attributes:
+        at: the first delivery, in milliseconds.
+        receipts: the number of deliveries.
+        memory_ids: the cited memories.
+    """
 
     at: int
     receipts: int
@@ -283,7 +285,7 @@ class DrawnBulletin:
 
 
 def bulletin_page(bulletins: Sequence[DrawnBulletin], *, title: str) -> str:
-    """Return the page of the changes between bulletins: kept, added and removed memories.
+    """Return the HTML page of the changes between bulletins: kept, added and removed memories.
 
     Args:
         bulletins: oldest first.
@@ -293,13 +295,13 @@ def bulletin_page(bulletins: Sequence[DrawnBulletin], *, title: str) -> str:
         (iso(bulletin.at), str(bulletin.receipts), *(str(number) for number in count))
         for bulletin, count in zip(bulletins, counts, strict=True)
     ]
-    table = _table("Bulletins", ("first handed out", "times", "kept", "added", "left out"), rows)
+    table = _table("Bulletins", ("first delivered", "times", "kept", "added", "removed"), rows)
     data = {
         "kind": "bulletins",
         "times": [iso(bulletin.at) for bulletin in bulletins],
         "counts": [[count[at] for count in counts] for at in range(3)],
     }
-    empty = "" if bulletins else "<p>No bulletin was handed out yet.</p>"
+    empty = "" if bulletins else "<p>No bulletin has been delivered yet.</p>"
     return _page(title, empty + _chart(""), [table], data, _CHART)
 
 
@@ -323,10 +325,12 @@ def _page(
     data: Mapping[str, Any],
     scripts: Sequence[str],
 ) -> str:
-    """Return the complete page; its policy allows only its own scripts, and no requests.
+    """Return a complete HTML page; its policy allows only its own scripts, and no requests.
 
     Args:
-        body, tables: HTML. ``title`` and ``data`` are escaped here.
+        title: plain text; escaped here.
+        body, tables: HTML.
+        data: JSON values for the scripts; escaped here.
     """
     # Escaped so that no text can close the script element.
     values = (

@@ -1,4 +1,4 @@
-"""`memgraph serve`: assembles the surfaces of one process, from its start to its end."""
+"""Run `memgraph serve`: assemble the surfaces in one process, serve, and shut down."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
 CLOSING_S = 5.0
-"""How long closing may take after the requests have had ``memory.server.drain_s``."""
+"""The time for closing after ``memory.server.drain_s`` for the requests, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that takes requests.
+    """A server that accepts requests.
 
     Attributes:
-        url: its address.
-        worker: True when it runs the jobs, too.
-        nobody: why every request is refused for now, and the remedy; None: there are keys.
+        url: the address of the server.
+        worker: True if the server also runs jobs.
+        nobody: why every request is refused for now, with the remedy; None: requests are accepted.
     """
 
     url: str
@@ -63,19 +63,20 @@ def serve(
     with_worker: bool = True,
     ready: Callable[[RunningServer], None] = lambda _serving: None,
 ) -> None:
-    """Serve the orchestrators of a root until SIGTERM or SIGINT, and finish running work.
+    """Serve the orchestrators of a root until SIGTERM or SIGINT, then finish running work.
 
-    The first signal stops the acceptance of requests: running ones have ``memory.server.drain_s``
-    seconds, streams end at once, the worker ends after its batch. A second signal ends the process.
-    Signals are only handled in the main thread.
+    After the first signal, no requests are accepted, running requests have
+    ``memory.server.drain_s`` seconds, streams end at once, and the worker stops after its batch. A
+    second signal ends the process. Signals are only handled in the main thread.
 
     Args:
         root, config: as for ``MemoryService``.
-        with_worker: run the jobs of all orchestrators in this process.
-        ready: called once it takes requests.
+        with_worker: also run the jobs of all orchestrators in this process.
+        ready: called when the server accepts requests.
 
     Raises:
-        InvalidConfig: it would be open to callers without a key, or cannot listen there.
+        InvalidConfig: the settings would let others in without a key, or the address cannot be
+            used.
         ExtraMissing: the packages of the extra ``server`` are not installed.
     """
     with (
@@ -86,7 +87,7 @@ def serve(
         settings = service.settings().memory
         gate = _gate(service, settings.server)
         with (
-            _listening(settings.server) as listener,
+            _bound_socket(settings.server) as listener,
             server_log(service.root, service.clock, settings.log) as log,
         ):
             app = application(gate, settings.server)
@@ -94,13 +95,13 @@ def serve(
             if gate.rates is not None:
                 gate.rates.log = log
             worker = _worker(service, log) if with_worker else None
-            serving = RunningServer(_url(listener), os.getpid(), with_worker, _nobody(gate))
+            serving = RunningServer(_url(listener), os.getpid(), with_worker, _refusal_reason(gate))
 
             def started() -> None:
                 log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
                 if serving.nobody is not None:
                     log.warning("keys", nobody=serving.nobody)
-                # What is there now stays, and the collector need not look at it again.
+                # The objects that exist now are permanent; exclude them from garbage collection.
                 gc.freeze()
                 threading.Thread(target=app.state.known.read, daemon=True).start()
                 notify_supervisor("READY=1")
@@ -119,7 +120,7 @@ def serve(
             )
             with nullcontext() if worker is None else worker:
                 server.serve_at(listener, started)
-                # Before the worker is waited for: it may be cut off while it waits for a model.
+                # Write before waiting for the worker, which may be killed in a call to a model.
                 service.write_down()
             service.close()
             log.info("ended", pid=serving.pid)
@@ -130,43 +131,43 @@ def _metered(
     root: str | Path | None, config: Mapping[str, Any] | None
 ) -> Iterator[PrometheusMeters | TracingMeters]:
     """Yield the meters, which also send traces if configured."""
-    figures = PrometheusMeters()
+    metrics = PrometheusMeters()
     if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
-        yield figures
+        yield metrics
         return
     from memgraph.surfaces.traces import tracing
 
-    with tracing(figures) as traced:
-        yield traced
+    with tracing(metrics) as meters:
+        yield meters
 
 
 def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:
     keys = KeyStore(service.root, service.clock, url=service.settings().memory.storage.url)
     if chosen.allow_without_key and chosen.trusted_proxies:
         raise InvalidConfig(
-            "answering without a key is allowed on this machine only, and behind a proxy every"
-            " request seems to come from it: leave memory.server.allow_without_key or"
-            " memory.server.trusted_proxies out",
+            "access without a key is allowed only from this machine, and behind a proxy every"
+            " request seems to come from it: remove memory.server.allow_without_key or"
+            " memory.server.trusted_proxies",
             host=chosen.host,
         )
     if chosen.host not in LOOPBACK:
         if chosen.allow_without_key:
             raise InvalidConfig(
-                "answering without a key is allowed on a loopback address only: leave "
-                "memory.server.allow_without_key out",
+                "access without a key is allowed only on a loopback address: remove "
+                "memory.server.allow_without_key",
                 host=chosen.host,
             )
         if not keys.has_any or not chosen.allowed_hosts:
             raise InvalidConfig(
-                "an address that others can reach needs a key (memgraph key create) and "
+                "an address that other machines can reach requires a key (memgraph key create) and "
                 "memory.server.allowed_hosts",
                 host=chosen.host,
             )
     return Gate(service, keys, keyless=chosen.allow_without_key)
 
 
-def _nobody(gate: Gate) -> str | None:
-    """Return why no request is accepted, for the operator: no keys, or an unsafe key file."""
+def _refusal_reason(gate: Gate) -> str | None:
+    """Return why every request would be refused (no keys, or an unsafe key file), or None."""
     if gate.keyless:
         return None
     try:
@@ -174,13 +175,11 @@ def _nobody(gate: Gate) -> str | None:
             return None
     except InvalidConfig as error:
         return error.message
-    return "no key lets anybody in: nobody is answered until one is made; run: memgraph key create"
+    return "there is no valid key, so every request is refused; run: memgraph key create"
 
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
-    """Return the surfaces under one address: HTTP, MCP at ``/mcp``, and the console at
-    ``/console``.
-    """
+    """Return the application of all surfaces: HTTP API, MCP (``/mcp``), console (``/console``)."""
     from memgraph.surfaces.http.access import SlowRequestLimit
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.web.app import console_pages
@@ -190,11 +189,11 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     app = create_app(gate, pages=pages, lengthy=lengthy)
     mcp = _Mcp(gate, chosen)
     gate.service.intake.wake_waiting()
-    own = app.router.lifespan_context
+    own_lifespan = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(app_started: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
-        async with own(app_started) as state, mcp.lifespan():
+        async with own_lifespan(app_started) as state, mcp.lifespan():
             yield state or {}
 
     app.router.lifespan_context = lifespan
@@ -206,7 +205,7 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
 
 
 class _Mcp:
-    """MCP's application, loaded with the first request to it: its packages take half a second."""
+    """The MCP application, imported at its first request: its packages take half a second."""
 
     def __init__(self, gate: Gate, chosen: ServerSettings) -> None:
         if find_spec("mcp") is None:
@@ -216,7 +215,7 @@ class _Mcp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run the application for the time of this context, once."""
+        """Run the application for the duration of this context. It can be entered only once."""
         import anyio
 
         self._wanted, self._ready = anyio.Event(), anyio.Event()
@@ -230,7 +229,7 @@ class _Mcp:
 
         await self._wanted.wait()
         self._app = await anyio.to_thread.run_sync(self._load)
-        # Its own tasks have to end in the task that began them.
+        # The lifespan must be entered and left in the same task.
         async with self._app.lifespan():
             self._ready.set()
             await anyio.sleep_forever()
@@ -254,19 +253,19 @@ def _worker(service: MemoryService, log: EventLog) -> Worker:
 
 
 @contextmanager
-def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
-    """Yield a bound socket, so that an address in use is reported like any wrong setting."""
+def _bound_socket(chosen: ServerSettings) -> Iterator[socket.socket]:
+    """Yield a bound socket; an address that cannot be used raises InvalidConfig."""
     try:
         family, *_, address = socket.getaddrinfo(
             chosen.host, chosen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    # A name that cannot be resolved is no OSError.
+    # An invalid host name raises UnicodeError.
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no name of a host"
+        reason = error.strerror if isinstance(error, OSError) else "the host name is invalid"
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             reason = (
-                "another program listens there; choose another port with --port, 0 for a free one"
+                "another program is using the port; choose another with --port (0: any free port)"
             )
         raise InvalidConfig(
             f"cannot listen at {chosen.host}:{chosen.port}: {reason}",
@@ -274,8 +273,8 @@ def _listening(chosen: ServerSettings) -> Iterator[socket.socket]:
             port=chosen.port,
         ) from None
     with listener:
-        # Accepted sockets inherit it: head and body of an answer are two writes, and the second
-        # would wait 40 ms for the acknowledgement of the first.
+        # Accepted sockets inherit this option. Without it, the body of a response would wait up to
+        # 40 ms for the acknowledgement of its head.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listener
 

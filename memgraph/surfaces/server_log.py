@@ -1,7 +1,7 @@
 """The log of a server process: JSON lines in ``<root>/logs/server.log``, written by one thread.
 
-Log records of libraries are reduced to their place and class, since their texts may contain data
-that a client sent.
+Log records of libraries are reduced to the location and the class of the error, since their texts
+may contain data from clients.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from memgraph.config.schema import LogSettings
 from memgraph.log import EventLog, LineSink, RotatingFile
 
 MOST_WAITING: Final = 10_000
-"""The maximum number of queued lines; further ones are dropped and counted."""
+"""The maximum number of queued lines; further lines are dropped and counted."""
 
 
 def server_log_file(root: Path) -> Path:
-    """Return the log file for the servers of a root."""
+    """Return the path of the log file for the servers of a root."""
     return root / "logs" / "server.log"
 
 
@@ -56,34 +56,34 @@ class QueuedLog:
 
 @contextmanager
 def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventLog]:
-    """Open the log of a server; records of libraries and thread errors also go to it."""
+    """Yield the log of a server, which also gets log records of libraries and thread errors."""
     path = server_log_file(root)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     sink = QueuedLog(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
     log = EventLog(sink, clock, level=chosen.level)
     try:
-        with _complaints_to(log):
+        with _capture_logging(log):
             yield log
     finally:
         sink.close()
 
 
 @contextmanager
-def _complaints_to(log: EventLog) -> Iterator[None]:
-    """Redirect Python's logging, and errors that end a thread, into the log."""
-    handler, before = _Handler(log), logging.root.handlers[:]
-    told_before = threading.excepthook
+def _capture_logging(log: EventLog) -> Iterator[None]:
+    """Redirect Python's logging, and uncaught errors of threads, to the log."""
+    handler, handlers_before = _Handler(log), logging.root.handlers[:]
+    hook_before = threading.excepthook
     logging.root.handlers[:] = [handler]
     threading.excepthook = lambda ended: _thread_failed(log, ended)
     try:
         yield
     finally:
-        logging.root.handlers[:] = before
-        threading.excepthook = told_before
+        logging.root.handlers[:] = handlers_before
+        threading.excepthook = hook_before
 
 
 class _Handler(logging.Handler):
-    """Logs the logger, the place and the class of an error, without its text."""
+    """Logs the logger's name and the location and class of an error, without its text."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(logging.WARNING)
@@ -104,7 +104,7 @@ def _thread_failed(log: EventLog, ended: threading.ExceptHookArgs) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """Return where an error was raised, ``module:line``."""
+    """Return the location where an error was raised, as ``module:line``."""
     trace: TracebackType | None = error.__traceback__
     place = "unknown"
     while trace is not None:

@@ -1,4 +1,4 @@
-"""A server that finishes its running requests before it ends."""
+"""An HTTP server with bounded connections that finishes running requests before it ends."""
 
 from __future__ import annotations
 
@@ -30,34 +30,35 @@ except ModuleNotFoundError:
     raise ExtraMissing.of("serving needs the extra server", extra="server") from None
 
 OTHER_FILES: Final = 512
-"""Open files that databases, logs and models may need beside the connections."""
+"""The number of open files reserved for databases, logs and models."""
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 _IPV6_SITE_BITS: Final = 64
 
 
 class Connections:
-    """The open connections of a process, bounded in number, for each address and in all.
+    """The open connections of a process, with a limit for each address and one in total.
 
-    At a bound, a new connection replaces one that waits for a request: first one that never sent
-    one, then an idle one, oldest first. When all are handling requests, the new one is refused.
+    At a limit, a new connection replaces one without a running request: first one that has never
+    sent a request, then an idle one, oldest first. If all have running requests, the new connection
+    is refused.
 
     Args:
-        most: of all addresses together.
-        most_per_address: of one IPv4 address, or one IPv6 network of 64 bits.
-        exempt: addresses and networks that are bounded by ``most`` alone, such as proxies.
+        limit: the maximum for all addresses together.
+        most_per_address: the maximum for one IPv4 address, or one IPv6 network of 64 bits.
+        exempt: addresses and networks that only ``limit`` applies to, such as proxies.
     """
 
     def __init__(self, limit: int, most_per_address: int, exempt: Iterable[str] = ()) -> None:
         self._most = limit
         self._most_per_address = most_per_address
         self._exempt = tuple(map(ip_network, exempt))
-        # Dictionaries for their order: the oldest connection comes first.
+        # Dictionaries keep the order of insertion: the oldest connection comes first.
         self._open: dict[BoundedProtocol, None] = {}
         self._of_address: defaultdict[str, dict[BoundedProtocol, None]] = defaultdict(dict)
 
     def admit(self, connection: BoundedProtocol) -> bool:
-        """Count a new connection; False: there is no room for it."""
-        site = _site(connection.address)
+        """Add a new connection; return False if there is no room for it."""
+        site = _counted_address(connection.address)
         neighbours = self._of_address[site]
         if len(neighbours) >= self._most_per_address and not self._is_exempt(connection.address):
             admitted = self._evict(neighbours)
@@ -70,11 +71,11 @@ class Connections:
         return admitted
 
     def remove(self, connection: BoundedProtocol) -> None:
-        """Remove a connection; one that is not counted is ignored."""
+        """Remove a connection, unless it was never added or has been evicted."""
         if connection not in self._open:
             return
         del self._open[connection]
-        site = _site(connection.address)
+        site = _counted_address(connection.address)
         del self._of_address[site][connection]
         if not self._of_address[site]:
             del self._of_address[site]
@@ -93,12 +94,13 @@ class Connections:
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 protocol with bounds.
+    """uvicorn's HTTP/1.1 protocol with limits.
 
-    - The head of a request, and any other data between requests, has ``head_timeout_s`` seconds
-      from its first byte; the first head has them from the connection on.
-    - A client that reads nothing of an answer for ``write_timeout_s`` seconds is disconnected.
-    - Lines end with CR LF: a proxy that reads a bare LF differently would see other requests.
+    - The head of a request must arrive within ``head_timeout_s`` seconds of its first byte, or of
+      the connection for the first request. The same applies to other data between requests.
+    - A client that reads none of a response for ``write_timeout_s`` seconds is disconnected.
+    - Lines must end with CR LF: a proxy that treats a bare LF differently would see other requests
+      (request smuggling).
     """
 
     open_connections: ClassVar[Connections]
@@ -113,12 +115,12 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def address(self) -> str:
-        """The client's IP address; empty when it has none."""
+        """The client's IP address; empty if it is unknown."""
         return "" if self.client is None else self.client[0]
 
     @property
     def has_request(self) -> bool:
-        """True from the arrival of a request's head until its answer is complete."""
+        """True from the arrival of a request's head until its response is complete."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -138,7 +140,7 @@ class BoundedProtocol(H11Protocol):
         self._time_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer invalid HTTP like every other error; after an answer has begun, only close."""
+        """Send a problem for invalid HTTP; if a response has begun, close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._refuse(RequestRefused(msg), 400)
         else:
@@ -147,7 +149,7 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.has_request:
-            # The next one was sent along with it.
+            # The client pipelined the next request, whose head has arrived already.
             self._stop_head_timer()
 
     def pause_writing(self) -> None:
@@ -168,7 +170,7 @@ class BoundedProtocol(H11Protocol):
         if self.conn.our_state is h11.IDLE:
             self._refuse(RequestTimeout("the request did not arrive in time"), 408)
         else:
-            # The answer went out already, and the rest of its request does not come to its end.
+            # The response was sent before the rest of its request arrived.
             self.transport.abort()
 
     def _refuse(self, error: MemgraphError, status: int) -> None:
@@ -192,7 +194,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class _StrictLines(ReceiveBuffer):
-    """h11's buffer, which does not accept a bare LF as the end of a head's line."""
+    """h11's receive buffer, but refuses header lines that end with a bare LF."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -210,10 +212,10 @@ class _StrictLines(ReceiveBuffer):
 
 
 def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
-    """Return the protocol of a server with the bounds of ``memory.server``.
+    """Return the protocol class of a server with the limits of ``memory.server``.
 
-    The bound of all connections leaves half of the files that the process may open for others;
-    the process's soft limit of open files is raised where its hard limit lets it be.
+    Connections may use at most half of the files that the process may open. Its soft limit of open
+    files is raised if necessary, as far as the hard limit allows.
     """
     limit = min(settings.max_connections, max(1, _open_files(settings.max_connections) // 2))
     table = Connections(limit, settings.connections_per_address, settings.trusted_proxies)
@@ -227,7 +229,7 @@ def bounded_protocol(settings: ServerSettings) -> type[BoundedProtocol]:
 
 
 def _open_files(connections: int) -> int:
-    """Return how many files the process may open, after asking for enough."""
+    """Return how many files the process may open, after raising the soft limit if necessary."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * connections + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:
@@ -237,8 +239,8 @@ def _open_files(connections: int) -> int:
     return needed if soft == resource.RLIM_INFINITY else soft
 
 
-def _site(address: str) -> str:
-    """Return the address that a client counts for: its own, or its IPv6 network."""
+def _counted_address(address: str) -> str:
+    """Return the address that a connection is counted by: an IPv4 address or an IPv6 network."""
     if ":" not in address:
         return address
     parsed = IPv6Address(address.partition("%")[0])
@@ -248,20 +250,20 @@ def _site(address: str) -> str:
 
 
 KEEP_ALIVE_S = 75
-"""Longer than the keep-alive of clients and proxies, so that they close idle connections."""
+"""Longer than the keep-alive time of clients and proxies, so that they close idle connections."""
 REQUEST_THREAD = "AnyIO worker thread"
-"""The name of the threads that work on requests."""
+"""The name of the threads that process requests."""
 CUT_OFF = 1
 """The exit code of a process that did not end in time."""
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn, ended gracefully by the first signal and at once by the second.
+    """uvicorn's server, stopped gracefully by the first signal and at once by the second.
 
     Args:
-        settings: the bounds of connections, and how long running requests may take after the first
+        settings: the limits of connections, and the time for running requests after the first
             signal.
-        draining: called when the drain begins, in the event loop; must return at once.
+        draining: called in the event loop when the graceful stop begins; must not block.
     """
 
     def __init__(
@@ -277,15 +279,18 @@ class DrainingServer(uvicorn.Server):
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_S,
         )
-        # Its type says int, and what it is handed to takes fractions.
+        # Declared as int, but passed to a function that accepts fractions.
         config.timeout_graceful_shutdown = settings.drain_s  # type: ignore[assignment]
         super().__init__(config)
         self._draining = draining
         self._ready: Callable[[], None] = lambda: None
 
     def serve_at(self, listener: socket.socket, ready: Callable[[], None]) -> None:
-        """Serve until a signal arrives and running requests are done. ``ready``: it takes
-        requests.
+        """Serve until a signal arrives and running requests are done.
+
+        Args:
+            listener: a bound socket.
+            ready: called when the server accepts requests.
         """
         self._ready = ready
         self.run(sockets=[listener])
@@ -300,14 +305,14 @@ class DrainingServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Handle signals; unlike uvicorn's own, it does not end the process by the signal."""
+        """Handle signals. Unlike uvicorn, do not raise the signal again after the shutdown."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
         def end(_number: int, _frame: FrameType | None) -> None:
-            # The second one is the kernel's: Python's own handler of SIGINT would wait for threads.
+            # Leave a second signal to the kernel: Python's SIGINT handler would wait for threads.
             for number in before:
                 signal.signal(number, signal.SIG_DFL)
             self.should_exit = True
@@ -323,11 +328,11 @@ class DrainingServer(uvicorn.Server):
 
 @contextmanager
 def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
-    """Yield a function that ends the process after so many seconds, unless all is done before.
+    """Yield a function that ends the process after some seconds, unless the block ends earlier.
 
-    A thread that waits for a remote answer cannot be stopped. Nothing is lost by ending it:
-    acknowledged writes are in the database. Such threads are waited for at the end of the block:
-    the interpreter would wait for them at its own end, without a limit.
+    A thread that waits for a remote response cannot be stopped. Killing it loses nothing, because
+    acknowledged writes are in the database. The block waits for such threads at its end, while the
+    timer runs; the interpreter would wait for them at exit without a limit.
     """
     timers: list[threading.Timer] = []
 
@@ -349,7 +354,7 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
 
 
 def notify_supervisor(state: str) -> None:
-    """Notify the supervisor, if there is one, by systemd's protocol, sd_notify(3).
+    """Notify the supervisor, if there is one, with systemd's protocol (sd_notify(3)).
 
     Args:
         state: ``READY=1`` or ``STOPPING=1``.
@@ -357,8 +362,8 @@ def notify_supervisor(state: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return
-    # A name that begins with @ is of Linux's abstract namespace.
+    # A name that begins with @ is in Linux's abstract socket namespace.
     target = "\0" + address[1:] if address.startswith("@") else address
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as recorder, suppress(OSError):
-        # One that does not listen any more is no reason not to serve.
-        recorder.sendto(state.encode(), target)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client, suppress(OSError):
+        # The server keeps running even if the supervisor no longer listens.
+        client.sendto(state.encode(), target)

@@ -1,4 +1,4 @@
-"""Uploads: a request's body written to a draft, piece by piece."""
+"""Store uploads: write a request's body to a draft in chunks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from memgraph.model.remote import UploadResult
 from memgraph.operations.ingestion.uploads import UploadDraft
 
 PIECE: Final = 1 << 18
-"""Bytes of a file written at a time."""
+"""The size of a chunk in bytes."""
 
 
 async def taken(request: Request, draft: UploadDraft, timeout_s: float) -> UploadResult:
     """Write the whole body of a request to a draft, and store the draft.
 
-    The draft is always discarded in the end.
+    The draft is discarded in any case.
 
     Raises:
         RequestTimeout: the body took longer than ``timeout_s`` seconds to arrive.
-        RequestRefused: its sender is gone.
-        MemgraphError: what ``UploadDraft.write`` and ``UploadDraft.place`` raise.
+        RequestRefused: the client disconnected.
+        MemgraphError: an error of ``UploadDraft.write`` or ``UploadDraft.place``.
     """
     try:
         await _arrived(request, draft, timeout_s)
@@ -48,7 +48,7 @@ async def _arrived(request: Request, draft: UploadDraft, timeout_s: float) -> No
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body in pieces large enough for a thread."""
+    """Yield the body in chunks that are large enough to justify a call to a thread."""
     buffer = bytearray()
     async for chunk in request.stream():
         buffer += chunk

@@ -1,8 +1,8 @@
-"""Dates and times in texts.
+"""Parse dates and times in text.
 
-``periods`` reads the times that a question names (parts of months and years, seasons, days from
-now; English), ``find_dates`` marks the dates in a text, ``read_date`` reads a date as people write
-it. An ambiguous date is not guessed. Everything is UTC.
+``periods`` parses the times that a question names (English: parts of months and years, seasons,
+days relative to now), ``find_dates`` locates the dates in a text, and ``read_date`` parses a
+written date. Ambiguous dates are not guessed. All times are UTC.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from memgraph.text.lexicon import MONTH_NAMES, MONTH_NUMBERS, WEEKDAY_NAMES, WEE
 from memgraph.text.quantities import CARDINALS
 from memgraph.text.tokens import WORDS
 
-# Not the calendar module's: those speak the language that the process is set to.
+# Not from the calendar module, whose names depend on the locale of the process.
 MONTHS = tuple(name.title() for name in MONTH_NAMES["en"])
 DAYS_AWAY = 10.0
-"""At so many days from a period a moment still agrees with it by 1/e."""
+"""The number of days outside a period over which agreement decays by the factor e."""
 _WEEKDAYS = WEEKDAY_NAMES["en"]
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _HOLIDAYS = {
@@ -66,7 +66,7 @@ _NAMED = re.compile(
     r"(?!\s+(?:of|before|after)\b)",
     re.IGNORECASE,
 )
-# What may stand right before a named time and makes another of it.
+# Words directly before a named time that change which time is meant.
 _PART = re.compile(
     r"\b(?:(?P<edge>early|mid|late|beginning|start|middle|end)(?:\s+(?:of|in))?"
     r"|(?P<half>first|second|last)\s+half\s+(?:of|in)"
@@ -74,7 +74,7 @@ _PART = re.compile(
     r"[\s-]+(?:the\s+)?$",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(
+_OFFSET = re.compile(
     rf"\b(?:(?P<count>{_COUNT})\s+)?(?P<unit>{_UNIT}|{'|'.join(_WEEKDAYS)})s?\s+"
     r"(?:right\s+|just\s+)?(?P<side>before|after|following|prior\s+to|preceding)\s+(?:the\s+)?$",
     re.IGNORECASE,
@@ -83,18 +83,18 @@ _WHICH = re.compile(r"\b(?P<which>last|this|next|past)\s+$", re.IGNORECASE)
 _OF_A_SEASON = re.compile(
     r"\b(?:the|in|during|over|that|since|early|late|mid)[\s-]+$", re.IGNORECASE
 )
-_BEGINS = re.compile(r"(?:^|[.!?])\s*$")
+_SENTENCE_START = re.compile(r"(?:^|[.!?])\s*$")
 _RANGE = re.compile(r"^\s*(?:and|to|until|till|-|–)\s*(?:the\s+)?$", re.IGNORECASE)
 _EITHER_SIDE = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class DaySpan:
-    """Some days, each as a proleptic ordinal.
+    """A span of days, as proleptic Gregorian ordinals.
 
     Attributes:
-        first, last: both included.
-        yearly: no year was named: it comes round every year.
+        first, last: the first and the last day, both inclusive.
+        yearly: True if no year was named, so that the span recurs every year.
     """
 
     first: int
@@ -102,10 +102,14 @@ class DaySpan:
     yearly: bool = False
 
     def agreement(self, ms: int) -> float:
-        """Return how well a moment fits, 0..1: 1 within a day, a week or a month that is named.
+        """Return how well a time matches the period, 0..1; 1 within a named day, week or month.
 
-        Half for a year or for a month of any year: most of what is said then is not meant. Beside
-        the period it falls by the factor e for every `DAYS_AWAY` days.
+        Within a year, or within a month of any year, it is only 0.5: most memories of such a long
+        period are not the ones in question. Outside the period it decays by the factor e for every
+        `DAYS_AWAY` days.
+
+        Args:
+            ms: milliseconds since 1970.
         """
         day = _EPOCH + ms // MS_PER_DAY
         spans = self._about(day) if self.yearly else ((self.first, self.last),)
@@ -113,10 +117,10 @@ class DaySpan:
         return self._share * math.exp(-away / DAYS_AWAY)
 
     def _about(self, day: int) -> Iterator[tuple[int, int]]:
-        """Yield the first and last day in the year of a day and in those beside it."""
+        """Yield the first and last day of the span in the year of a day and the adjacent years."""
         first, last = date.fromordinal(self.first), date.fromordinal(self.last)
-        here = date.fromordinal(day).year
-        for year in range(max(here - 1, 1), min(here + 2, MAXYEAR)):
+        own_year = date.fromordinal(day).year
+        for year in range(max(own_year - 1, 1), min(own_year + 2, MAXYEAR)):
             end = last.replace(year=year + last.year - first.year)
             yield first.replace(year=year).toordinal(), end.toordinal()
 
@@ -129,10 +133,10 @@ class DaySpan:
 
 
 def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:
-    """Return the distinct times that a text names, in order.
+    """Return the distinct periods that a text names, in order.
 
     Args:
-        now_ms: when it was asked, for "last week" and the like.
+        now_ms: the present in milliseconds, for relative times such as "last week".
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
     spans: list[DaySpan] = []
@@ -140,24 +144,24 @@ def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:
     for match in _NAMED.finditer(text):
         before = text[max(end, match.start() - 60) : match.start()]
         try:
-            period = _named(match, before, today)
+            period = _named_period(match, before, today)
             if period is None:
                 continue
             if open_range and _RANGE.match(before):
-                spans[-1] = _joined(spans[-1], period)
+                spans[-1] = _combined(spans[-1], period)
                 open_range = False
             else:
-                spans += _moved(period, before)
+                spans += _modified(period, before)
                 open_range = _EITHER_SIDE.search(before) is not None
         except (ValueError, OverflowError):
-            # A 31st of June, or a year before the first.
+            # An invalid date such as 31 June, or a year out of range.
             continue
         end = match.end()
     return tuple(dict.fromkeys(spans))
 
 
-def _named(match: re.Match[str], before: str, today: date) -> DaySpan | None:
-    """Return the time that a match of `_NAMED` is by itself; None: it is none."""
+def _named_period(match: re.Match[str], before: str, today: date) -> DaySpan | None:
+    """Return the period of a match of `_NAMED`, or None if it is not a time."""
     group = match.groupdict()
     if group["iso"]:
         year, month, *day = (int(part) for part in group["iso"].split("-"))
@@ -183,9 +187,10 @@ def _named(match: re.Match[str], before: str, today: date) -> DaySpan | None:
 def _month(group: Mapping[str, str | None], before: str) -> DaySpan | None:
     name, day = group["month"] or "", group["day"] or group["day_after"]
     year = _year(group["month_year"])
-    # "May" begins a sentence as a verb, "march" is one; so a month alone is written large and out.
+    # "May" at the start of a sentence and "march" may be verbs. So a month without a day or a year
+    # must be capitalised and written in full.
     is_full_name = name[0].isupper() and name.rstrip(".").title() in MONTHS
-    is_verb = name == "May" and _BEGINS.search(before) is not None
+    is_verb = name == "May" and _SENTENCE_START.search(before) is not None
     if not (day or year or (is_full_name and not is_verb)):
         return None
     month = _NAMES.index(name[:3].lower()) + 1
@@ -196,7 +201,7 @@ def _season(group: Mapping[str, str | None], before: str, today: date) -> DaySpa
     month, year = _SEASONS[(group["season"] or "").lower()], _year(group["season_year"])
     if year is None and (which := _WHICH.search(before)):
         now, span = today.toordinal(), _months(today.year, month, 3)
-        # The last one has ended, the next one has not begun.
+        # The last season has ended, the next one has not begun yet.
         step = {"this": 0, "next": int(span.first <= now)}.get(which["which"].lower())
         return _months(today.year + (int(span.last < now) - 1 if step is None else step), month, 3)
     if year is None and not _OF_A_SEASON.search(before):
@@ -228,10 +233,10 @@ def _from_today(group: Mapping[str, str | None], today: date) -> DaySpan:
     return _months(today.year + step, 1, 12)
 
 
-def _moved(period: DaySpan, before: str) -> list[DaySpan]:
-    """Return the times that are meant where "early", "the week before" and the like stand before.
+def _modified(period: DaySpan, before: str) -> list[DaySpan]:
+    """Return the periods meant by a named period after words such as "early" or "the week before".
 
-    What was in the week before a day was often told on that day, so that both count.
+    Events of the week before a day were often reported on that day, so both periods count.
     """
     days = period.last - period.first + 1
     if part := _PART.search(before):
@@ -249,14 +254,14 @@ def _moved(period: DaySpan, before: str) -> list[DaySpan]:
         if edge in ("late", "end"):
             return [replace(period, first=period.last - third + 1)]
         return [replace(period, first=period.first + third, last=period.last - third)]
-    if offset := _BESIDE.search(before):
+    if offset := _OFFSET.search(before):
         side = 1 if offset["side"].lower() in ("after", "following") else -1
         return [_steps(period, _count(offset["count"]), offset["unit"].lower(), side), period]
     return [period]
 
 
 def _steps(period: DaySpan, count: int, unit: str, side: int) -> DaySpan:
-    """Return the time that lies so many units before (-1) or after (1) a period."""
+    """Return the period ``count`` units before (``side`` -1) or after (1) a period."""
     edge = period.last if side > 0 else period.first
     if unit in _WEEKDAYS:
         weekday = (edge - 1) % _WEEK
@@ -275,7 +280,7 @@ def _steps(period: DaySpan, count: int, unit: str, side: int) -> DaySpan:
 
 
 def _week(period: DaySpan, number: int, weekend: bool) -> DaySpan:
-    """Return a week of a period, counted from its first day; of 0 the last one."""
+    """Return the ``number``-th week of a period, counted from its first day; 0 is the last week."""
     first = period.first + _WEEK * (number - 1) if number else period.last - _WEEK + 1
     if weekend:
         first += (5 - (first - 1)) % _WEEK
@@ -283,8 +288,8 @@ def _week(period: DaySpan, number: int, weekend: bool) -> DaySpan:
     return replace(period, first=first, last=first + _WEEK - 1)
 
 
-def _joined(start: DaySpan, end: DaySpan) -> DaySpan:
-    """Return from the one to the other; a year that the one lacks is that of the other."""
+def _combined(start: DaySpan, end: DaySpan) -> DaySpan:
+    """Return the span from one period to the other; a missing start year is taken from the end."""
     if start.yearly and not end.yearly:
         first = date.fromordinal(start.first)
         year = date.fromordinal(end.first).year
@@ -295,7 +300,7 @@ def _joined(start: DaySpan, end: DaySpan) -> DaySpan:
 
 
 def _in_month(year: int | None, month: int, day: int | None) -> DaySpan:
-    """Raise ValueError where there is no such day."""
+    """Return a day of a month, or the whole month. Raises ValueError: there is no such day."""
     if day is None:
         return _months(year, month, 1)
     only = date(year or _ANY_YEAR, month, day).toordinal()
@@ -303,7 +308,7 @@ def _in_month(year: int | None, month: int, day: int | None) -> DaySpan:
 
 
 def _months(year: int | None, month: int, count: int) -> DaySpan:
-    """Return so many whole months from a month on."""
+    """Return the span of ``count`` whole months that begins with a month."""
     begin = year or _ANY_YEAR
     after = month - 1 + count
     end = date(begin + after // 12, after % 12 + 1, 1)
@@ -315,7 +320,7 @@ def _year(digits: str | None) -> int | None:
 
 
 def _count(word: str | None) -> int:
-    """Return 0 for "last", 1 where nothing is said."""
+    """Return the number that a word names: 0 for "last", 1 for None."""
     if word is None:
         return 1
     low = word.lower()
@@ -356,11 +361,11 @@ _LOOK_BACK: Final = 24
 
 
 def find_dates(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the dates of ``text`` in order, without overlap."""
+    """Yield the start and end of each date in ``text``, in order, without overlap."""
     done = 0
     for match in _DIGITS.finditer(text):
         start, end = match.span()
-        if start < done or end - start > 4 or _glued(text, start):
+        if start < done or end - start > 4 or _is_continuation(text, start):
             continue
         bounds = _japanese(text, start, end) or _numeric(text, start, end)
         bounds = bounds or _day_first(text, start, end) or _month_first(text, start)
@@ -369,8 +374,8 @@ def find_dates(text: str) -> Iterator[tuple[int, int]]:
             yield bounds
 
 
-def _glued(text: str, start: int) -> bool:
-    """Return True when the digits continue a word, a version, an amount or a path."""
+def _is_continuation(text: str, start: int) -> bool:
+    """Return True if the digits continue a word, a version, an amount or a path."""
     if start == 0:
         return False
     before = text[start - 1]
@@ -413,7 +418,7 @@ _GROUPS: Final = frozenset(_NUMERIC.groupindex)
 
 
 def _bare_day_month(text: str, start: int) -> tuple[int, int] | None:
-    """Match ``am 7.5.`` or ``on 7/5``: without a year only after a word that precedes dates."""
+    """Match a date without a year, such as ``am 7.5.`` or ``on 7/5``, after a word for dates."""
     match = _NUMERIC_DAY.match(text, start)
     if match is None or not 1 <= int(match["d"]) <= 31:
         return None
@@ -456,7 +461,7 @@ def _month_first(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _weekday_start(text: str, start: int) -> int:
-    """Return where the weekday written before a date begins, else ``start``."""
+    """Return the start of the weekday before a date, or ``start`` if there is none."""
     lowest = max(0, start - _LOOK_BACK)
     before = _WEEKDAY_BEFORE.search(text[lowest:start])
     if before is None:
@@ -470,7 +475,7 @@ def _weekday_start(text: str, start: int) -> int:
 DateOrder = Literal["day first", "month first"]
 
 _MAX_CHARS = 120
-# Full names, abbreviations, and how they are often typed without accents.
+# Full names, abbreviations, and common spellings without accents.
 _MONTHS = MONTH_NUMBERS | {
     name: number
     for number, names in enumerate(
@@ -501,15 +506,16 @@ _CLOCK = re.compile(
 )
 _HOUR = re.compile(r"(?<![\d:])(\d{1,2})\s*([ap]\.?m\.?)(?![^\W\d_])", re.IGNORECASE)
 _ZONE = re.compile(r"(?<=\d)\s*(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})(?!\d)")
-# Seconds for the years 2001 to 2286, milliseconds for 2001 on.
+# Seconds and milliseconds for the years 2001 to 2286.
 _SECONDS = (10**9, 10**10)
 _MILLIS = (10**12, 10**13)
 
 
 def date_order(texts: Iterable[str]) -> DateOrder | None:
-    """Return the order of dates such as 05/06/2023 in texts that belong together.
+    """Return the order of day and month in dates such as 05/06/2023, in texts of one origin.
 
-    A number over twelve shows the position of the day. None: no date shows it, or they disagree.
+    A number over twelve must be the day. Return None if no date shows the order, or if the dates
+    disagree.
     """
     orders: set[DateOrder] = set()
     for text in texts:
@@ -524,10 +530,14 @@ def date_order(texts: Iterable[str]) -> DateOrder | None:
 
 
 def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
-    """Return the milliseconds of the date in ``text`` (with its time, else midnight; default UTC).
+    """Return the date in a text in milliseconds since 1970; None if there is none.
 
-    With ``alone`` the text must be a date with no other words than "on" or a weekday; otherwise the
-    first date in it counts. None: no date, or one that is ambiguous without an ``order``.
+    The time defaults to midnight, the time zone to UTC. None is also returned for a date that is
+    ambiguous without an ``order``.
+
+    Args:
+        alone: the text must be a date, with only words such as "on" or a weekday around it;
+            otherwise the first date in the text is returned.
     """
     text = text.strip()[:_MAX_CHARS]
     dated = _find_date(text, order)
@@ -546,7 +556,7 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
 
 
 def read_json_time(value: object) -> int | None:
-    """Return the milliseconds of a JSON time: text, or seconds or milliseconds since 1970."""
+    """Return a JSON time in milliseconds since 1970; it may be text, seconds or milliseconds."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -559,7 +569,7 @@ def read_json_time(value: object) -> int | None:
 
 
 def to_ms(moment: datetime) -> int:
-    """Return milliseconds since 1970."""
+    """Return a time in milliseconds since 1970."""
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 

@@ -1,4 +1,4 @@
-"""Names and dates by patterns."""
+"""Extract entities from text by patterns and word lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTICLES: Final = ("は", "が", "の", "と", "に", "を", "へ", "も", "�
 
 
 def find_japanese(text: str) -> Iterator[EntitySpan]:
-    """Yield people before honorifics, companies, institutions and places in Japanese text."""
+    """Yield people, companies, institutions and places in Japanese text."""
     if text.isascii() or not _ANY.search(text):
         return
     for match in _RUN.finditer(text):
@@ -54,7 +54,7 @@ def _run(text: str, start: int, end: int) -> Iterator[EntitySpan]:
 
 
 def _person_end(text: str, start: int, end: int) -> int | None:
-    """Return the end of a name that an honorific follows, or that a title closes."""
+    """Return the end of a personal name that ends with a title or precedes an honorific."""
     run = text[start:end]
     for title in _TITLES:
         name = run.removesuffix(title)
@@ -103,12 +103,12 @@ _TRAILING: Final = ".,;:!?'\"*_…。、，！？」』）"
 
 
 def code_ranges(text: str) -> list[tuple[int, int]]:
-    """Return start and end of each `` `code` `` span of ``text``."""
+    """Return the start and end of each `` `code` `` span in ``text``."""
     return [match.span() for match in _CODE.finditer(text)] if "`" in text else []
 
 
 def find_patterns(text: str, code: list[tuple[int, int]]) -> Iterator[EntitySpan]:
-    """Yield addresses, URLs, mentions and hashtags; the latter two not inside ``code``."""
+    """Yield e-mail addresses, URLs, mentions and hashtags; the latter two outside ``code`` only."""
     if "://" in text or "www." in text.lower():
         yield from _urls(text)
     if "@" in text:
@@ -132,7 +132,7 @@ def _urls(text: str) -> Iterator[EntitySpan]:
     done = 0
     starts = [_scheme_start(text, at) for at in _positions(text, "://")]
     starts += [at for at in _positions(text.lower(), "www.") if at == 0 or not _word(text[at - 1])]
-    # A lower-cased text may be longer than its original; a start beyond it is none.
+    # A lower-cased text may be longer than the original; ignore positions beyond its end.
     for start in sorted(at for at in starts if 0 <= at < len(text)):
         if start < done:
             continue
@@ -233,11 +233,11 @@ def _dates(text: str) -> Iterator[EntitySpan]:
 
 
 def extract(text: str) -> list[EntitySpan]:
-    """Return the entities that ``text`` names, in order, without overlap.
+    """Return the entities in ``text``, in order, without overlap.
 
-    Mentions, hashtags, e-mail addresses, URLs, dates, people, projects, organizations and places.
-    Third-party tools, bare weekdays and months, and the content of `` `code` `` (addresses
-    excepted) are not entities.
+    Entities are mentions, hashtags, e-mail addresses, URLs, dates, people, projects, organizations
+    and places. Third-party tools, weekdays and months without a date, and the content of
+    `` `code` `` (except addresses and URLs) are not entities.
     """
     code = code_ranges(text)
     formed = merge([*find_patterns(text, code), *_dates(text)])

@@ -1,8 +1,7 @@
-"""Texts as they read, however they are written, and where a part of them stood before. Pure.
+"""Normalise text for comparison, and map positions back to the original. Pure.
 
-A sentence that a file wraps over two lines is stored with a space in that place; another file says
-it with a link, in bold, with entities of HTML, escaped for JSON or an address, or with letters and
-their accents apart. Folded, all of them are the same.
+The same sentence may be wrapped over two lines, contain a link, bold text or HTML entities, be
+escaped for JSON or a URL, or have decomposed accents. After folding, all these forms are equal.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _SPACE: Final = (
 )
 _MARK: Final = rb"[*`]+|!?\[|\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>"
 _ENTITY: Final = rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][0-9A-Za-z]{1,31});"
-# No other byte begins one of them; of a space the next one decides. For speed alone.
+# The bytes that can begin a run; a single space begins one only before some bytes. For speed.
 _BEGIN: Final = rb"(?=[\t-\r\\\xc2-\xf4&%<*`!\[\]]| [ \t-\r\\\xc2\xe1-\xe3&%<>])"
-# All but a lone space: that is what it becomes.
+# A lone space is not matched, since it would be replaced by itself.
 _RUN: Final = re.compile(
     _BEGIN
     + rb"(?:(?P<space>%b+(?:>+%b*)+|%b{2,}|(?! )%b)" % ((_SPACE,) * 4)
@@ -36,21 +35,21 @@ _ESCAPE: Final = re.compile(rb"\\+u")
 
 
 class FoldedBytes:
-    """Bytes of UTF-8 as they read.
+    """Folded UTF-8 text.
 
     Attributes:
-        data: with every run of white space as one space, without marks of emphasis, code and
-            links, nothing escaped, and accents behind their letters (NFD).
+        data: the text with runs of white space as one space, without markup for emphasis, code and
+            links, with escapes decoded, in NFD.
     """
 
     def __init__(self, data: bytes) -> None:
         parts: list[bytes] = []
-        # Of what became another: where it begins and ends here, and where it did.
+        # For each replaced part: its start and end in ``data``, and its original span.
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._was: list[tuple[int, int]] = []
         last = size = 0
-        for start, end, instead in _changes(data):
+        for start, end, instead in _replacements(data):
             parts += [data[last:start], instead]
             size += start - last
             last = end
@@ -61,11 +60,11 @@ class FoldedBytes:
         self.data = b"".join([*parts, data[last:]])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span in the original bytes of a span here; ``end`` is exclusive."""
+        """Return the span in the original bytes for a span in ``data``; ``end`` is exclusive."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, position: int) -> tuple[int, int]:
-        """Return the start and end in the original bytes of the part with one byte."""
+        """Return the original span of the byte, or of the replaced part, at a position."""
         part = bisect_right(self._starts, position) - 1
         if part < 0:
             return position, position + 1
@@ -75,19 +74,19 @@ class FoldedBytes:
         return original, original + 1
 
 
-def _changes(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """From where to where something is written otherwise than it reads, and how it reads."""
+def _replacements(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the start and end of each part to replace, with its replacement."""
     for run in _RUN.finditer(data):
-        replacement = _instead(run)
+        replacement = _replacement(run)
         if run.lastgroup != "letters":
             yield *run.span(), replacement
         elif replacement != run[0]:
-            # Each by itself: what stands beside one is no part of it.
+            # Replace each letter separately, so that spans stay as small as possible.
             for letter in _LETTER.finditer(data, *run.span()):
-                yield *letter.span(), _instead(letter)
+                yield *letter.span(), _replacement(letter)
 
 
-def _instead(match: re.Match[bytes]) -> bytes:
+def _replacement(match: re.Match[bytes]) -> bytes:
     kind, data = match.lastgroup, match[0]
     if kind == "space":
         return b" "
@@ -107,12 +106,12 @@ def _instead(match: re.Match[bytes]) -> bytes:
 
 
 def fold(text: str) -> str:
-    """Return the text as it reads; see ``FoldedBytes``."""
+    """Return a text in its folded form; see ``FoldedBytes``."""
     return FoldedBytes(text.encode("utf-8", "surrogatepass")).data.decode("utf-8", "surrogatepass")
 
 
 def unfolded_length(text: str, characters: int) -> int:
-    """Return how many first characters of a text yield so many folded ones."""
+    """Return the length of the prefix of a text that yields ``characters`` folded characters."""
     data = text.encode("utf-8", "surrogatepass")
     folded = FoldedBytes(data)
     size = len(

@@ -1,4 +1,4 @@
-"""The word lists of the comparison: short tables, English first, some German, French, Spanish."""
+"""Word lists for comparing statements: mostly English, some German, French and Spanish."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MONTH_NAMES: Final = {
 MONTH_NUMBERS: Final = {
     name: number for names in MONTH_NAMES.values() for number, name in enumerate(names, start=1)
 }
-"""Number 1 to 12 by the full name in any of the languages."""
+"""The number of a month, 1 to 12, by its full name in any of the languages."""
 WEEKDAY_NAMES: Final = {
     language: tuple(names.split())
     for language, names in {
@@ -34,9 +34,9 @@ WEEKDAY_NAMES: Final = {
 WEEKDAY_NUMBERS: Final = {
     name: number for names in WEEKDAY_NAMES.values() for number, name in enumerate(names)
 }
-"""Number 0 (Monday) to 6 by the full name in any of the languages."""
+"""The number of a weekday, 0 (Monday) to 6, by its full name in any of the languages."""
 CALENDAR: Final = frozenset((*MONTH_NAMES["en"], *WEEKDAY_NAMES["en"]))
-"""The names that English writes with a capital anywhere in a sentence."""
+"""Names of months and weekdays, which English capitalises anywhere in a sentence."""
 
 
 _NEGATIONS: Final = "not no never none nobody nothing nowhere nor cannot without"
@@ -52,7 +52,7 @@ _STOP_WORDS: Final = """
     why will with would you your yours
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
-"""Words that a search leaves out."""
+"""Words that a search ignores."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -175,19 +175,19 @@ ALIASES: Final = {
     }.items()
     for form in forms.split()
 }
-"""What is read as another word: inflections that no stemmer cuts, synonyms, other languages."""
+"""Words that are replaced by another: irregular inflections, synonyms, foreign words."""
 
 FOREIGN: Final = words(
     "der das ist sind und ein eine einen einem ich wir nicht unser unsere unseren mein meine im "
     "auf für wird werden vom zum zur le les une un je nous notre mon ma et dans au aux à est el "
     "los las una nuestro nuestra nuestros mi con está"
 )
-"""Words by which a sentence in German, French or Spanish is known, as typed in lower case."""
+"""Lower-case words that identify a sentence as German, French or Spanish."""
 HOMOGRAPHS: Final = {
     "die": "der", "den": "der", "hat": "haben", "war": "waren", "bin": "ist", "son": "sont",
     "pour": "für", "la": "le", "mit": "avec",
 }  # fmt: skip
-"""English words that are others in these languages, and how they are read there."""
+"""English words that mean something else in these languages, with their replacements."""
 
 FILLERS: Final = words(
     "the a an this that these those its his her their your just really very quite actually "
@@ -222,7 +222,7 @@ GENERIC: Final = _stems(
     "duration membership subscription plan "
     "setup tool provider supplier contract position role ownership"
 )
-"""Nouns that a statement of change names though the state was told without them."""
+"""Nouns that a statement of a change may contain although the earlier statement did not."""
 SUBJECTLESS: Final = words("it this that these those they there he she one which who such")
 ADDITIVE: Final = words(
     "also another additionally furthermore moreover besides other others additional "
@@ -243,7 +243,7 @@ VAGUE_HEADS: Final = _stems(
     "decision problem issue solution approach idea reason goal purpose change proposal question "
     "note paragraph class object field key response request return variable list"
 )
-"""Heads of subjects that every text uses for something of its own."""
+"""Head nouns of subjects that mean something different in each text."""
 
 WEEKDAYS: Final = (
     WEEKDAY_NUMBERS
@@ -293,7 +293,7 @@ SINGLE: Final = _stems(
     "study_at work serve run_by schedule print render expire seat stand book bill commute come "
     "depart arrive be supply provide teach sort heat assign insure enrol register"
 )
-"""Verbs whose place or complement (with a preposition, or after a passive) is one at a time."""
+"""Verbs with only one place or complement at a time (after a preposition or a passive)."""
 
 MANY: Final = _stems(
     "speak like love hate dislike prefer enjoy play practise visit include contain support know "
@@ -301,12 +301,12 @@ MANY: Final = _stems(
     "learn study follow accept allow block open need want recommend belong habla hablan spricht "
     "sprechen parle check test produce make get attend travel fly go mention discuss show"
 )
-"""Verbs that hold of many things at once: another object says nothing about the first."""
+"""Verbs that can be true of many objects at once: a new object does not replace the old one."""
 
 HOLDERS: Final = _stems("own lead manage head maintain coordinate coach chair supervise")
-"""Verbs that one subject at a time holds of an object."""
+"""Verbs that have only one subject at a time for an object."""
 TAKEN_OVER: Final = _stems("handle organise organize moderate")
-"""Verbs that another one does now: "Bea handles billing now"."""
+"""Verbs whose subject changes when a task is taken over: "Bea handles billing now"."""
 HOLDER_WORDS: Final = _stems(
     "responsible charge primary owner lead manager maintainer head director chair leader contact "
     "captain boss coach teacher doctor supplier landlord president treasurer secretary default "
@@ -334,7 +334,7 @@ KINDS: Final = _groups(
     "draft final approved rejected accepted proposed deprecated",
     "internal external", "north south east west", "left right", "junior senior",
 )  # fmt: skip
-"""Words of one kind that exclude one another of one thing."""
+"""Groups of words that exclude one another for the same subject."""
 
 OPPOSITES: Final = {
     (stem(a), stem(b))
@@ -370,10 +370,10 @@ SEVERAL: Final = _stems(
     "lodger grandmother grandfather letter number"
 )
 ONLY_ONE: Final = _stems("favourite favorite nickname surname motto")
-"""Words by which a subject has one value, whatever it is: "my favourite tea"."""
+"""Words that give any subject exactly one value: "my favourite tea"."""
 TITLES: Final = _stems("team mr mrs ms dr frau herr company group squad the")
 EVENTS: Final = _stems("have go meet see travel fly visit attend")
-"""Verbs whose day is that of one occasion among others."""
+"""Verbs of events that occur repeatedly, so that two days do not contradict each other."""
 ALIKE: Final = _groups(
     "have own keep hold employ count contain seat run operate serve",
     "cost charge be sell",
@@ -385,7 +385,7 @@ ALIKE: Final = _groups(
     "begin open be",
     "go send be publish appear",
 )
-"""Verbs that one value may follow with the same meaning."""
+"""Groups of verbs that have the same meaning when followed by the same value."""
 STATES: Final = frozenset(word for pair in OPPOSITES for word in pair)
 
 MOVES: Final = {
@@ -410,7 +410,7 @@ MOVES: Final = {
     )
     for verb in verbs.split()
 }  # fmt: skip
-"""Verbs of a change towards something, and the verbs of the state that they change."""
+"""Verbs of change, with the verbs of the states that they change."""
 
 ENDS: Final = _stems(
     "leave quit resign return stop drop cancel abandon retire decommission remove delete sell "
@@ -418,9 +418,9 @@ ENDS: Final = _stems(
     "lift abolish discontinue deprecate resign sunset ditch withdraw divorce close "
     "terminate cease trade disband dismiss"
 )
-"""Verbs by which what was so ends; their object, or their passive subject, is what ends."""
+"""Verbs that end a state; what ends is their object, or their subject in the passive."""
 HANDED_ON: Final = _stems("sell return lose trade withdraw terminate leave lift")
-"""Those of them that also tell a habit, or after which the thing goes on elsewhere."""
+"""Verbs of ``ENDS`` that may also state a habit, or after which the thing continues elsewhere."""
 HAVING: Final = _stems("own have keep drive ride use rent lease hold")
 GOING_ON: Final = _stems("belong exist continue run stand")
 CANCELS: Final = _stems("cancel scrap abolish discontinue deprecate retire disband close")
@@ -430,4 +430,4 @@ VERBS: Final = _VERBS | ENDS | MOVES.keys()
 CIRCUMSTANCES: Final = _stems(
     "condition shape order use stock supply demand charge progress trouble danger debt mood favour"
 )
-"""What something is in beside the place where it is: "in good condition"."""
+"""Nouns that follow "in" but are not places: "in good condition"."""

@@ -1,7 +1,7 @@
-"""The type of a run of capitalised words: person, place, organization, project or none.
+"""Determine the type of a run of capitalised words: person, place, organization, project or none.
 
-Evidence is a list, a word of the name that marks a type, or its surroundings. Without evidence a
-name gets less than ``UNSURE``: it is reported, but not linked.
+The evidence is a word list, a word of the name that marks a type, or the surrounding words. A name
+without evidence gets at most the confidence ``UNSURE``: it is reported, but not linked.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from memgraph.model.enums import EntityType
 from memgraph.text.gazetteer import Gazetteer, gazetteer, without_accents
 from memgraph.text.tokens import LETTERS
 
-# Japanese has its own rules; a Latin word inside it is a word of its own.
+# Japanese letters are excluded: they have their own rules, and end a Latin word.
 _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
 _WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*")
 _WORDS = re.compile(f"({_WORD.pattern})")
 _ASCII_WORDS = re.compile(r"([0-9A-Za-z_]+(?:[-'][0-9A-Za-z_]+)*)")
-# Behind these a capital letter says nothing; a colon and marks of lists and emphasis among them.
+# After these marks a capital letter is no evidence of a name.
 _SENTENCE_END: Final = frozenset('.!?\n…•:*#>|“"')
 _UMLAUTS: Final = frozenset("äöüß")
 _MAX_WORD: Final = 40
-# Words return: what each is need not be found again.
+# The maximum size of the cache of word forms.
 _MOST_FORMS: Final = 20_000
-# So much of what stands before a word can open a sentence.
+# The number of characters before a word that are searched for the end of a sentence.
 _GAP: Final = 8
 _LANGUAGE_WORDS: Final = 40
 _LANGUAGE_CHARACTERS: Final = 240
@@ -36,11 +36,11 @@ _new = tuple.__new__
 
 
 class BareWord(NamedTuple):
-    """A word without elided article and possessive ending.
+    """A word without its elided article and possessive ending.
 
     Attributes:
         first: True at the beginning of a sentence, where a capital letter is no evidence.
-        possessive: True when ``'s`` followed.
+        possessive: True if the word was followed by ``'s``.
     """
 
     text: str
@@ -53,11 +53,11 @@ class BareWord(NamedTuple):
 
 
 class WordForm(NamedTuple):
-    """The properties of a written word, independent of its place.
+    """The properties of a written word, independent of its position.
 
     Attributes:
-        skipped: characters of an elided article before the word.
-        likely: True when it may be or begin a name: a capitalised or hyphenated word, or a given
+        skipped: the number of characters of an elided article before the word.
+        likely: True if the word may be or begin a name: it is capitalised or hyphenated, or a given
             name in lower case.
         language: 1 for a German cue word, -1 for an English one, 0 for any other.
     """
@@ -72,9 +72,9 @@ class WordForm(NamedTuple):
 
 
 class TaggedText:
-    """All words of a text and what is known about it as a whole.
+    """The words of a text, with properties of the text as a whole.
 
-    A word is made on demand: the rules read the few words around a likely one.
+    Words are created on demand, since the rules read only a few words around each likely name.
 
     Attributes:
         likely: the positions of words that may be or begin a name, ascending.
@@ -85,7 +85,7 @@ class TaggedText:
     ) -> None:
         self.text = text
         self.likely = [at for at, form in enumerate(forms) if form.likely]
-        # Where a word begins and ends as it is written, article and ending included.
+        # The start and end of each word as written, including its article and ending.
         self._starts = starts
         self._ends = ends
         self._forms = forms
@@ -103,7 +103,7 @@ class TaggedText:
             text, lower, skipped, capital, possessive, _, _ = self._forms[at]
             start = self._starts[at] + skipped
             end = start + len(text)
-            # What Word(...) does, in a third of its time.
+            # Like BareWord(...), in a third of the time.
             word = _new(BareWord, (text, lower, start, end, capital, self.opens(at), possessive))
             self._words[at] = word
         return word
@@ -113,7 +113,7 @@ class TaggedText:
         return [self.word(at) for at in range(low, high)]
 
     def text_of(self, at: int) -> str:
-        """Return the word at ``at`` as it is written."""
+        """Return the text of the word at ``at``, without its article and ending."""
         return self._forms[at].text
 
     def lower(self, at: int) -> str:
@@ -121,7 +121,7 @@ class TaggedText:
         return self._forms[at].lower if 0 <= at < len(self._forms) else ""
 
     def capital(self, at: int) -> bool:
-        """Return True when the word at ``at`` is capitalised; False outside the text."""
+        """Return True if the word at ``at`` is capitalised; False outside the text."""
         return 0 <= at < len(self._forms) and self._forms[at].capital
 
     def gap(self, at: int) -> str:
@@ -134,23 +134,19 @@ class TaggedText:
         return between.removeprefix("'s")
 
     def opens(self, at: int) -> bool:
-        """Return True when the word at ``at`` begins a sentence, where a capital letter is no
-        evidence.
-        """
+        """Return True if the word at ``at`` begins a sentence, where a capital is no evidence."""
         if at == 0:
             return True
         start = self._starts[at]
         gap = self.text[max(self._ends[at - 1], start - _GAP) : start]
-        # Most words follow a blank: the rest is for those that do not.
+        # The fast path: most words follow a single blank.
         if gap == " " or _SENTENCE_END.isdisjoint(gap):
             return False
         before = self._forms[at - 1]
         return not (gap.startswith(".") and _is_abbreviation(before.text, before.lower))
 
     def in_title(self, at: int) -> bool:
-        """Return True when the word is in a heading, a label or a title, where all have
-        capitals.
-        """
+        """Return True if the word is in a heading, label or title, which capitalise all words."""
         if self._titled is None:
             self._titled = [*_marked_titles(self.text)]
             if len(self.likely) > _TITLE_WORDS:
@@ -160,8 +156,8 @@ class TaggedText:
 
     @property
     def german(self) -> bool:
-        """True when the beginning has more German words than English ones."""
-        # Not a cached_property, which takes a lock before Python 3.12.
+        """True if the beginning of the text has more German words than English ones."""
+        # Not a cached_property, which acquires a lock before Python 3.12.
         if self._german is None:
             balance = sum([form.language for form in self._forms[:_LANGUAGE_WORDS]])
             if not self.text.isascii():
@@ -178,7 +174,7 @@ def _marked_titles(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _capital_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of lines in which every word but the smallest has a capital letter."""
+    """Yield the ranges of lines in which all words except those of ``_SMALL`` are capitalised."""
     for line in _LINE.finditer(text):
         words = LETTERS.findall(line[0])
         capital = sum(word[0].isupper() for word in words)
@@ -207,21 +203,21 @@ _TITLE_WORDS: Final = 3
 
 def read_words(text: str, covered: Sequence[tuple[int, int]]) -> TaggedText:
     """Return the words of ``text`` outside the ``covered`` ranges, which are sorted by start."""
-    # What is between words and the words, by turns: one call, where a match for each word is 20.
+    # Gaps and words alternate. One call of split() is much faster than a match for each word.
     parts = (_ASCII_WORDS if text.isascii() else _WORDS).split(text)
     written, offsets = parts[1::2], list(accumulate(map(len, parts)))
     starts, ends = offsets[:-1:2], offsets[1::2]
     if covered or max(map(len, written), default=0) > _MAX_WORD:
-        places = list(_outside(starts, ends, covered))
+        places = list(_uncovered(starts, ends, covered))
         written = [written[at] for at in places]
         starts, ends = [starts[at] for at in places], [ends[at] for at in places]
     return TaggedText(text, [_forms[word] for word in written], starts, ends)
 
 
-def _outside(
+def _uncovered(
     starts: Sequence[int], ends: Sequence[int], covered: Sequence[tuple[int, int]]
 ) -> Iterator[int]:
-    """Yield the words outside the ``covered`` ranges that are short enough for a word."""
+    """Yield the indexes of the words outside the ``covered`` ranges that are not too long."""
     ranges = iter(covered)
     low, high = next(ranges, _NOWHERE)
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -232,7 +228,7 @@ def _outside(
 
 
 class _Forms(dict[str, WordForm]):
-    """A cache of the forms of words: a look-up takes a tenth of the time of making one."""
+    """A cache of word forms: a look-up takes a tenth of the time of building a form."""
 
     def __missing__(self, written: str) -> WordForm:
         if len(self) >= _MOST_FORMS:
@@ -245,11 +241,11 @@ _forms: Final = _Forms()
 
 
 def _form(written: str) -> WordForm:
-    """Return the form of ``written``, at most ``_MAX_WORD`` characters."""
+    """Return the form of a written word of at most ``_MAX_WORD`` characters."""
     lists = gazetteer()
     start, end = 0, len(written)
     if "'" in written or "’" in written:
-        start, end = _bare(written, start, end)
+        start, end = _bare_range(written, start, end)
     text = written[start:end]
     lower = text.lower()
     capital = text[0].isupper() and "_" not in text
@@ -265,17 +261,17 @@ def _form(written: str) -> WordForm:
 
 
 def first_word(text: str) -> str:
-    """Return the word with which ``text`` begins, with its ending; empty without one."""
+    """Return the word at the start of ``text``, including its ending; empty if there is none."""
     match = _WORD.match(text)
     return match.group() if match else ""
 
 
-def _bare(written: str, start: int, end: int) -> tuple[int, int]:
-    """Return the word without an elided article before it and a possessive ending after it."""
+def _bare_range(written: str, start: int, end: int) -> tuple[int, int]:
+    """Return the start and end of a word without its elided article and possessive ending."""
     raw = written.replace("’", "'")
     head, _, tail = raw.partition("'")
     if head.lower() in gazetteer().cues["elision"] and not (head.isupper() and tail[0].islower()):
-        # d'Anvers, l'Opéra; but O'Brien keeps its O.
+        # This strips d'Anvers and l'Opéra, but not O'Brien.
         start += len(head) + 1
     if raw.endswith("'s") and end - start > 2:
         end -= 2
@@ -283,7 +279,7 @@ def _bare(written: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_abbreviation(word: BareWord) -> bool:
-    """Return True when a full stop after ``word`` belongs to it and ends no sentence."""
+    """Return True if a full stop after ``word`` marks an abbreviation, not a sentence's end."""
     return _is_abbreviation(word.text, word.lower)
 
 
@@ -315,10 +311,12 @@ _LOOK_BACK: Final = 3
 def guess_type(
     sentence: TaggedText, low: int, high: int, lists: Gazetteer, *, title: bool
 ) -> Guess | None:
-    """Return type and confidence of the words ``low`` to ``high`` (exclusive), None for no name.
+    """Return the type and confidence of the words ``low`` to ``high`` (exclusive).
+
+    Return None if they are not a name.
 
     Args:
-        title: True when a form of address is directly before it.
+        title: True if a form of address precedes the words directly.
     """
     if title or _is_addressed(sentence, low, lists):
         return EntityType.PERSON, 0.95
@@ -329,7 +327,7 @@ def guess_type(
         return None if numbered else (EntityType.ORGANIZATION, 0.9)
     headed = sentence.in_title(low)
     several = high - low > 1
-    # In a heading capitals are no evidence: only lists and legal forms are.
+    # In a heading capitals are no evidence, so only word lists count.
     marked = _by_mark(sentence, low, high, lists) if several and not headed else None
     if marked is None and words[-1].lower.endswith(_STREETS):
         marked = (EntityType.LOCATION, 0.8) if len(words[-1].text) > _SHORTEST + 3 else None
@@ -343,29 +341,31 @@ def guess_type(
             return EntityType.LOCATION, 0.9
         return (EntityType.PERSON, UNSURE) if headed else _person_or_place(sentence, low, lists)
     if several:
-        return _several(sentence, low, high, lists, has_given_name=has_given_name, headed=headed)
+        return _guess_several(
+            sentence, low, high, lists, has_given_name=has_given_name, headed=headed
+        )
     if has_given_name:
-        return _one_given(sentence, low, lists, headed=headed)
-    return None if headed else _one_unknown(sentence, low, lists)
+        return _guess_given(sentence, low, lists, headed=headed)
+    return None if headed else _guess_unknown(sentence, low, lists)
 
 
 def _is_addressed(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
-    """Return True when a form of address is before it: ``Dr. Ada``."""
+    """Return True if a form of address precedes the word: ``Dr. Ada``."""
     return sentence.lower(at - 1) in lists.cues["title"] and sentence.gap(at - 1) in (" ", ". ")
 
 
 def _by_mark(sentence: TaggedText, low: int, high: int, lists: Gazetteer) -> Guess | None:
-    """Return the type by a word of the name itself."""
+    """Return the type that a word of the name itself indicates."""
     cues, words = lists.cues, sentence.words(low, high)
     lowers, before = [word.lower for word in words], sentence.lower(low - 1)
     has_given_name = is_given(words[0].text, lists)
     if lowers[0] in _PROJECT_HEADS:
         return EntityType.PROJECT, 0.9
     if words[0].text in lists.organizations:
-        # "Google Drive" is what a firm makes.
+        # A product of a company, such as "Google Drive".
         return EntityType.ORGANIZATION, UNSURE
     if lowers[-1] in cues["place_word"]:
-        # "Frank Ocean" sings; "Madison Park" is a place where a place is meant.
+        # "Frank Ocean" is a person, but "Madison Park" is a place after words like "in".
         person = has_given_name and high - low == 2 and not _place_before(sentence, low, lists)
         if not person or lowers[-1] in cues["street"] or before in DETERMINERS:
             return EntityType.LOCATION, 0.8
@@ -389,7 +389,7 @@ def _person_or_place(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess:
     return EntityType.LOCATION, 0.8
 
 
-def _several(
+def _guess_several(
     sentence: TaggedText,
     low: int,
     high: int,
@@ -411,7 +411,7 @@ def _several(
         return EntityType.ORGANIZATION, 0.6
     after = sentence.lower(high)
     if not determined and not sentence.german:
-        if _asked(sentence, low, lists) or (after in _SPEECH and not words[0].first):
+        if _person_before(sentence, low, lists) or (after in _SPEECH and not words[0].first):
             return EntityType.PERSON, 0.6
         if has_given_name and after in lists.cues["person_after"]:
             return EntityType.PERSON, 0.6
@@ -423,7 +423,7 @@ def _several(
     return EntityType.PERSON, UNSURE
 
 
-def _one_given(sentence: TaggedText, at: int, lists: Gazetteer, *, headed: bool) -> Guess | None:
+def _guess_given(sentence: TaggedText, at: int, lists: Gazetteer, *, headed: bool) -> Guess | None:
     word = sentence.word(at)
     if word.text not in lists.ambiguous:
         return EntityType.PERSON, UNSURE if headed else 0.8
@@ -432,8 +432,8 @@ def _one_given(sentence: TaggedText, at: int, lists: Gazetteer, *, headed: bool)
     if _project_around(sentence, at, lists) and not word.first:
         return EntityType.PROJECT, UNSURE
     if word.first or word.text in lists.ordinary:
-        # A common word, unless it speaks or is spoken to.
-        cued = _asked(sentence, at, lists) or sentence.lower(at + 1) in _SPEECH
+        # Treat it as a common word, unless it is followed by "said" or preceded by "ask".
+        cued = _person_before(sentence, at, lists) or sentence.lower(at + 1) in _SPEECH
     else:
         cued = _person_around(sentence, at, lists)
     if cued:
@@ -442,7 +442,7 @@ def _one_given(sentence: TaggedText, at: int, lists: Gazetteer, *, headed: bool)
     return None if common else (EntityType.PERSON, UNSURE)
 
 
-def _one_unknown(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess | None:
+def _guess_unknown(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess | None:
     word = sentence.word(at)
     lower = word.lower
     short = len(word.text) < _SHORTEST or word.text[:2].isupper()
@@ -463,9 +463,7 @@ def _one_unknown(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess | Non
 
 
 def looks_common(word: str) -> bool:
-    """Return True when ``word`` ends like common nouns, verbs and peoples, or is too short for a
-    name.
-    """
+    """Return True if ``word`` ends like a common word or a nationality, or is too short."""
     if "-" in word or _CAMEL.fullmatch(word) or word.lower().endswith(_STREETS):
         return False
     lower = word.lower()
@@ -492,7 +490,7 @@ def _by_surroundings(sentence: TaggedText, at: int, lists: Gazetteer) -> Guess |
         return EntityType.PERSON, 0.5
     if _org_around(sentence, at, lists):
         return EntityType.ORGANIZATION, 0.6
-    if after in _SPEECH or (_asked(sentence, at, lists) and before not in ("with", "by")):
+    if after in _SPEECH or (_person_before(sentence, at, lists) and before not in ("with", "by")):
         return EntityType.PERSON, UNSURE if common else 0.55
     if _place_before(sentence, at, lists):
         recent = {sentence.lower(i) for i in range(at - 1 - _LOOK_BACK, at - 1)}
@@ -508,7 +506,7 @@ def _project_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     if word.possessive and after not in ("importer", "api", "backlog", "pipeline"):
         return False
     version = _VERSION.match(sentence.text, word.end)
-    # A bare number after a word that opens a sentence is rather a number: "Room 12 is free".
+    # After the first word of a sentence, a bare number is rarely a version: "Room 12 is free".
     versioned = version and (version["dotted"] or not word.first)
     if after in lists.cues["project_after"] or versioned:
         return True
@@ -524,7 +522,7 @@ _VERSION = re.compile(
 
 
 def is_given(word: str, lists: Gazetteer) -> bool:
-    """Return True when ``word``, or the first part of a double name, is a listed given name."""
+    """Return True if ``word``, or the first part of a double name, is a listed given name."""
     plain = word if word.isascii() else without_accents(word)
     head, _, tail = plain.partition("-")
     return plain in lists.given or (
@@ -537,14 +535,14 @@ def _kin_before(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     return bool(recent & lists.cues["person_before"])
 
 
-def _asked(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
+def _person_before(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     """Return True for ``ask Greta``, ``hi, Greta``, ``my brother Emeka``."""
     before = sentence.lower(at - 1)
     return before in lists.cues["person_before"] and sentence.gap(at - 1) in (" ", ": ", ", ")
 
 
 def _person_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
-    if _asked(sentence, at, lists):
+    if _person_before(sentence, at, lists):
         return True
     word = sentence.word(at)
     if word.possessive and sentence.lower(at + 1) in lists.cues["person_before"]:
@@ -556,7 +554,7 @@ def _person_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
 
 
 def _place_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
-    """Return True when the context of a person's or place's name is that of a place."""
+    """Return True if the context of an ambiguous name indicates a place."""
     if not _place_before(sentence, at, lists):
         return False
     before = sentence.lower(at - 1)
@@ -569,7 +567,7 @@ def _place_around(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
 def _place_before(sentence: TaggedText, at: int, lists: Gazetteer) -> bool:
     before = sentence.lower(at - 1)
     if before in ("and", "or", "und", "et", "y") and at >= 2:
-        # between Zagreb and Split: the first of the two carries the preposition
+        # In "between Zagreb and Split", the preposition precedes the first of the two.
         before = sentence.lower(at - 3)
     return before in lists.cues["place_before"]
 

@@ -29,11 +29,13 @@ from memgraph.text.name_types import (
 
 @dataclass(frozen=True, slots=True)
 class EntitySpan:
-    """``text[start:end]`` of the searched text; offsets are Unicode code points, end exclusive.
+    """An entity found in a text.
 
     Attributes:
-        confidence: the confidence of the rule that found it, 0..1; comparable between rules.
-        provider: the provider that found it.
+        text: the slice ``[start:end]`` of the searched text.
+        start, end: offsets in Unicode code points; ``end`` is exclusive.
+        confidence: the confidence of the rule that matched, 0..1; comparable between rules.
+        provider: the provider that found the entity: ``regex``, ``spacy`` or ``llm``.
     """
 
     text: str
@@ -45,10 +47,10 @@ class EntitySpan:
 
 
 def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
-    """Return spans that do not overlap, in order of their start.
+    """Return the spans without overlaps, in order of their start.
 
-    Of overlapping spans, the one with the better provider is kept, then the more confident, the
-    longer, the earlier. Spans recognised by their form (an address, a date) take precedence.
+    Of overlapping spans, the one of the better provider is kept, then the more confident, the
+    longer, the earlier. Spans recognised by their form (such as addresses and dates) always win.
     """
     candidates = list(spans)
     if len(candidates) < 2:
@@ -59,7 +61,7 @@ def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
     chosen: list[EntitySpan] = []
     covered: set[int] = set()
     for span in ranked:
-        # Spans are short (bounded by the rules), so marking positions keeps this linear.
+        # The rules bound the length of spans, so marking positions keeps this linear.
         positions = range(span.start, span.end)
         if covered.isdisjoint(positions):
             covered.update(positions)
@@ -102,7 +104,7 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
         if at < done:
             continue
         # "GOV.UK" and "io.BytesIO" are one word each.
-        if _says_nothing(sentence, at) or sentence.gap(at - 1) == ".":
+        if _is_ordinary_opener(sentence, at) or sentence.gap(at - 1) == ".":
             continue
         word = sentence.word(at)
         length = 1
@@ -118,8 +120,8 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
         done = at + length
 
 
-def _says_nothing(sentence: TaggedText, at: int) -> bool:
-    """Return True when a capitalised word is ordinary, as most sentence openers are."""
+def _is_ordinary_opener(sentence: TaggedText, at: int) -> bool:
+    """Return True if a capitalised word is an ordinary word, not a name."""
     if not sentence.capital(at) or sentence.capital(at + 1):
         return False
     plain = _plain(sentence.text_of(at))
@@ -128,9 +130,9 @@ def _says_nothing(sentence: TaggedText, at: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _plain(word: str) -> bool | None:
-    """Return True if a word is never a name, False if not at a sentence's start, else None."""
+    """Return True if a word is never a name, False if not at a sentence's start; None if unsure."""
     lists, lower = gazetteer(), word.lower()
-    # These may begin something longer without a second capital letter: "Bank of the", "Anna von".
+    # These words may begin a longer name whose next word is in lower case: "Bank of", "Anna von".
     heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
     if heads or word in _phrase_heads() or is_given(word, lists) or word in lists.surnames:
         return None
@@ -140,7 +142,7 @@ def _plain(word: str) -> bool | None:
 
 
 def _known_phrase(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
-    """Return the number of words from ``at`` that form a listed phrase of two words or more."""
+    """Return the length in words of the listed phrase at ``at``; 0 if there is none."""
     head = sentence.word(at)
     if head.text not in _phrase_heads():
         return 0
@@ -149,7 +151,7 @@ def _known_phrase(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
         phrase = sentence.text[head.start : last.end]
         if phrase in lists.organizations or phrase in lists.places:
             longer = sentence.gap(at + length - 1) == " " and sentence.capital(at + length)
-            # "New York Office Supplies GmbH" is decided as a run.
+            # "New York Office Supplies GmbH" is typed as a whole run, not as a listed phrase.
             if not longer or sentence.word(at + length).text in lists.ordinary or last.possessive:
                 return length
     return 0
@@ -172,7 +174,7 @@ def _phrase_span(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -
 
 
 def _run_length(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
-    """Return the length of the run of capitalised words that begins at ``at``, with particles."""
+    """Return the length of the run of capitalised words and particles that begins at ``at``."""
     cues = lists.cues
     length = 1
     while length < _LONGEST and at + length < len(sentence):
@@ -218,17 +220,17 @@ def _joined(sentence: TaggedText, at: int) -> bool:
 
 
 def _name(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
-    """Yield the names in a run of words, without other words at its edges."""
+    """Yield the names in a run of words, after removing other words from its ends."""
     begin, end = at, at + length
     title = False
     while begin < end:
         word = sentence.word(begin)
         if word.lower in lists.cues["title"] and word.capital and end - begin > 1:
             title = True
-        elif not _cut_first(sentence, begin, end, lists):
+        elif not _drops_first(sentence, begin, end, lists):
             break
         begin += 1
-    if _remnant(sentence, at, begin, end, lists):
+    if _is_remnant(sentence, at, begin, end, lists):
         return
     headed = sentence.word(begin).lower in lists.cues["org_head"] if begin < end else False
     while end > begin and not headed and _is_ordinary(sentence.word(end - 1), lists, end - begin):
@@ -245,8 +247,11 @@ def _name(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> Itera
             yield EntitySpan(sentence.text[start:stop], start, stop, *guess)
 
 
-def _remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
-    """Return True for the rest of a compound with an ordinary head, like "Internet Explorer"."""
+def _is_remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
+    """Return True for the rest of a compound that begins with an ordinary word.
+
+    In "Internet Explorer", the word "Explorer" alone is not a name.
+    """
     if begin == at or end - begin != 1 or sentence.word(begin - 1).first:
         return False
     word, cut = sentence.word(begin), sentence.word(begin - 1)
@@ -257,8 +262,8 @@ def _remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazette
     )
 
 
-def _cut_first(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> bool:
-    """Return True when the run's first word opens the sentence and does not begin the name."""
+def _drops_first(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> bool:
+    """Return True if the first word of a run does not belong to the name."""
     word = sentence.word(begin)
     follower = sentence.word(begin + 1) if begin + 1 < end else None
     if word.lower in DETERMINERS and follower is not None:
@@ -294,7 +299,7 @@ def _is_ordinary(word: BareWord, lists: Gazetteer, remaining: int) -> bool:
 
 
 def _split_at(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> int:
-    """Return where a second name begins in a run, or ``end`` if it is one name."""
+    """Return the index where a second name begins in a run, or ``end`` if there is only one."""
     last = sentence.word(end - 1).lower
     if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
         return end
@@ -306,7 +311,7 @@ def _split_at(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> i
 
 
 def _lower_cased(sentence: TaggedText, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
-    """Yield names as in ``ask priya``, ``TODO(jonas)``; ``the billing-gateway queue``."""
+    """Yield lower-case names, as in ``ask priya``, ``TODO(jonas)`` or ``the billing-gateway``."""
     word = sentence.word(at)
     before, after = sentence.lower(at - 1), sentence.lower(at + 1)
     if "-" in word.text:
@@ -318,7 +323,7 @@ def _lower_cased(sentence: TaggedText, at: int, lists: Gazetteer) -> Iterator[En
         if first[:1].isdigit() or (filed and sentence.gap(at) != ". "):
             return
         if component or (numbered and not generic and not last.isdigit()):
-            yield _at(sentence, at, EntityType.PROJECT, 0.6)
+            yield _word_span(sentence, at, EntityType.PROJECT, 0.6)
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("
@@ -326,25 +331,25 @@ def _lower_cased(sentence: TaggedText, at: int, lists: Gazetteer) -> Iterator[En
     is_addressed = addresses and sentence.gap(at - 1) in (" ", ": ")
     speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
     if marked or is_addressed or speaks or word.possessive:
-        yield _at(sentence, at, EntityType.PERSON, 0.7)
+        yield _word_span(sentence, at, EntityType.PERSON, 0.7)
 
 
-def _at(sentence: TaggedText, at: int, kind: EntityType, confidence: float) -> EntitySpan:
+def _word_span(sentence: TaggedText, at: int, kind: EntityType, confidence: float) -> EntitySpan:
     word = sentence.word(at)
     return EntitySpan(word.text, word.start, word.end, kind, confidence)
 
 
 _POSSESSIVES: Final = ("'s", "s'")
-# East Asian scripts, which do not separate words by spaces, begin here.
+# The first code point of the East Asian scripts, which do not separate words by spaces.
 _UNPARTED: Final = "\u2e80"
 _EDGE: Final = ' .,;:!?"“”„«»()[]{}'
 
 
 def canonical(name: str) -> str:
-    """Return the name in NFKC, case-folded, without edge punctuation or possessive ``'s``.
+    """Return a name in NFKC, case-folded, without outer punctuation or a possessive ``'s``.
 
-    White space is collapsed. Idempotent. May be empty, when the name contains nothing else. ``@``
-    and ``#`` are kept: a handle and a word are different names.
+    White space is collapsed. The result may be empty. ``@`` and ``#`` are kept, since a handle and
+    a word are different names. Idempotent.
     """
     text = name
     while True:
@@ -354,7 +359,7 @@ def canonical(name: str) -> str:
             folded = folded[:-2]
         elif folded.endswith(_POSSESSIVES[1]):
             folded = folded[:-1]
-        # Folding and stripping can each open the way for the other ("’S." and the like).
+        # Repeat until nothing changes: stripping may expose more to fold, and vice versa ("’S.").
         if folded == text:
             return folded
         text = folded
@@ -366,23 +371,23 @@ def is_unspaced(letter: str) -> bool:
 
 
 def as_a_word(name: str) -> str:
-    """Return a pattern for a name as a whole word, in a script that separates words."""
+    """Return a pattern that matches a name as a whole word, if its script separates words."""
     before = "" if is_unspaced(name[0]) else r"(?<!\w)"
     after = "" if is_unspaced(name[-1]) else r"(?!\w)"
     return f"{before}{re.escape(name)}{after}"
 
 
 _SHORTEST: Final = 3
-# A new name rebuilds only the small automaton, which is merged into the large one occasionally.
-_FEW: Final = 256
-# Next to one of these a word is part of an address, a path or a longer word.
+# New names rebuild only the small automaton, which is merged into the large one occasionally.
+_SMALL_SIZE: Final = 256
+# Next to one of these characters, a word is part of an address, a path or a longer word.
 _GLUE: Final = frozenset("@#/\\_-")
 _ENDS: Final = frozenset(".!?…:\n•*>")
 _BLANKS: Final = str.maketrans("\n\r\t’", "   '")
 
 
 class KnownMatch(NamedTuple):
-    """A known name in a text. Offsets are those of the text in NFKC; ``key`` is canonical."""
+    """A known name in a text. Offsets refer to the text in NFKC; ``key`` is the canonical name."""
 
     start: int
     end: int
@@ -392,8 +397,8 @@ class KnownMatch(NamedTuple):
 class KnownNames:
     """Finds known names as whole words. Not thread-safe while names are added.
 
-    A one-word name must be capitalised, unless it is known in lower case or is an unambiguous given
-    name. A common word ("Will", "May") is not a name at the start of a sentence.
+    A one-word name must be capitalised, unless it was added in lower case or is an unambiguous
+    given name. A common word ("Will", "May") does not match at the start of a sentence.
     """
 
     def __init__(self) -> None:
@@ -409,7 +414,7 @@ class KnownNames:
         self._large, self._small = _Automaton(), _Automaton()
 
     def add(self, names: Iterable[tuple[str, str]]) -> None:
-        """Add names, each as (key, as written)."""
+        """Add names, each as a pair of its canonical key and its written form."""
         lists = gazetteer()
         fresh = []
         for key, written in names:
@@ -422,7 +427,7 @@ class KnownNames:
         if not fresh:
             return
         self._small = _Automaton([*self._small.keys, *fresh])
-        if len(self._small.keys) > _FEW + len(self._large.keys) // 4:
+        if len(self._small.keys) > _SMALL_SIZE + len(self._large.keys) // 4:
             self._large, self._small = (
                 _Automaton([*self._large.keys, *self._small.keys]),
                 _Automaton(),
@@ -448,7 +453,7 @@ class KnownNames:
         return chosen
 
     def _counts(self, text: str, start: int, end: int, key: str) -> bool:
-        """Return True if the match is capitalised as a name."""
+        """Return True if a match is capitalised like a name and not a part of a longer one."""
         first = text[start]
         if first.lower() == first.upper():
             return True
@@ -474,7 +479,7 @@ class _Automaton:
 
 
 def _fold_with_places(text: str) -> tuple[str, range | list[int]]:
-    """Return the folded text, and the position in ``text`` for each of its positions."""
+    """Return the case-folded text, and for each of its positions the position in ``text``."""
     folded = text.translate(_BLANKS).casefold()
     if len(folded) == len(text):
         return folded, range(len(text) + 1)
@@ -515,6 +520,6 @@ def _first_word(text: str) -> str:
 
 
 def _opens(text: str, start: int) -> bool:
-    """Return True when a sentence begins at ``start``."""
+    """Return True if a sentence begins at ``start``."""
     before = text[max(0, start - 8) : start].rstrip(" \"'“‘(")
     return not before or before[-1] in _ENDS or "\n" in text[max(0, start - 3) : start]

@@ -1,4 +1,4 @@
-"""Phrases that are read as one word, and contractions written out."""
+"""Expand contractions, and replace phrases by single words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.text.quantities import write_out
 from memgraph.text.tokens import LETTERS, TypedWord, split_words
 
 MAX_CHARS: Final = 400
-"""What is read of a text; a claim is shorter."""
+"""The maximum number of characters read from a text; claims are shorter."""
 _CONTRACTIONS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in (
@@ -154,18 +154,18 @@ _PHRASES: Final = tuple(
          r"(?:full |whole |single )?(?=(?:minute|hour|day|week|month|year)\b)", r"\1 1 "),
     )
 )  # fmt: skip
-"""Words of which one is in every text that the pattern matches, the pattern, and what it means."""
-_PLACES: Final = {
+"""Hint words (every matching text contains at least one), the pattern, and its replacement."""
+_PHRASES_BY_HINT: Final = {
     hint: tuple(at for at, (hints, *_) in enumerate(_PHRASES) if hint in hints)
     for hint in {hint for hints, *_ in _PHRASES for hint in hints}
 }
-# Most texts hold none of these.
+# A quick check, since most texts have no contractions.
 _CONTRACTED: Final = re.compile(
     r"['’`´]|\b(?:ne |can ?not\b"
     r"|(?:do|does|did|is|are|was|were|has|have|had|would|could|should|must|need)nt\b)",
     re.IGNORECASE,
 )
-# Formulas, labels, list heads and inferences are no statements of their own.
+# Formulas, labels, list heads and inferences are not independent statements.
 _NO_CLAIM: Final = re.compile(
     r"[?:]$|[=\\]|\*\*|^(?:so|therefore|thus|hence|let|suppose|given|consider|ensure|choose|"
     r"please|enjoy|start|make sure|note|for example|e\.g\.|example)\b"
@@ -180,7 +180,7 @@ _PARTLY: Final = re.compile(
 
 
 def _normalise(text: str) -> tuple[str, bool]:
-    """Return a text with contractions written out, and whether it can be a plain claim."""
+    """Return a text with contractions expanded, and whether it can be a plain claim."""
     plain = text.strip()[:MAX_CHARS]
     claim = not _NO_CLAIM.search(plain)
     if _CONTRACTED.search(plain):
@@ -190,19 +190,21 @@ def _normalise(text: str) -> tuple[str, bool]:
 
 
 def _rewrite(text: str) -> str:
-    """Return a text in which phrases such as "is not allowed to" are one word each."""
+    """Return a text with each phrase, such as "is not allowed to", replaced by one word."""
     words = {*LETTERS.findall(text.lower()), *(":" if ":" in text else "")}
-    for place in sorted({place for word in words & _PLACES.keys() for place in _PLACES[word]}):
+    for place in sorted(
+        {place for word in words & _PHRASES_BY_HINT.keys() for place in _PHRASES_BY_HINT[word]}
+    ):
         _, pattern, replacement = _PHRASES[place]
         text = pattern.sub(replacement, text)
     return write_out(text, words)
 
 
 def read_words(text: str) -> tuple[list[TypedWord], str, bool]:
-    """Return the words of a sentence, the sentence with contractions written out, and whether it
-    can be a plain claim.
+    """Return the words of a sentence, its expanded text, and whether it can be a plain claim.
 
-    Phrases are one word each; homographs are read as the language of the sentence has them.
+    The text has its contractions expanded. In the words, each phrase is replaced by one word, and
+    homographs are replaced according to the language of the sentence.
     """
     plain, claim = _normalise(text)
     words = split_words(_rewrite(plain))

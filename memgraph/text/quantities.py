@@ -1,4 +1,4 @@
-"""Numbers, amounts, times and dates in a sentence, in one form for each value."""
+"""Normalise the numbers, amounts, times and dates in a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CARDINALS: Final = (
     "fifteen sixteen seventeen eighteen nineteen"
 )
 CARDINALS: Final = tuple(_CARDINALS.split())
-"""Zero to nineteen."""
+"""The English words for 0 to 19, by number."""
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
 TENS: Final = tuple(_TENS.split())
 NUMBERS: Final = {
@@ -109,7 +109,7 @@ _TIMES: Final = re.compile(
 
 
 def _time_of_day(match: re.Match[str]) -> str:
-    """Return "half past three" and "at seven" in digits."""
+    """Return a written time, such as "half past three" or "seven", in digits."""
     word = (match["past"] or match["hour"]).lower()
     hour = _HOURS.index(word) + 1 if word in _HOURS else int(word)
     part = (match[1] or "").lower()
@@ -120,14 +120,14 @@ def _time_of_day(match: re.Match[str]) -> str:
 
 
 def _count(match: re.Match[str]) -> str:
-    """Return "twice" and "three times" as one word."""
+    """Return a count, such as "twice" or "three times", as one word: ``times_2``."""
     word = (match["word"] or match["number"]).lower()
     numbers = {"once": 1, "twice": 2} | {hour: at for at, hour in enumerate(_HOURS, 1)}
     return f" times_{numbers.get(word, word)} "
 
 
 def _period(match: re.Match[str]) -> str:
-    """Return "every second Tuesday" and "once a week" as one word, ``every=…``."""
+    """Return a frequency, such as "every second Tuesday", as one word: ``every_tuesday_2_1``."""
     if match["nth"]:
         return f" every_{match['day'].lower()}_{match['nth'].lower()}_1 "
     unit = match["unit"].lower()
@@ -142,10 +142,10 @@ def _period(match: re.Match[str]) -> str:
 
 
 def write_out(text: str, words: Set[str]) -> str:
-    """Return a text in which "every second week" and "three times" are one word each.
+    """Return a text with written times, frequencies and counts replaced by one word each.
 
     Args:
-        words: those of the text, in lower case.
+        words: the words of the text, in lower case.
     """
     if words & _TIMED:
         text = _CLOCK.sub(_time_of_day, text)
@@ -155,7 +155,14 @@ def write_out(text: str, words: Set[str]) -> str:
 
 
 class TypedValue(NamedTuple):
-    """A value as it stands in a sentence: its text, what it is compared by, its kind, its words."""
+    """A value in a sentence.
+
+    Attributes:
+        text: the value as written.
+        key: the normalised value, for comparison.
+        kind: the kind of value, such as ``date``, ``time`` or ``usd``.
+        length: the number of words.
+    """
 
     text: str
     key: str
@@ -167,18 +174,19 @@ class QuantityReader:
     """Reads the values of a sentence.
 
     Args:
-        words: the words of the sentence, after ``phrases.rewrite``.
+        words: the words of the sentence, as returned by ``phrases.read_words``.
     """
 
     def __init__(self, words: Sequence[TypedWord]) -> None:
         self.words = words
 
     def read(self, at: int, low: str, before: ComparedToken | None) -> TypedValue | None:
-        """Return the value that begins at a place; None: none does.
+        """Return the value that begins at a word, or None.
 
         Args:
-            low: the word there in lower case, without an apostrophe.
-            before: the token that was read last; None: the sentence begins.
+            at: the index of the word.
+            low: the word in lower case, without an apostrophe.
+            before: the previous token; None at the start of the sentence.
         """
         word = self.words[at]
         following = self.words[at + 1].low if at + 1 < len(self.words) else ""
@@ -220,7 +228,7 @@ class QuantityReader:
         return None
 
     def _names_month(self, at: int, low: str, following: str) -> bool:
-        """Return True when a word that may be a month is one, and no name or verb."""
+        """Return True if a word that could be a month is not a name or a verb."""
         text = self.words[at].text
         if not at and text[0].isupper() and not following[:1].isdigit() and not text.isupper():
             return False
@@ -279,7 +287,12 @@ class QuantityReader:
         return TypedValue(f"{text} {self.words[place].text}", key, "date", place + 1 - at)
 
     def _number_of(self, amount: float, text: str, at: int, unit: str, used: int) -> TypedValue:
-        """Return a number with the unit, or the scale and the unit, that follows it."""
+        """Return a number with the scale and the unit that follow it, if any.
+
+        Args:
+            unit: the word that follows the number, or the unit inside the same word.
+            used: 1 if ``unit`` is a separate word, 0 if it belongs to the same word.
+        """
         length = 1
         if used and unit in SCALES:
             amount *= SCALES[unit]
@@ -295,7 +308,7 @@ class QuantityReader:
         return TypedValue(text, f"{amount:.12g}", "number", length)
 
     def is_month(self, at: int) -> bool:
-        """Return True for the month of May, in "in May" and "12 May"."""
+        """Return True if an ambiguous word is a month, as in "in May" and "12 May"."""
         before = self.words[at - 1].low if at else ""
         return (
             self.words[at].text[0].isupper()
@@ -307,24 +320,24 @@ class QuantityReader:
 
 
 def _frequency(text: str, low: str) -> TypedValue | None:
-    """Return the value of "every second week", "twice" and "daily"."""
+    """Return the value of a frequency or count, such as "daily" or "twice"; None for others."""
     if low.startswith("times_"):
         return TypedValue(low[6:] + " times", low[6:], "count")
     if low.startswith("every_"):
         _, unit, number, times = low.split("_")
         if unit in lexicon.WEEKDAYS:
             key = f"{lexicon.WEEKDAYS[unit]}/{number}".removesuffix("/1")
-            return TypedValue(_spoken(unit, number, times), key, "day")
+            return TypedValue(_frequency_text(unit, number, times), key, "day")
         seconds = PERIODS.get(unit)
         key = f"{unit}" if seconds is None else f"{seconds * int(number) / int(times):.0f}"
-        return TypedValue(_spoken(unit, number, times), key, "frequency")
+        return TypedValue(_frequency_text(unit, number, times), key, "frequency")
     if low in PERIODS and low.endswith(("ly", "annual")):
         return TypedValue(text, f"{PERIODS[low]:.0f}", "frequency")
     return None
 
 
 def _month(text: str, low: str, following: str) -> TypedValue:
-    """Return a month with the day or the year that follows it."""
+    """Return a month, with the day or the year that follows it, if any."""
     number = lexicon.MONTHS[low]
     if following.isdigit() and len(following) <= 2:
         return TypedValue(f"{text} {following}", f"{number}-{following}", "date", 2)
@@ -334,7 +347,7 @@ def _month(text: str, low: str, following: str) -> TypedValue:
 
 
 def _is_indefinite(low: str, following: str, before: ComparedToken | None) -> bool:
-    """Return True for the "one" of "one of us" and of "one day we moved", not of "for one day"."""
+    """Return True if "one" is a pronoun or an article ("one of us", "one day we …")."""
     if low != "one" or following not in ("of", "day", ""):
         return False
     return not (
@@ -364,8 +377,8 @@ def _minutes(text: str) -> str:
     return str(minutes)
 
 
-def _spoken(unit: str, number: str, times: str) -> str:
-    """Return "every 2 weeks" and the like as a person reads it."""
+def _frequency_text(unit: str, number: str, times: str) -> str:
+    """Return a frequency as people write it, such as "every 2 weeks"."""
     if number.isalpha():
         return f"{number} {unit}"
     often = f"{times} times " if times != "1" else ""

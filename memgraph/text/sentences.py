@@ -14,19 +14,19 @@ _ABBREVIATED = (
     "sept oct nov dec mon tue wed thu fri sat sun a.m p.m"
 )
 _ABBREVIATIONS = frozenset(_ABBREVIATED.split())
-# These often end a sentence; a following capital decides.
+# Abbreviations that end a sentence if a capital letter follows.
 _MAYBE_LAST = frozenset(("etc", "inc", "ltd", "co", "corp", "usw", "a.m", "p.m"))
-# Ordinary words too, unless a number follows: "no. 5", "no. That is wrong."
+# Also ordinary words, unless a number follows: "no. 5", but "no. That is wrong."
 _BEFORE_NUMBERS = frozenset(("no", "art", "max", "min", "ed", "ch", "abs", "fig", "sec", "sun"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
 _MONTHS = re.compile(rf"\s+({'|'.join(MONTH_NAMES['de'])})\b", re.IGNORECASE)
 _WINDOW = 48
-# A role before a quotation begins a new sentence: facts of conversations have this form.
+# A role before a quotation begins a new sentence; facts from conversations have this form.
 _QUOTED = re.compile(r"[a-z]{1,16}: “")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a paragraph, stripped, in order; no word is lost."""
+    """Return the sentences of a paragraph, stripped, in order. No words are dropped."""
     sentences: list[str] = []
     start = 0
     for match in _END.finditer(text):
@@ -64,12 +64,12 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
         return True
     if len(word) == 1 and word.isalpha():
         return False
-    # U.S. and the like: letters with dots between.
+    # Letters separated by dots, such as "U.S.".
     dotted = "." in word and all(len(part) == 1 for part in word.split("."))
     return word not in _ABBREVIATIONS and not dotted
 
 
 def _last_word(text: str, end: int) -> str:
     match = _LAST_WORD.search(text[max(0, end - _WINDOW) : end])
-    # A leading apostrophe opens a quotation; inside a word it belongs to it: "didn't."
+    # A leading apostrophe opens a quotation; one inside a word belongs to it: "didn't."
     return match.group().lstrip("'‘’").casefold() if match else ""

@@ -1,4 +1,4 @@
-"""The form of a sentence: its type, its completeness, and whether it is understandable alone."""
+"""Classify sentences by their form: type, completeness, and independence of context."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _PERSON_SUBJECT = re.compile(
     r"^(?:This|That|It|These|Those|There|What|Which|Who|Some|Each|Users?|Assistants?)\b"
 )
 
-# A sentence that begins like this says something only beside the sentence before it.
+# A sentence that begins like this depends on the sentence before it.
 _HANGS = re.compile(
     r"^\W*(?:where:|examples? of (?:this|these|such)|this|that(?!\s+said)|these|those|it|"
     r"its|they|them|their|he|she|his|her|such|"
@@ -168,11 +168,10 @@ _MARKUP = re.compile(r"https?://\S+|[\w./-]+/[\w./-]+|[{}<>|=]")
 
 
 def type_of(sentence: str, *, decides: bool = False) -> MemoryType:
-    """Return the type that a sentence has by its own words; Fact where they show no other.
+    """Return the type of a sentence, judged by its words; Fact by default.
 
     Args:
-        decides: the sentence stands where decisions are written down, so that "We will use …" is
-            one.
+        decides: the sentence comes from a place for decisions, where "We will use …" counts as one.
     """
     head = sentence[:MAX_STATEMENT_CHARS].strip()
     if head.endswith("?"):
@@ -192,7 +191,7 @@ def type_of(sentence: str, *, decides: bool = False) -> MemoryType:
 
 
 def ground_of(sentence: str) -> str | None:
-    """Return what a sentence gives after "because", where it is a statement that stands alone."""
+    """Return the reason that a sentence gives after "because", if it is a statement by itself."""
     head = sentence[:MAX_STATEMENT_CHARS].strip()
     match = _BECAUSE.search(head) or _BECAUSE_FIRST.match(head)
     if match is None:
@@ -203,13 +202,13 @@ def ground_of(sentence: str) -> str | None:
 
 
 def hangs(sentence: str) -> bool:
-    """Return whether a sentence begins in a way that needs the one before it."""
+    """Return whether the beginning of a sentence depends on the sentence before it."""
     head = sentence[:160]
     return any(form.match(head) for form in (_HANGS, _LOOSE)) or _ASIDE.match(sentence) is not None
 
 
 def points_elsewhere(sentence: str) -> bool:
-    """Return whether a sentence sends its reader to another place of the text."""
+    """Return whether a sentence refers its reader to another part of the text."""
     return _ELSEWHERE.search(sentence[:MAX_STATEMENT_CHARS]) is not None
 
 
@@ -219,7 +218,7 @@ def is_rule(sentence: str) -> bool:
 
 
 def is_instruction(sentence: str) -> bool:
-    """Return whether a sentence tells its reader to do something."""
+    """Return whether a sentence is an instruction to its reader."""
     if _PLEASE.search(sentence[:MAX_STATEMENT_CHARS]):
         return True
     first = COMPOUNDS.search(sentence[:80])
@@ -227,12 +226,12 @@ def is_instruction(sentence: str) -> bool:
 
 
 def addresses_model(sentence: str) -> bool:
-    """Return whether a sentence gives orders to whatever model will read it."""
+    """Return whether a sentence tries to give instructions to a language model."""
     return _TO_A_MODEL.search(sentence[:MAX_STATEMENT_CHARS]) is not None
 
 
 def is_placeholder(sentence: str) -> bool:
-    """Return whether a sentence is left over from a template."""
+    """Return whether a sentence is a placeholder from a template."""
     return _PLACEHOLDER.search(sentence[:MAX_STATEMENT_CHARS]) is not None
 
 
@@ -247,7 +246,7 @@ def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
     letters = sum(map(str.isalpha, bare))
     if letters * 2 < len(text.replace(" ", "")):
         return False
-    if not text.isascii() and _wide(text):
+    if not text.isascii() and _is_unspaced(text):
         return True
     words = COMPOUNDS.findall(bare)
     if len(words) < least_words:
@@ -260,7 +259,7 @@ def is_complete(sentence: str, *, least_words: int = _MIN_WORDS) -> bool:
 
 
 def stands_alone(sentence: str) -> bool:
-    """Return whether a text is a statement that is understood without the text around it."""
+    """Return whether a text is a statement that can be understood without its context."""
     return (
         is_complete(sentence)
         and not hangs(sentence)
@@ -272,6 +271,6 @@ def stands_alone(sentence: str) -> bool:
     )
 
 
-def _wide(text: str) -> bool:
-    """Return whether a text is written without spaces between its words, as in Japanese."""
+def _is_unspaced(text: str) -> bool:
+    """Return whether a text is in a script without spaces between words, such as Japanese."""
     return sum("\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text) > 5

@@ -1,7 +1,7 @@
-"""Words as the full-text index knows them: without case and marks, cut to their stem.
+"""Reduce words to stems like the full-text index: folded case, no diacritics, Porter stemming.
 
-FTS5's ``porter unicode61 remove_diacritics 2`` is repeated here, so that the terms of a question
-can be looked up in the index's vocabulary and compared with texts that no query was run over.
+This reimplements FTS5's ``porter unicode61 remove_diacritics 2``, so that the terms of a question
+can be looked up in the index's vocabulary and compared with texts outside the index.
 
 Source: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980.
 """
@@ -15,7 +15,7 @@ from itertools import pairwise
 from memgraph.text.tokens import WORDS
 
 _VOWELS = frozenset("aeiou")
-# Like FTS5, which leaves very short and very long words alone.
+# Like FTS5, do not stem very short and very long words.
 _SHORTEST, _LONGEST = 3, 64
 
 _STEP_2 = (
@@ -74,23 +74,23 @@ _STEP_4 = (
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, folded, in order; repeated ones too."""
+    """Return the folded words of a text, in order, including repetitions."""
     return WORDS.findall(fold(text))
 
 
 def fold(text: str) -> str:
-    """Lower case, without diacritical marks."""
+    """Return a text in lower case, without diacritical marks."""
     folded = text.casefold()
     if folded.isascii():
         return folded
-    # A letter of a mathematical alphabet has no case until it is decomposed.
+    # Mathematical letters have no case until they are decomposed, so fold the case again.
     decomposed = unicodedata.normalize("NFKD", folded).casefold()
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Return the stem of a folded word; a word that is not plain Latin is its own."""
+    """Return the stem of a folded word; a word that is not ASCII is returned unchanged."""
     if not _SHORTEST <= len(word) <= _LONGEST or not (word.isascii() and word.isalnum()):
         return word
     word = _plural(word)
@@ -110,7 +110,7 @@ def _is_consonant(word: str, at: int) -> bool:
 
 
 def _measure(word: str) -> int:
-    """Return how often a vowel is followed by a consonant: Porter's m."""
+    """Return Porter's measure m: the number of vowel sequences followed by a consonant."""
     kinds = [_is_consonant(word, at) for at in range(len(word))]
     return sum(1 for before, after in pairwise(kinds) if after and not before)
 
@@ -124,7 +124,7 @@ def _ends_double(word: str) -> bool:
 
 
 def _ends_short(word: str) -> bool:
-    """Consonant, vowel, consonant other than w, x and y."""
+    """Return True if a word ends in consonant, vowel, consonant other than w, x and y."""
     size = len(word)
     return (
         size > 2
@@ -136,7 +136,7 @@ def _ends_short(word: str) -> bool:
 
 
 def _plural(word: str) -> str:
-    # As FTS5 has it: nothing is cut off that would be the whole word.
+    # Like FTS5, do not cut off the whole word.
     if (word.endswith("sses") and len(word) > 4) or (word.endswith("ies") and len(word) > 3):
         return word[:-2]
     if word.endswith("s") and not word.endswith("ss"):
@@ -150,11 +150,11 @@ def _past_and_gerund(word: str) -> str:
     for suffix in ("ed", "ing"):
         if word.endswith(suffix):
             rest = word[: -len(suffix)]
-            return _mended(rest) if _has_vowel(rest) else word
+            return _restored(rest) if _has_vowel(rest) else word
     return word
 
 
-def _mended(word: str) -> str:
+def _restored(word: str) -> str:
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if _ends_double(word) and word[-1] not in "lsz":

@@ -584,7 +584,11 @@ import os, signal, sys
 from memgraph import MemoryService
 from memgraph.operations.maintenance import move
 place, root, target = sys.argv[1:]
-def kill(*args, **more): os.kill(os.getpid(), signal.SIGKILL)
+original = getattr(move, place)
+def kill(*args, **more):
+    if place == "draft_beside" and args[0].name != "config.toml":
+        return original(*args, **more)
+    os.kill(os.getpid(), signal.SIGKILL)
 setattr(move, place, kill)
 with MemoryService(root, background=False) as service:
     source = service.settings("orc-1").memory.storage.url

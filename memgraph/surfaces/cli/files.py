@@ -1,4 +1,4 @@
-"""Writing a command's output to a file that a person named."""
+"""Write files that a user names, and make text safe to print on a terminal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memgraph.paths import take_free_name
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, by renaming a draft beside it.
+    """Write a file atomically, by renaming a temporary file in the same folder.
 
-    A named device or pipe is written to directly.
+    A device or a pipe is written to directly.
 
     Raises:
-        OSError: the folder is missing or may not be written, or the disk is full.
+        OSError: the folder is missing or not writable, or the disk is full.
     """
     data = content.encode() if isinstance(content, str) else content
     if path.exists() and not path.is_file():
@@ -38,13 +38,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when the block succeeds, and never replaces another.
+    """Open a new file that gets its name when the block succeeds; never replace an existing one.
 
-    For what cannot be done twice: that the file can be written is checked before the block.
+    Use it for work that cannot be repeated: the file is known to be writable before the block runs.
 
     Raises:
         Conflict: the file exists.
-        OSError: the folder is missing or may not be written, or the disk is full.
+        OSError: the folder is missing or not writable, or the disk is full.
     """
     if os.path.lexists(path):
         raise Conflict(f"the file already exists: {path}", path=str(path))
@@ -57,7 +57,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     if not target.parent.is_dir():
-        # Otherwise the error would name the draft, which the user does not know.
+        # Otherwise the error would name the temporary file, which the user does not know.
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
@@ -68,34 +68,38 @@ def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
         draft.unlink(missing_ok=True)
 
 
-# Joiners that scripts and emoji need, and that cannot reorder or hide anything by themselves.
+# Joiners that some scripts and emoji need, and that cannot reorder or hide text.
 _HARMLESS_FORMAT = frozenset("\u200c\u200d\u00ad")
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 def plain(text: str, *, keep_lines: bool = False) -> str:
-    """Return ``text`` with every control, format and surrogate character shown as an escape.
+    """Return ``text`` with control, format and surrogate characters replaced by visible escapes.
 
-    A terminal obeys escape sequences, and right-to-left overrides can make a line appear as
-    something else; here they become visible: ESC is ``\\x1b``.
+    A terminal obeys escape sequences, and right-to-left overrides can disguise a line. Here they
+    become visible: ESC is shown as ``\\x1b``.
 
     Args:
         keep_lines: keep line feeds; otherwise they become spaces.
     """
-    kept_part = "\n" if keep_lines else " "
-    return "".join(kept_part if item == "\n" else _shown(item) for item in text.expandtabs(4))
+    line_break = "\n" if keep_lines else " "
+    return "".join(line_break if item == "\n" else _escaped(item) for item in text.expandtabs(4))
 
 
 def counted(number: int, text: str, many: str | None = None) -> str:
-    """Return ``1 time``, ``2 times``. ``many``: the plural when it is not ``text`` with an s."""
+    """Return a number with its noun, such as ``1 time`` or ``2 times``.
+
+    Args:
+        many: the plural, if it is not ``text`` with an s.
+    """
     return f"{number} {text if number == 1 else many or text + 's'}"
 
 
 def json_line(value: Any, *, ascii_only: bool = False) -> str:
-    """Return one line of JSON without characters that act on a terminal: those are ``\\u`` escapes.
+    """Return one line of JSON with characters that a terminal would obey as ``\\u`` escapes.
 
     Args:
-        ascii_only: for an output limited to ASCII.
+        ascii_only: escape all characters outside of ASCII, too.
     """
     text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
     if text.isascii() and text.isprintable():
@@ -108,7 +112,7 @@ def _is_safe(char: str) -> bool:
     return char in _HARMLESS_FORMAT or unicodedata.category(char) not in _UNSAFE
 
 
-def _shown(char: str) -> str:
+def _escaped(char: str) -> str:
     if char == " " or _is_safe(char):
         return char
     code = ord(char)

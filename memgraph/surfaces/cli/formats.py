@@ -1,4 +1,4 @@
-"""Formatting of memories and edges; shared by the commands."""
+"""Format memories and edges as text for the commands."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def as_json(value: Value) -> dict[str, Any]:
 
 
 def short(text: str, limit: int = SUMMARY_CHARS) -> str:
-    """Return one line of at most ``limit`` characters."""
+    """Return a text as one line of at most ``limit`` characters."""
     flat = plain(" ".join(text.split()))
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def day(ms: int | None) -> str:
-    """Return the date of a time, or an empty text."""
+    """Return the date (UTC) of a time, or an empty string."""
     return "" if ms is None else iso(ms)[:10]
 
 
 def moment(ms: int | None) -> str:
-    """Return a time to the second in the zone of this machine, or an empty text.
+    """Return a time to the second in the time zone of this machine, or an empty string.
 
-    Midnight UTC is what a mere date is stored as, and is shown as the date.
+    A date without a time is stored as midnight UTC, so midnight UTC is shown as a date.
     """
     if ms is None:
         return ""
@@ -45,7 +45,7 @@ def moment(ms: int | None) -> str:
         return day(ms)
     try:
         local = datetime.fromtimestamp(ms // 1000, UTC).astimezone()
-    except (OverflowError, ValueError):  # at the ends of the calendar
+    except (OverflowError, ValueError):  # near the limits of the calendar
         return f"{iso(ms)[:19].replace('T', ' ')} UTC"
     return local.strftime("%Y-%m-%d %H:%M:%S %Z")
 
@@ -55,16 +55,16 @@ def summary_of(memory: Memory) -> str:
 
 
 def status_of(memory: Memory) -> str:
-    """Return the status in a word."""
+    """Return the status as one word."""
     return memory.shown_status.value
 
 
 def memory_line(memory: Memory) -> str:
-    """Return a memory as one line: id, type, status unless active, and its beginning."""
+    """Return a memory as one line: id, type, status unless active, and its first words."""
     status = status_of(memory)
-    message = "" if status == "active" else f", {status}"
-    begins = f": {short(summary_of(memory))}" if memory.content else ""
-    return f"{memory.memory_id}  {memory.type.value}{message}{begins}"
+    status_note = "" if status == "active" else f", {status}"
+    beginning = f": {short(summary_of(memory))}" if memory.content else ""
+    return f"{memory.memory_id}  {memory.type.value}{status_note}{beginning}"
 
 
 def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
@@ -85,12 +85,15 @@ MEMORY_COLUMNS = ("id", "type", "status", "date", "summary")
 
 
 def below_drop_zone(path: str) -> str:
-    """Return an ingested file's path below the drop zone, as commands take it; others whole."""
+    """Return an ingested file's path relative to the drop zone, as commands expect it.
+
+    Other paths are returned unchanged.
+    """
     return path.rpartition(_PROCESSED)[2]
 
 
 def citation(source: Source) -> str:
-    """Return a source in one line: file and place in it, or conversation, or speaker."""
+    """Return a source as one line: its file, conversation, run or step, else its type."""
     parts = []
     if source.source_path is not None:
         path = below_drop_zone(source.source_path)
@@ -111,7 +114,7 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     """Return an edge as one line: its ends, its type, and its state.
 
     Args:
-        names: what is shown in place of the ids of memories.
+        names: texts to show instead of memory ids.
     """
     notes = []
     if edge.partial:
@@ -120,46 +123,46 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
         notes.append(contradiction_state(edge.resolution))
     if edge.reason:
         notes.append(short(edge.reason))
-    message = f" ({'; '.join(notes)})" if notes else ""
-    first, last = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
-    return f"{first} {edge.edge_type.value} {last}{message}"
+    suffix = f" ({'; '.join(notes)})" if notes else ""
+    from_name, to_name = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
+    return f"{from_name} {edge.edge_type.value} {to_name}{suffix}"
 
 
 def standing_of(edge: Edge, *, moot: bool) -> str:
-    """Return the state of a contradiction, and since when."""
+    """Return the state of a contradiction with its dates."""
     since = day(edge.created_at)
     if edge.resolved_at is not None:
         state = contradiction_state(edge.resolution)
         return f"{state} on {day(edge.resolved_at)}, raised on {since}"
-    return f"open since {since}" + (", moot: one side no longer holds" if moot else "")
+    return f"open since {since}" + (", moot: one side is no longer in force" if moot else "")
 
 
 def outcome_of(edge: Edge) -> str | None:
-    """Return the decision on a contradiction, and its reason; None while it is open."""
+    """Return the resolution of a contradiction with its reason; None while it is open."""
     resolution = edge.resolution
     if resolution is None:
         return None
     dismissed = contradiction_state(resolution) == "dismissed"
-    outcome = "no contradiction" if dismissed else f"{resolution.get('winner_id', '?')} holds"
+    outcome = "no contradiction" if dismissed else f"{resolution.get('winner_id', '?')} prevails"
     return f"{outcome}: {resolution.get('reason', '')}"
 
 
 def show_memory(screen: Screen, memory: Memory) -> None:
-    """Show all fields with a value, and the whole content."""
+    """Print a memory's whole content and all fields that have a value."""
     screen.heading(f"{memory.memory_id}  {memory.type.value}, {status_of(memory)}")
     screen.block(memory.content or "[erased]", indent=2)
     screen.fields([(name, value) for name, value in _fields(memory) if value])
 
 
 def _fields(memory: Memory) -> list[tuple[str, str]]:
-    place = memory.scope.value + (f" {memory.scope_id}" if memory.scope_id else "")
+    scope = memory.scope.value + (f" {memory.scope_id}" if memory.scope_id else "")
     return [
         ("kind", memory.kind.value),
         ("importance", str(memory.importance)),
         ("confidence", f"{memory.confidence:g}"),
         ("decay rate", f"{memory.decay_rate:g} per day"),
         ("sensitivity", memory.sensitivity.value),
-        ("scope", place),
+        ("scope", scope),
         ("agent", memory.agent_id or ""),
         ("session", memory.session_id or ""),
         ("turn", memory.turn_id or ""),

@@ -1,4 +1,4 @@
-"""The common options of every command, its report, and how it is printed."""
+"""The options that all commands share, and the printing of their results."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 LOCAL_PROVIDERS = ("local", "fake")
-# About two seconds of the local model; what is left waits for the next command.
+# About two seconds with the local model; the next command embeds the rest.
 MAX_EMBEDDED = 20_000
 MAX_COMPARED = 2_000
 
 
 def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]:
-    """Compare new facts, and embed with a local model; for a remote one only report how many wait.
+    """Compare new facts, and embed memories if the model is local; else count the pending ones.
 
     Args:
-        quiet: no remark on standard error.
+        quiet: print no note on standard error.
 
     Returns:
-        ``{"embedded": n, "pending": n}`` and, when it stopped early, its ``code``.
+        ``{"embedded": n, "pending": n}`` and, if embedding stopped early, the error's ``code``.
     """
     provider = orchestrator.settings.memory.embedding.provider
     orchestrator.maintenance.compare_pending(limit=MAX_COMPARED)
@@ -51,26 +51,26 @@ def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]
         waiting = orchestrator.maintenance.pending_embeddings()
     report["pending"] = waiting
     if waiting and not quiet:
-        note(_what_waits(orchestrator.name, report))
+        note(_pending_note(orchestrator.name, report))
     return report
 
 
-def _what_waits(name: str, report: dict[str, Any]) -> str:
+def _pending_note(name: str, report: dict[str, Any]) -> str:
     if report.get("code") == "embedding.model_changed":
         return f"the embedding model changed; run: memgraph embeddings rebuild {name}"
-    why = f" ({report['code']})" if "code" in report else ""
-    return f"{report['pending']} to embed{why}; run: memgraph embeddings drain {name}"
+    reason = f" ({report['code']})" if "code" in report else ""
+    return f"{report['pending']} to embed{reason}; run: memgraph embeddings drain {name}"
 
 
 @dataclass(slots=True)
 class CommandResult:
-    """A command's answer.
+    """The result of a command.
 
     Attributes:
-        data: plain JSON values, for programs.
-        show: prints the same for a person.
-        error: a failure in spite of an answer, e.g. damage was found. ``data`` becomes its details
-            and the exit code is 1.
+        data: the result as JSON values, for programs.
+        show: prints the result for a person.
+        error: a failure that still has a result, such as damage that was found. ``data`` becomes
+            its details, and the exit code is 1.
     """
 
     data: dict[str, Any]
@@ -79,13 +79,13 @@ class CommandResult:
 
 
 class InvalidContent(InvalidInput):
-    """The content of a file, of standard input or of the settings is invalid; not a usage error."""
+    """Invalid content of a file, of standard input or of the settings; not a usage error."""
 
     code = "cli.unusable"
 
 
 class CommandReport(Protocol):
-    """The shape of ``CommandResult``; a command outside of memgraph has its own."""
+    """The protocol of ``CommandResult``; commands of other packages return their own class."""
 
     @property
     def data(self) -> dict[str, Any]: ...
@@ -99,10 +99,11 @@ class CommandReport(Protocol):
 
 @dataclass(slots=True)
 class Invocation:
-    """The common options of one command line; those after the command win.
+    """The common options of a command line; options after the command override those before it.
 
-    ``agent``: of a command that has such an option, for a server. ``named``: the orchestrator that
-    the command names, once it was resolved.
+    Attributes:
+        agent: the agent's name, from a command that has this option; sent to a server.
+        named: the name of the orchestrator, once the command has opened it.
     """
 
     as_json: bool = False
@@ -121,7 +122,7 @@ class Invocation:
     named: str | None = None
 
     def set(self, name: str, value: Any) -> None:
-        """Set an option that was given; options that were not given change nothing."""
+        """Set an option unless its value is empty, which means that it was not passed."""
         if value not in (None, False, [], ()):
             setattr(self, name, list(value) if name in ("project", "session") else value)
 
@@ -137,35 +138,35 @@ class Invocation:
 
     @property
     def reach(self) -> str:
-        """Return what is left out of an answer about receipts, whether there is any or not."""
+        """The note on receipts that the viewer may not see; the same whether or not any exist."""
         if self.server_url is None:
             viewer = self.viewer
-            sees, how = f"clearance {viewer.clearance.value}", ["--project", "--session"]
+            reader, options = f"clearance {viewer.clearance.value}", ["--project", "--session"]
             if viewer.clearance is not Sensitivity.RESTRICTED:
-                how.insert(0, "--clearance")
+                options.insert(0, "--clearance")
         else:
-            message = "" if self.clearance is None else f" up to {self.clearance.value}"
-            sees, how = f"your key{message}", []
-        for what, names in (("project", self.project), ("session", self.session)):
-            sees += f" with {what} {', '.join(names)}" if names else ""
-        more = f"; to see more: {', '.join(how)}" if how else ""
-        return f"What {sees} may not see is left out{more}"
+            limit = "" if self.clearance is None else f" up to {self.clearance.value}"
+            reader, options = f"your key{limit}", []
+        for kind, names in (("project", self.project), ("session", self.session)):
+            reader += f" with {kind} {', '.join(names)}" if names else ""
+        hint = f"; to see more: {', '.join(options)}" if options else ""
+        return f"Anything that {reader} may not see is left out{hint}"
 
     @property
     def server_url(self) -> str | None:
-        """The URL of the server; None: a root of this machine. Raises BadParameter."""
+        """The URL of the server; None for a root on this machine. Raises BadParameter."""
         from memgraph.surfaces.cli.remote import address
 
         return address(self)
 
     def require_place(self, *, remote: bool = False) -> None:
-        """Check, before a command begins, where it runs.
+        """Check, before a command begins, that it can run on the named server or root.
 
         Args:
-            remote: it is derived from an operation, which servers have.
+            remote: True if the command is derived from an operation; servers have all operations.
 
         Raises:
-            LocalOnly: a server is named, and the command needs a root of this machine.
+            LocalOnly: a server is named, but the command needs a root on this machine.
             BadParameter: the options are ambiguous.
         """
         from memgraph.surfaces.cli.remote import REMOTE, local_only
@@ -175,7 +176,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Yield the client of the server for the time of the command."""
+        """Yield a client of the server for the duration of the command."""
         from memgraph.surfaces.cli.remote import client
 
         with client(self, self.server_url or "") as remote:
@@ -183,8 +184,8 @@ class Invocation:
 
     @contextmanager
     def service(self) -> Iterator[MemoryService]:
-        """Yield the service for the time of the command; it embeds only on request."""
-        # The service costs most of a command's start, and --help has to do without.
+        """Yield the service for the duration of the command; it embeds only on request."""
+        # Importing the service takes most of a command's start-up time; --help must not need it.
         from memgraph.service.memory_service import MemoryService
         from memgraph.surfaces.cli.remote import local_only
 
@@ -197,14 +198,14 @@ class Invocation:
     def orchestrator(self, name: str) -> Iterator[Orchestrator]:
         """Yield the orchestrator that a command names, limited by the common options.
 
-        On a server it has the methods of the client; any other raises LocalOnly.
+        On a server it has the methods of the client; any other method raises LocalOnly.
         """
         if self.server_url is not None:
             from memgraph.surfaces.cli.remote import handle
 
             self.named = name
             with self.client() as client:
-                # It refuses every method that a server does not know.
+                # The remote handle raises LocalOnly for methods that a server does not have.
                 yield cast("Orchestrator", handle(self, client, name))
             return
         with self.service() as service:
@@ -217,18 +218,18 @@ class Invocation:
         return service.orchestrator(name, viewer=self.viewer, actor=self.actor or DEFAULT_ACTOR)
 
     def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]:
-        """Embed what was written, when that is quick; return the result to report."""
+        """Embed new memories if that is quick, and return the counts to report."""
         if self.server_url is not None:
             return {"by": "server"}
 
         return embed_if_quick(orchestrator, quiet=self.as_json)
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]:
-        """Show a progress bar for work in named stages, or lines; see ``screen.stages``."""
+        """Show progress of work in named stages, as a bar or as lines; see ``screen.stages``."""
         return stages(title, lines_every_s=None if self.as_json else LINES_EVERY_S)
 
     def screen(self) -> Screen:
-        """Return standard output for a person."""
+        """Return a screen that prints to standard output."""
         return Screen()
 
     def answer(self, report: CommandReport) -> int:
@@ -257,7 +258,7 @@ class Invocation:
 
 
 def invocation(context: typer.Context) -> Invocation:
-    """Return the invocation that a command's context carries."""
+    """Return the invocation stored in a command's context."""
     result = context.find_root().obj
     if not isinstance(result, Invocation):
         raise TypeError("a command runs inside of memgraph.surfaces.cli.app.run")
@@ -272,6 +273,6 @@ def write_json(value: Any) -> None:
 
 
 def flush() -> None:
-    """Flush standard output, so that a closed pipe or a full disk is noticed before the exit."""
+    """Flush standard output, so that a closed pipe or a full disk is detected before the exit."""
     if sys.stdout is not None:
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Configuration files of MCP clients: where they lie, and how a server is added to one."""
+"""Locate the configuration files of MCP clients, and add a server to them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MEMBERS: Final[Mapping[McpClient, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """A change of a configuration file; ``before`` None: there is no such file yet."""
+    """A change of a configuration file; ``before`` is None if the file does not exist yet."""
 
     path: Path
     before: str | None
@@ -45,29 +45,29 @@ class ConfigChange:
 
     @property
     def diff(self) -> str:
-        """Return the change as a unified diff; empty: nothing changes."""
+        """The change as a unified diff; empty if nothing changes."""
         return "".join(
             difflib.unified_diff(
-                _ended(self.before or "").splitlines(keepends=True),
-                _ended(self.after).splitlines(keepends=True),
+                _with_newline(self.before or "").splitlines(keepends=True),
+                _with_newline(self.after).splitlines(keepends=True),
                 "/dev/null" if self.before is None else str(self.path),
                 str(self.path),
             )
         )
 
     def write(self) -> Path | None:
-        """Write the file; return the copy of what was there before.
+        """Write the file, and return the path of the backup of the old one, if there was one.
 
         Raises:
-            Unusable: the file was changed in the meantime.
-            OSError: it, or the copy, cannot be written.
+            InvalidContent: the file was changed in the meantime.
+            OSError: the file or its backup cannot be written.
         """
         if _read(self.path) != self.before:
             raise InvalidContent(f"{self.path} was changed in the meantime: try again")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         backup = None
         if self.before is not None:
-            backup = _free(self.path)
+            backup = _backup_path(self.path)
             shutil.copy2(self.path, backup)
         write_whole(self.path, self.after)
         if backup is not None:
@@ -76,9 +76,10 @@ class ConfigChange:
 
 
 def config_path(client: McpClient, environ: Mapping[str, str], platform: str) -> Path:
-    """Return the file in which a client looks for its servers, if it was not moved.
+    """Return the default path of a client's configuration file.
 
-    Of Claude Code and VS Code it is the project's, in the current folder; else the user's.
+    For Claude Code and VS Code it is the project's file in the current folder, for the others the
+    user's.
     """
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "~").expanduser()
     if client is McpClient.CLAUDE:
@@ -99,7 +100,7 @@ def config_path(client: McpClient, environ: Mapping[str, str], platform: str) ->
 
 
 def program() -> str:
-    """Return the path of ``memgraph``: a client may start it without the PATH of a shell."""
+    """Return the full path of ``memgraph``: a client may start it without a shell's PATH."""
     script = Path(sys.executable).with_name("memgraph.exe" if os.name == "nt" else "memgraph")
     return str(script) if script.exists() else shutil.which("memgraph") or "memgraph"
 
@@ -107,12 +108,12 @@ def program() -> str:
 def with_server(
     client: McpClient, path: Path, name: str, command: str, arguments: Sequence[str]
 ) -> ConfigChange:
-    """Return the change that adds a server to a configuration file, and loses nothing in it.
+    """Return the change that adds a server to a configuration file and keeps everything else.
 
     Raises:
-        Unusable: the file is not what the client reads, or has another server of this name.
+        InvalidContent: the file has an invalid format, or another server of this name.
     """
-    # What is linked, such as a file among dotfiles, stays linked.
+    # Follow a link, such as one to a dotfiles folder, so that it is not replaced by a file.
     path = path.resolve()
     before = _read(path)
     entry: dict[str, Any] = {"command": command, "args": list(arguments)}
@@ -124,17 +125,17 @@ def with_server(
 
 
 def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:
-    shown_rows = json.dumps({name: entry}, ensure_ascii=False)
+    entry_json = json.dumps({name: entry}, ensure_ascii=False)
     try:
-        config = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
+        config = json.loads(text, object_pairs_hook=_unique_fields) if text.strip() else {}
     except ValueError as error:
         raise InvalidContent(
-            f"{path} is not plain JSON ({error}); rewriting it would lose its comments: add"
-            f" {shown_rows} under {member} by hand"
+            f"{path} is not plain JSON ({error}); rewriting it would lose its comments. Add"
+            f" {entry_json} under {member} by hand"
         ) from None
     if not isinstance(config, dict) or not isinstance(config.get(member, {}), dict):
-        raise InvalidContent(f"{path} has no object {member!r} that a server could be added to")
-    if _is_there(path, config.get(member, {}), name, entry):
+        raise InvalidContent(f"{path} has no object {member!r} to add a server to")
+    if _has_server(path, config.get(member, {}), name, entry):
         return text
     config.setdefault(member, {})[name] = entry
     indent = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
@@ -144,31 +145,31 @@ def _with_member(path: Path, text: str, member: str, name: str, entry: dict[str,
 def _with_table(path: Path, text: str, member: str, name: str, entry: dict[str, Any]) -> str:
     before = _toml(path, text)
     if not isinstance(before.get(member, {}), dict):
-        raise InvalidContent(f"{path} has no table {member!r} that a server could be added to")
-    if _is_there(path, before.get(member, {}), name, entry):
+        raise InvalidContent(f"{path} has no table {member!r} to add a server to")
+    if _has_server(path, before.get(member, {}), name, entry):
         return text
-    # A basic string of TOML is written as one of JSON, but for DEL.
+    # A basic string of TOML is written like a string of JSON, except for DEL.
     fields = (f"{item} = {json.dumps(value, ensure_ascii=False)}" for item, value in entry.items())
     key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
     table = "\n".join((f"[{member}.{key}]", *fields, ""))
-    after = f"{_ended(text)}\n{table}" if text else table
+    after = f"{_with_newline(text)}\n{table}" if text else table
     expected = {**before, member: {**before.get(member, {}), name: entry}}
     try:
         same = tomllib.loads(after) == expected
     except tomllib.TOMLDecodeError:
         same = False
     if not same:
-        raise InvalidContent(
-            f"{path} has {member!r} written inline: add this to it by hand: {table}"
-        )
+        raise InvalidContent(f"{path} defines {member!r} inline; add this by hand: {table}")
     return after
 
 
-def _is_there(path: Path, servers: Mapping[str, Any], name: str, entry: Mapping[str, Any]) -> bool:
+def _has_server(
+    path: Path, servers: Mapping[str, Any], name: str, entry: Mapping[str, Any]
+) -> bool:
     if name in servers and servers[name] != entry:
         raise InvalidContent(
-            f"{path} has another server named {name!r}: give this one another name with --name, or"
-            " remove that one first"
+            f"{path} has another server named {name!r}: choose another name with --name, or remove"
+            " that server first"
         )
     return name in servers
 
@@ -180,10 +181,10 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
         raise InvalidContent(f"{path} is not TOML: {error}") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) < len(pairs):
-        raise ValueError("an object names the same field twice")
+        raise ValueError("an object has the same field twice")
     return unique
 
 
@@ -196,11 +197,11 @@ def _read(path: Path) -> str | None:
         raise InvalidContent(f"{path} is not UTF-8") from None
 
 
-def _ended(text: str) -> str:
+def _with_newline(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def _free(path: Path) -> Path:
+def _backup_path(path: Path) -> Path:
     number = 1
     while (backup := path.with_name(f"{path.name}.backup-{number}")).exists():
         number += 1

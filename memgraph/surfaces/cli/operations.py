@@ -1,4 +1,4 @@
-"""Commands derived from the operations that a handle declares."""
+"""Derive commands from the operations that a handle declares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspect import _ParameterKind
 
 Show = Callable[[Screen, Any, Mapping[str, Any]], None]
-"""Prints a result for a person; the last argument holds what was given, by parameter."""
+"""Prints a result for a person; the last argument has the values of the parameters, by name."""
 MAX_COLUMNS = 6
 
 
@@ -36,14 +36,15 @@ def command_of(
     options: Mapping[str, Any] | None = None,
     text: str | None = None,
 ) -> Function:
-    """Return the command of an operation: required positional parameters are arguments, the others
-    options.
+    """Return the command for an operation.
+
+    Required positional parameters become arguments, the others options.
 
     Args:
-        show: prints the result; by default its fields, or a table of them.
-        key: the name of the result in the JSON; None: the result is the JSON.
-        options: typer's arguments and options for parameters that need others than the derived.
-        text: the help; by default what the method's docstring says.
+        show: prints the result; by default its fields, or a table.
+        key: the name of the result in the JSON output; None: the result is the whole output.
+        options: typer arguments and options that replace the derived ones, by parameter.
+        text: the help text; by default the summary in the method's docstring.
     """
     declared = operation_of(method)
     option_by_name = dict(options or {})
@@ -56,25 +57,27 @@ def command_of(
         values = _parsed(declared, values)
         with invocation(context).orchestrator(orchestrator) as handle:
             result = declared.method_of(handle)(**values)
-        told = {"orchestrator": orchestrator, **values}
+        arguments = {"orchestrator": orchestrator, **values}
 
         def print_result(screen: Screen) -> None:
-            (show or show_result)(screen, result, told)
+            (show or show_result)(screen, result, arguments)
 
         return CommandResult(_data(declared, result, key, values), print_result)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if declared.rest is not None:
         option = typer.Option(metavar="JSON", help="Further fields, as a JSON object.")
-        told = Annotated[str | None, option]
-        parameters.append(inspect.Parameter(declared.rest, kind, annotation=told, default=None))
-    first = [
+        annotation = Annotated[str | None, option]
+        parameters.append(
+            inspect.Parameter(declared.rest, kind, annotation=annotation, default=None)
+        )
+    leading = [
         inspect.Parameter("context", kind, annotation=typer.Context),
         inspect.Parameter("orchestrator", kind, annotation=OrchestratorName),
     ]
-    # Typer's functions may have a required parameter after an optional one, Python's may not.
+    # Typer accepts a required parameter after an optional one, Python's signatures do not.
     signature = [
-        *first,
+        *leading,
         *sorted(parameters, key=lambda parameter: parameter.default is not parameter.empty),
     ]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
@@ -86,20 +89,23 @@ def command_of(
 
 
 _Json = Annotated[str, "JSON"]
-"""The form of what is neither a text, a number, a choice nor a list of them."""
+"""The type on the command line for values other than strings, numbers, choices and their lists."""
 
 
 def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with JSON parsed, and the fields of ``--fields`` among them.
+    """Return the values with JSON parsed, and with the fields of ``--fields`` added.
 
-    Raises InvalidInput: it is not JSON, or not of the type.
+    Raises:
+        InvalidInput: a value is not JSON, or not of its parameter's type.
     """
-    rest = values.pop(declared.rest, None) if declared.rest is not None else None
+    fields_json = values.pop(declared.rest, None) if declared.rest is not None else None
     for name, parameter in declared.parameters.items():
         hint = declared.signature.parameters[name].annotation
-        if values[name] is not None and _without_none(_shown(hint)[0]) == _Json:
+        if values[name] is not None and _without_none(_option_type(hint)[0]) == _Json:
             values[name] = _json(TypeAdapter(parameter.type), values[name], name)
-    return values | (_json(TypeAdapter(dict[str, Any]), rest, "fields") if rest else {})
+    return values | (
+        _json(TypeAdapter(dict[str, Any]), fields_json, "fields") if fields_json else {}
+    )
 
 
 def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
@@ -107,11 +113,11 @@ def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
         return adapter.validate_json(text)
     except ValidationError as error:
         message = error.errors()[0]["msg"]
-        raise InvalidInput(f"{name} takes JSON of its type: {message}", field=name) from None
+        raise InvalidInput(f"{name} must be JSON of its type: {message}", field=name) from None
 
 
 def _help(declared: Operation) -> str:
-    """Return the docstring as the help of a command, which shows what a method returns."""
+    """Return the docstring as help text: "Return …" becomes "Show …"."""
     return declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
 
 
@@ -120,7 +126,7 @@ def _command_parameter(parameter: Parameter, declared: Operation, option: Any) -
     default = parameter.default
     if isinstance(default, tuple):
         default = list(default)
-    shown, described = _shown(declared.signature.parameters[parameter.name].annotation)
+    shown, described = _option_type(declared.signature.parameters[parameter.name].annotation)
     if option is None:
         option = _option(parameter, declared, shown, described)
     return inspect.Parameter(
@@ -163,8 +169,8 @@ def _metavar(parameter: Parameter, bare: Any) -> str:
     return "ID" if parameter.name.endswith("_id") else parameter.name.upper()
 
 
-def _shown(hint: Any) -> tuple[Any, str | None]:
-    """Return the type of a parameter on the command line, and its description."""
+def _option_type(hint: Any) -> tuple[Any, str | None]:
+    """Return the type that a parameter has on the command line, and its description."""
     described = None
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
@@ -173,11 +179,11 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
                 described = " ".join(filter(None, (described, part.description, _range(part))))
     if get_origin(hint) in (Union, UnionType):
         members = [part for part in get_args(hint) if part is not type(None)]
-        # A text stands for the other members, such as a time for milliseconds.
-        bare, inner = (str, None) if str in members else _shown(members[0])
+        # A string can express the other members of the union, such as a time in milliseconds.
+        bare, inner = (str, None) if str in members else _option_type(members[0])
         return (bare | None if type(None) in get_args(hint) else bare), described or inner
     if get_origin(hint) in (list, tuple, Sequence, Collection):
-        item, _ = _shown(get_args(hint)[0])
+        item, _ = _option_type(get_args(hint)[0])
         # A list of objects is one JSON array.
         return (_Json if item == _Json else list[item]), described  # type: ignore[valid-type]
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
@@ -186,7 +192,7 @@ def _shown(hint: Any) -> tuple[Any, str | None]:
 
 
 def _range(field: FieldInfo) -> str | None:
-    """Return the least and the greatest value of a number, such as ``1 to 500``."""
+    """Return the range of a number as text, such as ``1 to 500``."""
     bounds = {
         name: getattr(item, name)
         for item in field.metadata
@@ -219,7 +225,7 @@ def _plain(declared: Operation, result: Any) -> Any:
 
 
 def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
-    """Print a result: the fields of a value, a table of several, or that it is done."""
+    """Print a result: the fields of a value, a table of several values, or "done" for None."""
     if result is None:
         screen.line("done")
     elif isinstance(result, Value):
@@ -231,7 +237,7 @@ def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
 
 
 def _show_fields(screen: Screen, fields: Mapping[str, Any]) -> None:
-    """Print the plain fields of an object, and below them a table for each nested one."""
+    """Print the plain fields of an object, then a table for each nested field."""
     nested = {name: rows for name, value in fields.items() if (rows := _rows_of(value))}
     plain = [(name, _cell(value)) for name, value in fields.items() if name not in nested]
     if plain:

@@ -1,6 +1,6 @@
-"""The reference of all commands as Markdown: ``python -m memgraph.surfaces.cli.reference``.
+"""Generate the reference of all commands: ``python -m memgraph.surfaces.cli.reference``.
 
-docs/cli.md holds it; a test compares the two.
+The output is part of docs/cli.md; a test compares the two.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def reference() -> str:
     parts = ["## Options of every command\n", _block(_common_options())]
     for name in command_names():
         parts.extend(_sections(load_command(name), name, root, 2))
-    parts.append(_derived())
+    parts.append(_derived_section())
     return "\n".join(parts)
 
 
-def _derived() -> str:
+def _derived_section() -> str:
     """Return the table of the commands that are derived from operations and have no section."""
     rows = [
         f"| `{name}` | {_first_paragraph(declared)} |"
@@ -43,7 +43,7 @@ def _derived() -> str:
     ]
     lines = [
         "## Commands of other operations\n",
-        "Each has its parameters and its whole text under `--help`.\n",
+        "`--help` of each command shows its parameters and its full description.\n",
         "| command | what it does |",
         "|---|---|",
         *rows,
@@ -57,7 +57,7 @@ def _first_paragraph(declared: Operation) -> str:
 
 
 def derived_commands() -> dict[str, Operation]:
-    """Return the operations, by the names of their commands, that have no command of the table."""
+    """Return the operations that have no hand-written command, by the names of their commands."""
     names = command_names()
     return {
         declared.command_name: declared
@@ -67,7 +67,7 @@ def derived_commands() -> dict[str, Operation]:
 
 
 def command_paths() -> list[str]:
-    """Return every runnable command, sub-commands with their group: ``db upgrade``."""
+    """Return all runnable commands; sub-commands are preceded by their group: ``db upgrade``."""
     paths: list[str] = []
     for name in command_names():
         command = load_command(name)
@@ -83,19 +83,19 @@ def _sections(command: Command, name: str, parent: Context | None, level: int) -
     yield f"{'#' * level} {context.command_path}\n"
     yield _block(_own_help(command, context))
     if isinstance(command, TyperGroup):
-        for key, inner in command.commands.items():
-            yield from _sections(inner, key, context, level + 1)
+        for key, subcommand in command.commands.items():
+            yield from _sections(subcommand, key, context, level + 1)
 
 
 def _own_help(command: Command, context: Context) -> str:
     """Return the help without the common options, which are documented once."""
     common = {common_parameter.name for common_parameter in common_parameters()}
-    every = command.params
-    command.params = [item for item in every if item.name not in common]
+    all_parameters = command.params
+    command.params = [item for item in all_parameters if item.name not in common]
     try:
         return command.get_help(context)
     finally:
-        command.params = every
+        command.params = all_parameters
 
 
 def _common_options() -> str:

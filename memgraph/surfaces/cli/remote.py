@@ -1,4 +1,4 @@
-"""Commands on a server instead of a root of this machine: ``memgraph --server URL``."""
+"""Run commands on a server instead of a root on this machine: ``memgraph --server URL``."""
 
 from __future__ import annotations
 
@@ -88,32 +88,33 @@ REMOTE: Final = frozenset(
         "health",
     }
 )
-"""The commands of the table that work on a server, as all derived from operations do; the others
-need a root of this machine.
+"""The hand-written commands that work on a server; the others need a root on this machine.
+
+Commands derived from operations always work on a server.
 """
 
 
 class LocalOnly(MemgraphError):
-    """The command needs a root of this machine, and a server was named."""
+    """The command needs a root on this machine, but a server was named."""
 
     code = "cli.local_only"
 
 
 def local_only(command: str) -> LocalOnly:
-    """Return the error for a command, or an option of it, that servers do not support."""
+    """Return the error for a command, or for its options, that servers do not support."""
     subject = f"{command} with these options" if command in REMOTE else command
-    instead = "; files are sent by upload of memgraph.client, or PUT /ingest/files/{name}"
+    hint = "; send files with upload of memgraph.client, or with PUT /ingest/files/{name}"
     return LocalOnly(
-        f"memgraph {subject} works on a root of this machine, not on a server: leave --server and"
-        f" {SERVER_VARIABLE} out, or name a --root{instead if command == 'ingest' else ''}"
+        f"memgraph {subject} works on a root on this machine, not on a server: omit --server and"
+        f" {SERVER_VARIABLE}, or name a --root{hint if command == 'ingest' else ''}"
     )
 
 
 def address(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the server that a command line names; None: a root of this machine.
+    """Return the URL of the server that a command line names; None for a root on this machine.
 
     Raises:
-        BadParameter: it names both, or has options for a server and names none.
+        BadParameter: both are named, or an option needs a server and none is named.
     """
     if call.server is not None and call.root is not None:
         raise typer.BadParameter("name a --server or a --root, not both")
@@ -121,7 +122,7 @@ def address(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | 
     if url is None and call.root is None:
         url = environ.get(SERVER_VARIABLE) or None
     if url is None and (call.key or call.key_file or call.ca_file or call.plain_http):
-        # With a key a server is meant: nothing may be written elsewhere.
+        # A key implies a server, so a forgotten --server must not write to the local root.
         raise typer.BadParameter(
             "--key, --key-file, --ca-file and --plain-http are for a server: name it with --server"
         )
@@ -130,37 +131,39 @@ def address(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | 
 
 @contextmanager
 def client(call: Invocation, url: str) -> Iterator[Client]:
-    """Yield a client of the server for the time of a command.
+    """Yield a client of the server for the duration of a command.
 
     Raises:
-        ExtraMissing: httpx is not installed. InvalidInput: an invalid address, or no key.
+        ExtraMissing: httpx is not installed.
+        InvalidInput: the URL is invalid, or the key file has no key.
+        BadParameter: ``--actor`` was passed; on a server the key is the actor.
     """
     if call.actor is not None:
-        raise typer.BadParameter("on a server the journal names the key: leave --actor out")
+        raise typer.BadParameter("on a server the journal records the key: omit --actor")
     from memgraph.client import Client
 
     key = _key(call)
-    verify = _authorities(call.ca_file)
+    verify = _trusted_certificates(call.ca_file)
     with (
-        _said_as_options(key),
+        _errors_about_options(key),
         Client(url, key=key, verify=verify, plain_http=call.plain_http) as remote,
     ):
         yield remote
 
 
 @contextmanager
-def _said_as_options(key: str | None) -> Iterator[None]:
-    """Raise errors about headers and arguments as errors about options."""
+def _errors_about_options(key: str | None) -> Iterator[None]:
+    """Translate the client's errors about headers and arguments into errors about options."""
     try:
         yield
     except Unauthenticated as error:
-        options = (
-            "the server answers nobody without a key"
+        reason = (
+            "the server requires a key"
             if key is None
-            else "the server knows no such key: it is mistyped, revoked or has expired"
+            else "the server does not accept this key: it is mistyped, revoked or expired"
         )
         raise Unauthenticated(
-            f"{options}; name one with --key-file or {KEY_VARIABLE}", **error.details
+            f"{reason}; name one with --key-file or {KEY_VARIABLE}", **error.details
         ) from error
     except InvalidInput as error:
         if error.details.get("option") != "plain_http":
@@ -172,9 +175,7 @@ def _said_as_options(key: str | None) -> Iterator[None]:
 
 
 def handle(call: Invocation, remote: Client, name: str) -> RemoteHandle:
-    """Return the orchestrator that a command names, with the common options narrowing the key's
-    view.
-    """
+    """Return the orchestrator that a command names; the common options narrow the key's view."""
     narrowing: dict[str, Any] = {
         "project_ids": tuple(call.project) or None,
         "session_ids": tuple(call.session) or None,
@@ -185,7 +186,7 @@ def handle(call: Invocation, remote: Client, name: str) -> RemoteHandle:
 
 
 class RemoteHandle:
-    """A handle on a server, or one of its groups; what a server does not have is local only."""
+    """A handle on a server, or a group of its methods; other methods raise LocalOnly."""
 
     def __init__(self, remote: Any, command: str) -> None:
         self._remote = remote
@@ -202,10 +203,10 @@ class RemoteHandle:
 
 
 class _Exchange(RemoteHandle):
-    """Copies of all data, for commands that write them elsewhere or accept findings."""
+    """The export and backup of a server, with the signatures of the local methods."""
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Yield the lines, once all of them have arrived and were checked."""
+        """Yield the lines after all of them have arrived and were checked."""
         with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
             file = Path(folder) / "export.jsonl"
             self._remote.export(file, with_vectors=with_vectors)
@@ -222,8 +223,9 @@ class _Exchange(RemoteHandle):
 
 
 def _key(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the secret: from the option, else the file, else the variable; never shown in an
-    error.
+    """Return the key from --key, --key-file or the environment variable, in this order.
+
+    Errors never show it.
     """
     if call.key is not None and call.key_file is not None:
         raise typer.BadParameter("name a --key or a --key-file, not both")
@@ -236,12 +238,17 @@ def _key(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | Non
         text = ""
     words = text.split()
     if len(words) != 1 or len(text) > MAX_KEY_CHARS:
-        raise InvalidContent("the file of --key-file holds one key and no more", field="key_file")
+        raise InvalidContent("the --key-file must contain exactly one key", field="key_file")
     return words[0]
 
 
-def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
-    """Return the trusted certificates. Raises InvalidInput: the file holds none."""
+def _trusted_certificates(ca_file: str | None) -> ssl.SSLContext | bool:
+    """Return the trusted certificates; True: those of the system.
+
+    Raises:
+        InvalidContent: the file contains no certificates.
+        OSError: the file cannot be read.
+    """
     if ca_file is None:
         return True
     import ssl
@@ -252,4 +259,4 @@ def _authorities(ca_file: str | None) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError:
-        raise InvalidContent(f"no certificates are in {ca_file}", field="ca_file") from None
+        raise InvalidContent(f"{ca_file} contains no certificates", field="ca_file") from None

@@ -1,4 +1,4 @@
-"""Output for people: lines, tables, trees and progress. The only module that loads rich."""
+"""Print lines, tables, trees and progress for people. Only this module imports rich."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.tree import Tree
 
-# In a pipe or a file prose is wrapped here, and a row of a table or a node of a tree is one line,
-# however long.
+# In a pipe or a file, prose is wrapped at this width. Table rows and tree nodes are never wrapped.
 PIPED_WIDTH = 100
 STAGE_CHARS = 40
 LINES_EVERY_S = 5.0
-_ENDLESS = 100_000
+_UNWRAPPED_WIDTH = 100_000
 _GAP = 3
-# What the last column of a table needs to be read in it.
-_LEAST_TEXT = 18
-# What is longer is a text, and is read without the name of its column.
+# The least width at which the last column of a table is readable.
+_MIN_LAST_COLUMN = 18
+# A longer value is prose, which is readable without the name of its column.
 _LONG_VALUE = 30
 
 STATUS_STYLE = {
@@ -42,7 +41,7 @@ STATUS_STYLE = {
 
 
 class Screen:
-    """Standard output for a person. Every text is passed through ``plain``."""
+    """Prints to standard output for a person. All text is passed through ``plain``."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -57,9 +56,7 @@ class Screen:
         )
 
     def line(self, text: str = "", *, style: str | None = None) -> None:
-        """Print one line; a longer one is wrapped by the terminal itself, so that it can be
-        copied.
-        """
+        """Print one line. The terminal wraps a long one, so that it can be copied as one line."""
         self._console.print(plain(text), style=style, soft_wrap=True)
 
     def block(self, text: str, *, indent: int = 0) -> None:
@@ -84,25 +81,25 @@ class Screen:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
     ) -> None:
-        """Print a table whose cells are folded, never cut; ids stay whole.
+        """Print a table. Long cells are folded, never cut, and ids are never split.
 
-        Where a terminal is too narrow for it, the last columns go below each row.
+        If the terminal is too narrow, the last columns are printed below each row.
         """
         from rich.cells import cell_len
 
-        shown_items = [[plain(cell) for cell in row] for row in rows]
+        cells = [[plain(cell) for cell in row] for row in rows]
         if header and self._console.is_terminal:
-            listed = zip(columns, *shown_items, strict=True)
-            widths = [max(cell_len(cell) for cell in column) for column in listed]
-            if sum(widths[:-1]) + _GAP * len(widths[1:]) + _LEAST_TEXT > self._console.width:
-                self._stacked(columns, shown_items, widths)
+            columns_with_cells = zip(columns, *cells, strict=True)
+            widths = [max(cell_len(cell) for cell in column) for column in columns_with_cells]
+            if sum(widths[:-1]) + _GAP * len(widths[1:]) + _MIN_LAST_COLUMN > self._console.width:
+                self._stacked(columns, cells, widths)
                 return
-        self._folded(columns, shown_items, header=header)
+        self._folded(columns, cells, header=header)
 
     def _stacked(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]
     ) -> None:
-        """Print as many columns of a row as fit on one line, and the others indented below it."""
+        """Print the columns of a row that fit on one line, and the others indented below it."""
         from rich.cells import set_cell_size
         from rich.text import Text
 
@@ -156,21 +153,21 @@ class Screen:
         """Print a tree with guide lines."""
         self._print_lines(root.rendered())
 
-    def _print_lines(self, shown_rows: Table | Tree) -> None:
-        """Print at the terminal's width; in a pipe or a file do not wrap."""
+    def _print_lines(self, renderable: Table | Tree) -> None:
+        """Print at the terminal's width, or unwrapped in a pipe or a file."""
         from rich.console import Console
 
         if self._console.is_terminal:
-            self._console.print(shown_rows)
+            self._console.print(renderable)
             return
         lines = StringIO()
-        Console(file=lines, markup=False, width=_ENDLESS).print(shown_rows)
+        Console(file=lines, markup=False, width=_UNWRAPPED_WIDTH).print(renderable)
         for line in lines.getvalue().splitlines():
             self._console.print(line.rstrip(), soft_wrap=True)
 
 
 class Branch:
-    """A node of a tree to be shown."""
+    """A node of a tree to print."""
 
     def __init__(self, text: str, *, style: str = "") -> None:
         self._text = text
@@ -195,7 +192,7 @@ class Branch:
 
 
 def note(text: str) -> None:
-    """Print a remark on standard error, so that piped output is not disturbed."""
+    """Print a note on standard error, so that it does not mix with piped output."""
     if sys.stderr is not None:
         sys.stderr.write(plain(text) + "\n")
         sys.stderr.flush()
@@ -203,7 +200,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error during long work; nothing without a terminal.
+    """Show a progress bar on standard error during long work; nothing without a terminal.
 
     Yields:
         A function to call with the number of steps done since the last call.
@@ -225,16 +222,17 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def stages(
     title: str, *, lines_every_s: float | None = None
 ) -> Iterator[Callable[[str, int, int], None]]:
-    """Show a bar for work in named stages.
+    """Show a progress bar for work in named stages.
 
     Args:
-        lines_every_s: without a terminal, print a line of progress at this interval; None: none.
+        lines_every_s: without a terminal, print a line of progress at this interval, in seconds;
+            None: print nothing.
 
     Yields:
-        A function to call with a stage, how much of it is done, and how much there is.
+        A function to call with the name of a stage, the units done, and their total.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield _lines(title, lines_every_s)
+        yield _line_progress(title, lines_every_s)
         return
     from rich.console import Console
     from rich.progress import (
@@ -252,7 +250,7 @@ def stages(
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", markup=False),
         TimeRemainingColumn(compact=True),
-        # Last, so that the bar stands still while names of all lengths go by.
+        # Last, so that the bar does not move when the length of the name changes.
         TextColumn("{task.fields[stage]}", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
@@ -267,7 +265,7 @@ def stages(
         )
 
 
-def _lines(title: str, every_s: float | None) -> Callable[[str, int, int], None]:
+def _line_progress(title: str, every_s: float | None) -> Callable[[str, int, int], None]:
     last = time.monotonic()
     pace = _Pace()
 
@@ -282,13 +280,13 @@ def _lines(title: str, every_s: float | None) -> Callable[[str, int, int], None]
 
 
 class _Pace:
-    """How fast work goes, since its beginning."""
+    """The speed of some work since its beginning."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
 
     def rate(self, done: int) -> str:
-        """Return the number a second, or an empty text while it is unknown."""
+        """Return the rate per second as text; empty while it is unknown."""
         seconds = time.monotonic() - self._began
         if not done or seconds < 1:
             return ""
@@ -296,7 +294,7 @@ class _Pace:
         return f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
 
     def left(self, done: int, total: int) -> str:
-        """Return the time left, or an empty text while it is unknown."""
+        """Return the time left as text; empty while it is unknown."""
         seconds = time.monotonic() - self._began
         if not 0 < done < total or seconds < 1:
             return ""
@@ -308,7 +306,7 @@ class _Pace:
 
 
 def _width() -> int | None:
-    """Return the width; None: that of the terminal."""
+    """Return the width of the output in characters; None: rich measures the terminal."""
     if sys.stdout is not None and sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
@@ -316,24 +314,24 @@ def _width() -> int | None:
 
 
 class CommandEntry(NamedTuple):
-    """A command of the table; ``module`` None: it is an entry point of another package."""
+    """A hand-written command; ``module`` is None if it is an entry point of another package."""
 
     module: str | None
     help: str
 
 
-_HERE = "memgraph.surfaces.cli.commands"
+_COMMANDS_PACKAGE = "memgraph.surfaces.cli.commands"
 
 _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
     "Everyday": {
-        "init": ("setup", "Make an orchestrator."),
+        "init": ("setup", "Create an orchestrator."),
         "ingest": (None, "Turn dropped files into memories."),
         "remember": ("changes", "Store one memory."),
-        "recall": ("memories", "Recall what fits a question, with its sources."),
-        "context": ("conversations", "Print what a task needs to know, for a prompt."),
+        "recall": ("memories", "Recall memories that match a question, with their sources."),
+        "context": ("conversations", "Print the context of a task, for a prompt."),
         "bulletin": ("memories", "Print what to know before the next message."),
-        "say": ("conversations", "Store what was said in a conversation."),
-        "sessions": ("conversations", "List conversations and what of them waits."),
+        "say": ("conversations", "Store turns of a conversation."),
+        "sessions": ("conversations", "List conversations and their unprocessed turns."),
         "list": ("memories", "List memories, newest first."),
         "show": ("memories", "Show memories with all their fields."),
         "entity": ("entities", "Show one entity."),
@@ -357,27 +355,27 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
     },
     "Sources and evidence": {
         "source": ("sources", "List sources, and assign trust to them."),
-        "trace": ("graph", "Show a memory's sources and what became of it."),
+        "trace": ("graph", "Show a memory's sources and its later changes."),
         "history": ("cases", "Show every status and value that a memory had."),
         "diff": ("cases", "Show what changed between two times."),
-        "impact": ("influence", "Show what a memory reached."),
+        "impact": ("influence", "Show where a memory was used and what depends on it."),
         "grounds": ("influence", "Show the evidence behind a memory or a run."),
-        "receipt": ("receipts", "Show what was handed out, and why."),
+        "receipt": ("receipts", "Show which memories were returned, and why."),
         "subgraph": ("graph", "Show the graph around some memories."),
         "graph": ("graph", "Draw the graph into an HTML page."),
         "timeline": ("graph", "Draw changes over time into an HTML page."),
     },
     "Audit": {
         "verify": ("maintenance", "Audit a database and its journal."),
-        "audit": ("audit", "Measure duplicates, contradictions, what is stale."),
+        "audit": ("audit", "Measure duplicates, contradictions and stale memories."),
         "stats": ("memories", "Count what is stored."),
         "anchor": ("maintenance", "Print the head of a journal."),
-        "repair": ("maintenance", "Accept what is left of a broken journal."),
+        "repair": ("maintenance", "Accept the intact part of a broken journal."),
         "erase": ("audit", "Erase texts permanently, with a signed report."),
-        "erasure": ("audit", "Check reports of erasures."),
+        "erasure": ("audit", "Check erasure reports."),
     },
     "Jobs": {
-        "jobs": ("jobs", "Show when jobs are due and past runs."),
+        "jobs": ("jobs", "Show due times and past runs of jobs."),
         "run": ("jobs", "Run a job now."),
         "worker": ("jobs", "Run every job when it is due, until stopped."),
     },
@@ -385,28 +383,28 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
         "serve": ("service", "Serve programs and agents over HTTP."),
         "mcp": ("service", "Serve an agent over standard input and output."),
         "key": ("service", "Create, list, revoke, rotate and forget the keys of a server."),
-        "webhook": ("service", "Test the webhook; list and resend what it did not take."),
-        "tools": ("service", "Print the tools of a language model."),
+        "webhook": ("service", "Test the webhook; list and resend failed deliveries."),
+        "tools": ("service", "Print the tools for a language model."),
         "call": ("service", "Run one tool call as a language model would."),
     },
     "Maintenance": {
         "orchestrators": ("setup", "List orchestrators and where they are stored."),
-        "health": ("setup", "Report whether memories work."),
+        "health": ("setup", "Report the health of one orchestrator or all."),
         "config": ("setup", "Show the settings in force and their origins."),
         "db": ("maintenance", "Show and upgrade database schemas."),
         "backup": ("maintenance", "Copy a database into one file."),
         "restore": ("maintenance", "Restore a database from a backup."),
-        "migrate-store": ("maintenance", "Move between a file and servers."),
-        "export": ("maintenance", "Write everything as JSON Lines."),
+        "migrate-store": ("maintenance", "Move an orchestrator into a file or to a server."),
+        "export": ("maintenance", "Export all data as JSON Lines."),
         "import": ("maintenance", "Import an export."),
-        "embeddings": ("maintenance", "Show, make and rebuild embeddings."),
+        "embeddings": ("maintenance", "Show, create and rebuild embeddings."),
         "rebuild": ("maintenance", "Rebuild indexes."),
     },
 }
 GROUPS = {group: list(commands) for group, commands in _GROUPS.items()}
 """The names of the commands of each section of ``memgraph --help``."""
 COMMANDS = {
-    name: CommandEntry(module and f"{_HERE}.{module}", text)
+    name: CommandEntry(module and f"{_COMMANDS_PACKAGE}.{module}", text)
     for commands in _GROUPS.values()
     for name, (module, text) in commands.items()
 }

@@ -1,4 +1,4 @@
-"""From a request to its handle: the principal, the orchestrator and the narrowing."""
+"""Resolve a request to its handle: authenticate it, open the orchestrator, narrow the view."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gate_of(request: Request) -> Gate:
 
 
 def principal_of(request: Request) -> Principal:
-    """Return the principal of a request. Raises Unauthenticated."""
+    """Return the authenticated principal of a request. Raises Unauthenticated."""
     principal = gate_of(request).authenticate(shown_key(request.scope))
     request.scope[AUTHENTICATED] = True
     return principal
@@ -39,7 +39,7 @@ def asking_of(request: Request) -> Principal:
 
     Raises:
         Unauthenticated: see ``principal_of``.
-        InvalidInput: the query has a parameter that the route does not take.
+        InvalidInput: the query has a parameter that the route does not accept.
     """
     principal = principal_of(request)
     names: FieldNames = request.app.state.known
@@ -48,7 +48,7 @@ def asking_of(request: Request) -> Principal:
 
 
 async def untimed(request: Request) -> None:
-    """Exempt a route from the time limit, as a dependency."""
+    """Exempt a request from the time limit; for use as a dependency of a route."""
     request.scope.get(UNTIMED, lambda: None)()
 
 
@@ -56,32 +56,32 @@ Asking = Annotated[Principal, Depends(asking_of)]
 
 
 def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
-    """Return the dependency that gives a route its handle, for principals with a permission.
+    """Return the dependency that provides a route's handle and requires a permission.
 
-    The scope comes from the key and the address of the request, never from its body; the query
-    parameters narrow it. A repeated write with an Idempotency-Key ends here.
+    What the handle sees comes from the key and the URL, never from the body; query parameters
+    narrow it. A repeated write with an Idempotency-Key is answered here.
     """
 
     async def enter(request: Request) -> Orchestrator:
-        # One round trip to a thread for all file access.
-        principal, handle = await run_sync(_entered, request, permission)
+        # All file access is done in one call to a thread.
+        principal, handle = await run_sync(_open_handle, request, permission)
         request.scope[ENTERED] = (principal, handle.name)
         if permission in WRITING:
             await take_turn(request, gate_of(request).service, handle)
             _require_wanted(request)
         return handle
 
-    enter.permission = permission  # type: ignore[attr-defined] # what the reference tells of it
+    enter.permission = permission  # type: ignore[attr-defined] # read for the OpenAPI document
     return enter
 
 
 def _require_wanted(request: Request) -> None:
-    """Raise RequestTimeout when the request was answered while it waited for its turn."""
+    """Raise RequestTimeout if the request timed out while it waited for its turn."""
     if not request.scope.get(WANTED, lambda: True)():
-        raise RequestTimeout("the client is gone; nothing was done")
+        raise RequestTimeout("the request timed out before it began; nothing was done")
 
 
-def _entered(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
+def _open_handle(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
     _require_wanted(request)
     principal = asking_of(request)
     name = request.path_params["orchestrator"]
@@ -89,9 +89,9 @@ def _entered(request: Request, permission: Permission) -> tuple[Principal, Orche
 
 
 def _narrowing(request: Request) -> Narrowing | None:
-    """Return the narrowing of the query parameters; they are described in ``document.NARROWING``.
+    """Return the narrowing in the query parameters, which ``document.NARROWING`` describes.
 
-    Parsed by hand: every request may have them, few do, and FastAPI takes 0.2 ms.
+    They are parsed by hand because few requests have any, and FastAPI would take 0.2 ms for each.
     """
     if not request.scope["query_string"]:
         return None
@@ -106,7 +106,7 @@ def _narrowing(request: Request) -> Narrowing | None:
 
 
 def _names(query: QueryParams, name: str) -> list[str] | None:
-    """Return the names in a parameter; an empty one narrows to nothing."""
+    """Return the names in a parameter, or None without it; an empty value narrows to nothing."""
     return [item for item in query.getlist(name) if item] if name in query else None
 
 
@@ -117,28 +117,30 @@ Admin = Annotated[Orchestrator, Depends(entering(Permission.ADMIN))]
 
 
 def undivided(what: str, *, field: str) -> Callable[..., Orchestrator]:
-    """Return the dependency of ``what`` for an admin from whom nothing is hidden and who narrows
-    nothing.
+    """Return the dependency that requires an admin with an unrestricted, unnarrowed view.
+
+    Args:
+        what: the subject of the error message, such as "a copy".
     """
 
     def enter(orc: Admin) -> Orchestrator:
         if not orc.whole:
-            raise AccessDenied(f"{what} needs a key that may see everything", field=field)
+            raise AccessDenied(f"{what} requires a key that may see everything", field=field)
         return orc
 
     return enter
 
 
 SHARE: Final = 4
-"""One thread of so many may be used for such work."""
+"""Slow requests may use one thread in this many."""
 RETRY_S: Final = 5
 
 
 class SlowRequestLimit:
-    """The limit of such work. Thread-safe.
+    """Limits the number of slow requests that run at the same time. Thread-safe.
 
     Args:
-        threads: of the server, for all requests.
+        threads: the number of threads that the server has for all requests.
     """
 
     def __init__(self, threads: int) -> None:
@@ -146,7 +148,7 @@ class SlowRequestLimit:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Count one more piece of work for the time of the block; never blocks.
+        """Count one slow request for the duration of the block; never wait.
 
         Raises:
             ServerBusy: the limit is reached.
@@ -160,6 +162,6 @@ class SlowRequestLimit:
 
 
 def lengthy_of(request: Request) -> SlowRequestLimit:
-    """Return the server's limit."""
+    """Return the server's limit of slow requests."""
     result: SlowRequestLimit = request.app.state.lengthy
     return result

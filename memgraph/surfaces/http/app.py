@@ -1,4 +1,4 @@
-"""The application: routes, errors and limits assembled."""
+"""Assemble the HTTP application: routes, error handlers and middleware."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from memgraph.surfaces.http.problems import (
 )
 from memgraph.surfaces.http.routes import files, orchestrators
 
-# The most frequent routes come first.
+# Routes are tried in this order, so the most frequent ones come first.
 ROUTERS = (
     router_of(Orchestrator),
     orchestrators.memory_router,
@@ -54,7 +54,7 @@ ROUTERS = (
 
 
 class Api(FastAPI):
-    """FastAPI within an ``Envelope``, which also covers the handler of bugs."""
+    """FastAPI inside an ``Envelope``, which also covers the handler for unexpected errors."""
 
     def openapi(self) -> dict[str, Any]:
         return openapi()
@@ -67,14 +67,14 @@ class Api(FastAPI):
 def create_app(
     gate: Gate, *, pages: Pages | None = None, lengthy: SlowRequestLimit | None = None
 ) -> FastAPI:
-    """Return the HTTP API over the orchestrators of a gate's service.
+    """Return the HTTP API for the orchestrators of a gate's service.
+
+    The caller owns and closes the service. Set ``app.state.log`` to an ``EventLog`` to log
+    requests.
 
     Args:
-        pages: for people, mounted by the caller; None: there are none.
-        lengthy: the limit for long work, shared by all surfaces; None: one of its own.
-
-    The caller owns and closes the service. ``app.state.log``, an ``EventLog``, receives requests
-    when it is set.
+        pages: the web console, which the caller mounts; None: there is no console.
+        lengthy: the limit of slow requests that all surfaces share; None: make a separate one.
     """
     app = Api(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
@@ -88,33 +88,33 @@ def create_app(
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    chosen = gate.service.settings().memory
-    app.state.lengthy = SlowRequestLimit(chosen.server.threads) if lengthy is None else lengthy
-    # The last one added is the outermost.
+    settings = gate.service.settings().memory
+    app.state.lengthy = SlowRequestLimit(settings.server.threads) if lengthy is None else lengthy
+    # Starlette makes the middleware that was added last the outermost.
     app.add_middleware(IdempotentRequests)
     app.add_middleware(
         RequestLimits,
-        settings=chosen.server,
-        max_file_bytes=chosen.ingest.max_file_size_mb * 1_000_000,
+        settings=settings.server,
+        max_file_bytes=settings.ingest.max_file_size_mb * 1_000_000,
         authenticate=gate.authenticate,
         pages=pages,
         shared=gate.rates,
     )
     app.add_middleware(
         HostCheck,
-        hosts=chosen.server.allowed_hosts,
-        origins=chosen.server.allowed_origins,
+        hosts=settings.server.allowed_hosts,
+        origins=settings.server.allowed_origins,
         pages=None if pages is None else pages.place,
     )
-    if chosen.server.trusted_proxies:
-        # Before anything counts requests by their address.
+    if settings.server.trusted_proxies:
+        # Outermost, so that requests are counted by the address that the proxy reports.
         app.add_middleware(
-            ProxyHeadersMiddleware, trusted_hosts=list(chosen.server.trusted_proxies)
+            ProxyHeadersMiddleware, trusted_hosts=list(settings.server.trusted_proxies)
         )
     for router in ROUTERS:
-        # Their addresses are whole. Included ones would be looked up twice for every request.
+        # Add the routes directly: ``include_router`` would match every request twice.
         app.router.routes.extend(router.routes)
-    app.router.routes.extend(_heads())
+    app.router.routes.extend(_head_routes())
     app.add_route("/docs", _docs, include_in_schema=False)
     if pages is not None:
         home = f"{pages.place}/"
@@ -130,22 +130,22 @@ def _docs(_request: Request) -> Response:
 
 
 @cache
-def _heads() -> tuple[APIRoute, ...]:
-    """Add HEAD for every GET that answers with a value; not for streams and copies, which are
-    costly.
+def _head_routes() -> tuple[APIRoute, ...]:
+    """Return a HEAD route for every GET route with a response model.
 
-    The route is the same, and the server omits the body of its answer.
+    Streams and copies have none: producing them is costly. The endpoint is that of GET, and the
+    server omits the body.
     """
-    results = []
+    heads = []
     for route in (item for router in ROUTERS for item in router.routes):
         if isinstance(route, APIRoute) and route.methods == {"GET"} and route.response_model:
             head = copy(route)
             head.methods, head.include_in_schema = {"HEAD"}, False
-            results.append(head)
-    return tuple(results)
+            heads.append(head)
+    return tuple(heads)
 
 
 @cache
 def openapi() -> dict[str, Any]:
-    """Return the OpenAPI document; the same for every application of this version."""
+    """Return the OpenAPI document, which is the same for all applications of this version."""
     return document(ROUTERS)

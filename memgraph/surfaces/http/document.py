@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with what all operations have in common."""
+"""Build the OpenAPI document: FastAPI's, with the parameters and errors of all operations."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ DESCRIPTION: Final = (
     " errors are problem details (RFC 9457) with the library's own codes."
 )
 ALWAYS: Final = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
-"""Statuses of problems that any operation may answer with."""
+"""The error statuses that any operation may return."""
 WHEN_WRITING: Final = (409, 502, 507)
-"""Additional ones, for every operation that is not a GET."""
+"""Additional error statuses for every operation that is not a GET."""
 NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
-    304: {"description": "The asker has it already: If-None-Match named its ETag."}
+    304: {"description": "Not modified: If-None-Match contains the current ETag."}
 }
-"""For ``responses=`` of a route that answers with ``tagged``."""
+"""For ``responses=`` of a route that returns ``tagged`` responses."""
 
 PERMISSION: Final = "x-permission"
-"""The document's key for an operation's permission, or ``any`` key."""
+"""The field of an operation with the permission it requires; ``any``: any valid key will do."""
 
 
 def _query(name: str, schema: Mapping[str, Any], description: str) -> dict[str, Any]:
@@ -50,42 +50,41 @@ NARROWING: Final = (
         "name": "orchestrator",
         "in": "path",
         "required": True,
-        "description": "Its name.",
+        "description": "The name of the orchestrator.",
         "schema": {"type": "string", "examples": ["orc-1"]},
     },
-    _query("project", _NAMES, "Only these projects; an empty one: none."),
-    _query("session", _NAMES, "Only these sessions; an empty one: none."),
-    _query("agent", _NAME, "Only this agent's and nobody's."),
-    _query("clearance", {"enum": [*Sensitivity]}, "Nothing of a higher sensitivity."),
+    _query("project", _NAMES, "Only these projects; an empty value means no project."),
+    _query("session", _NAMES, "Only these sessions; an empty value means no session."),
+    _query("agent", _NAME, "Only memories of this agent or of no agent."),
+    _query("clearance", {"enum": [*Sensitivity]}, "Only memories up to this sensitivity."),
 )
-"""The query parameters of every operation on an orchestrator; ``entering`` reads them."""
-_ONCE: Final = {
+"""The common parameters of all operations on an orchestrator; ``access.entering`` reads them."""
+_IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "The same request with the same key is done once, and answered alike for 24 h.",
+    "description": "A repeated request with the same key is not run again but gets the stored"
+    " response, for 24 h.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": "^[!-~]+$"},
 }
 _SCHEMAS: Final = "#/components/schemas/"
 
 
 def problem_answers(*statuses: int) -> dict[str, Any]:
-    """Return answers with a problem, as OpenAPI describes them; also for a route's
-    ``responses=``.
-    """
+    """Return the OpenAPI descriptions of error responses; also for a route's ``responses=``."""
     return {str(status): _answer(HTTPStatus(status).phrase) for status in statuses}
 
 
 def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
-    """Return the OpenAPI document of routers, with the answers of every error in it.
+    """Return the OpenAPI document of routers, including all error responses.
 
-    Building it builds the models of all bodies and answers, so that a first request need not wait.
+    This also builds the pydantic models of all bodies, so that the first request need not wait.
     """
-    every = [route for router in routers for route in router.routes]
-    routes = [route for route in every if isinstance(route, APIRoute)]
+    all_routes = [route for router in routers for route in router.routes]
+    routes = [route for route in all_routes if isinstance(route, APIRoute)]
     with warnings.catch_warnings():
-        # FastAPI gives its names of bodies to pydantic, which builds our models at their first
-        # use, which is here, and would tell of names that are of no use to it.
+        # Pydantic builds our models here, at their first use, and would warn about the aliases
+        # that FastAPI attaches to bodies.
         warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
         schema = get_openapi(
             title="memgraph",
@@ -109,10 +108,10 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
 
 
 def permission_of(dependant: Dependant) -> Permission | None:
-    """Return the permission that a route's handle requires; None: any key, or none."""
-    result = getattr(dependant.call, "permission", None)
-    inner = (permission_of(dependency) for dependency in dependant.dependencies)
-    return next((item for item in (result, *inner) if item is not None), None)
+    """Return the permission that a route requires; None if any key, or no key, will do."""
+    own = getattr(dependant.call, "permission", None)
+    inherited = (permission_of(dependency) for dependency in dependant.dependencies)
+    return next((item for item in (own, *inherited) if item is not None), None)
 
 
 def _complete(operation: dict[str, Any], method: str, permission: Permission | None) -> None:
@@ -121,14 +120,19 @@ def _complete(operation: dict[str, Any], method: str, permission: Permission | N
     if permission is not None:
         operation["parameters"] = [*NARROWING, *operation.get("parameters", ())]
     if method == "post" and permission in (Permission.WRITE, Permission.ADMIN):
-        operation["parameters"].append(_ONCE)
-    further = () if method == "get" else WHEN_WRITING
-    message: Mapping[str, Any] = operation["responses"]
-    own = {k: v for k, v in message.items() if not (k == "422" and _is_fastapis(v))}
-    operation["responses"] = {**problem_answers(*sorted((*ALWAYS, *further))), **own}
+        operation["parameters"].append(_IDEMPOTENCY_KEY)
+    write_statuses = () if method == "get" else WHEN_WRITING
+    responses: Mapping[str, Any] = operation["responses"]
+    own_responses = {
+        k: v for k, v in responses.items() if not (k == "422" and _is_fastapi_default(v))
+    }
+    operation["responses"] = {
+        **problem_answers(*sorted((*ALWAYS, *write_statuses))),
+        **own_responses,
+    }
 
 
-def _is_fastapis(answer: Mapping[str, Any]) -> bool:
+def _is_fastapi_default(answer: Mapping[str, Any]) -> bool:
     schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
     return bool(schema == {"$ref": _SCHEMAS + "HTTPValidationError"})
 

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers."""
+"""Complete and log every response, and build response bodies."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ SECURITY: Final[Headers] = [
     (b"referrer-policy", b"no-referrer"),
 ]
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that machines poll; logged only when they fail."""
-CUT_OFF: Final = "the server ends before this is done; a write may be done all the same"
+"""Paths that machines poll; requests to them are logged only if they fail."""
+CUT_OFF: Final = "the server is shutting down; a write may still have been completed"
 NO_STORE: Final = (b"cache-control", b"no-store")
-# An id of a trace or a UUID, and nothing that could be a text: it comes to stand in the log.
-_GIVEN_ID: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
+# A trace id or a UUID. It is written to the log, so free text is not accepted.
+_REQUEST_ID_FORM: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
 _CODE: Final = re.compile(r"^[a-z_]+(\.[a-z_]+)*$")
 
 
 class Envelope:
-    """Completes every answer of an application, and logs it.
+    """ASGI middleware that adds headers to every response of an application, and logs it.
 
     Args:
-        log: of the process, if there is one.
+        log: returns the log of the process; None: nothing is logged.
     """
 
     def __init__(self, app: ASGIApp, log: Callable[[], EventLog | None]) -> None:
@@ -64,20 +64,20 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         began = scope[BEGAN] = time.monotonic()
-        given = header(scope, b"x-request-id")
-        request_id = given if given and _GIVEN_ID.match(given) else uuid.uuid4().hex
+        sent_id = header(scope, b"x-request-id")
+        request_id = sent_id if sent_id and _REQUEST_ID_FORM.match(sent_id) else uuid.uuid4().hex
         scope[REQUEST_ID] = request_id
-        told_id = (b"x-request-id", request_id.encode())
+        id_header = (b"x-request-id", request_id.encode())
         status, code = 0, None
 
         async def completed(message: Message) -> None:
             nonlocal status, code
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*_relative(scope, message.get("headers", ())), told_id]
-                # What is mounted and shows pages says by itself what they may load.
-                there = {name for name, _ in headers}
-                headers += [item for item in (*SECURITY, NO_STORE) if item[0] not in there]
+                headers = [*_relative_redirects(scope, message.get("headers", ())), id_header]
+                # Mounted applications with pages set their own content security policy.
+                names = {name for name, _ in headers}
+                headers += [item for item in (*SECURITY, NO_STORE) if item[0] not in names]
                 message["headers"] = headers
             elif status >= 400 and code is None:
                 code = scope.get(CODE) or _code_of(message.get("body", b""))
@@ -86,19 +86,19 @@ class Envelope:
         try:
             await self._app(scope, receive, completed)
         except asyncio.CancelledError:
-            # Only a server that ends breaks requests off, and only those that took too long for it.
+            # A server that shuts down cancels the requests that exceed its drain time.
             if not status:
                 await refuse(completed, ServerEnding(CUT_OFF), 503)
             self._log_request(scope, request_id, (status, code), time.monotonic() - began)
             raise
-        except Exception as error:  # noqa: BLE001 # the last one before the socket, see above
+        except Exception as error:  # noqa: BLE001 # the outermost handler: logged and answered
             self._log_bug(error, request_id)
             if not status:
                 await refuse(completed, MemgraphError(BUG), 500)
         self._log_request(scope, request_id, (status, code), time.monotonic() - began)
 
     def _log_request(
-        self, scope: Scope, request_id: str, answer: tuple[int, str | None], took_s: float
+        self, scope: Scope, request_id: str, answer: tuple[int, str | None], duration_s: float
     ) -> None:
         status, code = answer
         log = self._log()
@@ -107,7 +107,7 @@ class Envelope:
         route = route_of(scope)
         if route in QUIET and status == 200:
             return
-        who, orchestrator = scope.get(ENTERED, (None, None))
+        principal, orchestrator = scope.get(ENTERED, (None, None))
         write = log.warning if status >= 500 else log.info
         write(
             "request",
@@ -115,10 +115,10 @@ class Envelope:
             method=known_method(scope["method"]),
             route=route,
             orchestrator=orchestrator,
-            actor=None if who is None else who.actor,
+            actor=None if principal is None else principal.actor,
             status=status,
             **({} if code is None else {"code": code}),
-            ms=round(took_s * 1_000, 1),
+            ms=round(duration_s * 1_000, 1),
         )
 
     def _log_bug(self, error: Exception, request_id: str) -> None:
@@ -127,27 +127,28 @@ class Envelope:
             log.error("request.bug", request_id=request_id, **bug_fields(error))
 
 
-def _relative(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Make redirects to ourselves relative: behind a TLS proxy, the address that we see is not the
-    client's.
+def _relative_redirects(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Make redirects to this server relative.
+
+    Behind a TLS proxy, the URL that the server sees is not the one that the client uses.
     """
-    own = f"{scope.get('scheme', 'http')}://{header(scope, b'host')}".encode("latin-1")
+    own_origin = f"{scope.get('scheme', 'http')}://{header(scope, b'host')}".encode("latin-1")
     lines = []
     for name, value in headers:
-        path = value.removeprefix(own) if name == b"location" else value
-        # Two slashes would begin the address of another host.
-        own_path = path.startswith(b"/") and not path.startswith(b"//")
-        lines.append((name, path if own_path else value))
+        path = value.removeprefix(own_origin) if name == b"location" else value
+        # A path that begins with two slashes would be read as the name of another host.
+        is_own_path = path.startswith(b"/") and not path.startswith(b"//")
+        lines.append((name, path if is_own_path else value))
     return lines
 
 
 def _code_of(body: bytes) -> str | None:
-    """Return the code of the error in an answer: of a problem, or of an error over MCP."""
+    """Return the error code in a response body: from a problem, or from an MCP error."""
     try:
         document = json.loads(body)
         code = document["code"] if "code" in document else document["error"]["data"]["code"]
     except (ValueError, KeyError, TypeError):
-        # Mounted applications may answer in their own way.
+        # Mounted applications may return bodies of another shape.
         return None
     return code if isinstance(code, str) and _CODE.match(code) else None
 
@@ -157,33 +158,33 @@ T = TypeVar("T")
 
 
 def answered(value: Value, *, status: int = 200) -> Response:
-    """Return a value as the body of an answer.
+    """Return a response with a value as its JSON body.
 
-    The declared response model documents it; the service's values are not validated again.
+    The route's response model only documents it; the service's values are not validated again.
     """
     return Response(value.__pydantic_serializer__.to_json(value), status, media_type=JSON)
 
 
 def answered_as(adapter: TypeAdapter[T], value: T) -> Response:
-    """Return ``answered`` for a value that is no ``Value``, such as a dataclass."""
+    """Return a response like ``answered``, for a type other than ``Value``, such as a dataclass."""
     return Response(adapter.dump_json(value), media_type=JSON)
 
 
 def tagged(response: Response, request: Request) -> Response:
-    """Return an answer with an ETag of its bytes, or 304 when the client has these bytes."""
+    """Add an ETag to a response, or return 304 if the client has the same bytes already."""
     tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
-    if _names(request.headers.get("if-none-match", ""), tag):
+    if _matches(request.headers.get("if-none-match", ""), tag):
         response = Response(status_code=304)
     response.headers["ETag"] = tag
     return response
 
 
 def done() -> Response:
-    """Return the empty answer to a change."""
+    """Return an empty response (204)."""
     return Response(status_code=204)
 
 
-def _names(header: str, tag: str) -> bool:
+def _matches(header: str, tag: str) -> bool:
     return header.strip() == "*" or tag in [
         item.strip().removeprefix("W/") for item in header.split(",")
     ]

@@ -1,4 +1,4 @@
-"""Examples of requests, for the OpenAPI document and the reference; every one is valid."""
+"""Examples of request bodies for the OpenAPI document and the reference; all of them are valid."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ MEMORY_ID: Final = "mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"
 OTHER_ID: Final = "mem_01JZ8Q5N7W3V0C2X9R4T6Y8B2E"
 
 
-def _one(summary: str, value: dict[str, Any]) -> dict[str, Example]:
+def _example(summary: str, value: dict[str, Any]) -> dict[str, Example]:
     return {"example": Example(summary=summary, value=value)}
 
 
-MEMORY: Final = _one(
+MEMORY: Final = _example(
     "A fact with tags",
     {"content": "The office closes at 18:00 on Fridays.", "tags": ["office"], "importance": 60},
 )
-BATCH: Final = _one(
-    "Two facts, the second drawn from the first",
+BATCH: Final = _example(
+    "Two facts, the second derived from the first",
     {
         "items": [
             {"key": "hours", "content": "The office closes at 18:00 on Fridays."},
@@ -27,28 +27,28 @@ BATCH: Final = _one(
         ]
     },
 )
-CORRECTION: Final = _one(
+CORRECTION: Final = _example(
     "A new text",
     {"content": "The office closes at 17:00 on Fridays.", "reason": "new hours since May"},
 )
-REASON: Final = _one("Why", {"reason": "it was said in jest"})
-PROMOTION: Final = _one(
+REASON: Final = _example("A reason", {"reason": "it was said in jest"})
+PROMOTION: Final = _example(
     "From a task to its project", {"to": "project", "scope_id": "relaunch", "reason": "decided"}
 )
-EDGE: Final = _one(
+EDGE: Final = _example(
     "A contradiction",
     {"from_id": MEMORY_ID, "to_id": OTHER_ID, "edge_type": "Contradicts"},
 )
-RECALL: Final = _one("A question", {"query": "When does the office close?", "top_n": 5})
-SUBGRAPH: Final = _one("Two steps around a memory", {"ids": [MEMORY_ID], "hops": 2})
-RELEVANT: Final = _one("A message", {"prompt": "Can I come by on Friday at six?"})
-RESOLUTION: Final = _one("One side wins", {"winner": MEMORY_ID, "reason": "confirmed by phone"})
-NEW_ORCHESTRATOR: Final = _one("A name", {"name": "helpdesk"})
-EPISODE: Final = _one(
-    "What a person said",
+RECALL: Final = _example("A question", {"query": "When does the office close?", "top_n": 5})
+SUBGRAPH: Final = _example("Two steps around a memory", {"ids": [MEMORY_ID], "hops": 2})
+RELEVANT: Final = _example("A message", {"prompt": "Can I come by on Friday at six?"})
+RESOLUTION: Final = _example("One side wins", {"winner": MEMORY_ID, "reason": "confirmed by phone"})
+NEW_ORCHESTRATOR: Final = _example("A name", {"name": "helpdesk"})
+EPISODE: Final = _example(
+    "A turn of the user",
     {"content": "When do you close?", "session_id": "chat-7", "source_role": "user"},
 )
-EPISODES: Final = _one(
+EPISODES: Final = _example(
     "A question and its answer",
     {
         "items": [
@@ -57,58 +57,58 @@ EPISODES: Final = _one(
         ]
     },
 )
-ENDING: Final = _one("A conversation that is over", {"session_id": "chat-7"})
-ENTITY: Final = _one("By a name", {"name": "Anna Berg", "limit": 5})
-MERGE: Final = _one(
+ENDING: Final = _example("A conversation that is over", {"session_id": "chat-7"})
+ENTITY: Final = _example("By a name", {"name": "Anna Berg", "limit": 5})
+MERGE: Final = _example(
     "Two names of one person",
     {"into": "Anna Berg", "other": "A. Berg", "reason": "the same address"},
 )
-PROTECT: Final = _one(
-    "What is known of a person stays", {"name": "Anna Berg", "reason": "our oldest customer"}
+PROTECT: Final = _example(
+    "Facts about a person do not decay", {"name": "Anna Berg", "reason": "our oldest customer"}
 )
-DECIDE: Final = _one(
-    "Two names of one person, as a model proposed",
+DECIDE: Final = _example(
+    "A proposal to merge two names of one person",
     {"proposal_id": "prop_01K0", "accept": True, "reason": "she signs so"},
 )
-SPLIT: Final = _one(
-    "A name that is another person's",
+SPLIT: Final = _example(
+    "A name that belongs to another person",
     {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
 )
-ERASURE: Final = _one(
-    "What would go of what a session said",
+ERASURE: Final = _example(
+    "A preview of the erasure of a session",
     {
         "target": {"kind": "session", "value": "session-7"},
         "reason": "asked for by the person",
     },
 )
-EXPLAIN: Final = _one(
+EXPLAIN: Final = _example(
     "An agent's answer", {"answer": "The office closes at 18:00 on Fridays.", "limit": 5}
 )
-AUDIT: Final = _one("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
-CONTEXT: Final = _one(
-    "What everybody may know of a question",
+AUDIT: Final = _example("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
+CONTEXT: Final = _example(
+    "What any reader may know about a question",
     {"request": {"query": "opening hours", "budget_tokens": 800}},
 )
-BLOCK: Final = _one("A message", {"prompt": "Can I come by on Friday at six?", "limit": 8})
-REPLAY: Final = _one("What was asked", {"query": "When do we close?"})
-FORGETTING: Final = _one(
+BLOCK: Final = _example("A message", {"prompt": "Can I come by on Friday at six?", "limit": 8})
+REPLAY: Final = _example("The original query", {"query": "When do we close?"})
+FORGETTING: Final = _example(
     "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
 )
-SOURCE: Final = _one("A conversation", {"kind": "conversation", "name": "chat-7"})
-SOURCE_TRUST: Final = _one(
-    "A folder that anybody fills",
+SOURCE: Final = _example("A conversation", {"kind": "conversation", "name": "chat-7"})
+SOURCE_TRUST: Final = _example(
+    "A folder that anybody can write to",
     {"kind": "path", "name": "mail", "tier": "low", "max_memories": 500, "reason": "open to all"},
 )
-SOURCE_DISTRUST: Final = _one(
-    "As if nothing was said", {"kind": "path", "name": "mail", "reason": "it is closed now"}
+SOURCE_DISTRUST: Final = _example(
+    "Back to the default trust", {"kind": "path", "name": "mail", "reason": "it is closed now"}
 )
-SOURCE_TAKEN: Final = _one(
-    "What would go with a file", {"path": "mail/offer.md", "reason": "it was forged"}
+SOURCE_TAKEN: Final = _example(
+    "A preview of retracting a file", {"path": "mail/offer.md", "reason": "it was forged"}
 )
-SOURCE_BACK: Final = _one(
-    "What would come back with a file", {"path": "mail/offer.md", "reason": "it was genuine"}
+SOURCE_BACK: Final = _example(
+    "A preview of restoring a file", {"path": "mail/offer.md", "reason": "it was genuine"}
 )
-RUN: Final = _one("A rehearsal of a consolidation", {"dry_run": True})
+RUN: Final = _example("A dry run of a consolidation", {"dry_run": True})
 FILE: Final = {
     "example": {"summary": "A note in Markdown", "value": "# Hours\n\nWe close at 18:00.\n"}
 }
@@ -150,5 +150,5 @@ _BODIES: Final = {
 
 
 def of(operation_id: str) -> dict[str, Example] | None:
-    """Return the example of an operation's body; None: there is none."""
+    """Return the example for an operation's body, or None."""
     return _BODIES.get(operation_id)

@@ -1,7 +1,7 @@
-"""Idempotency-Key: a request that arrives twice is processed once, with the same answer.
+"""Idempotency-Key: process a request that arrives twice only once, with the same response.
 
-One of those with the same key proceeds; the others wait in the event loop, and hold no thread.
-Between processes, and after a crash, the database has the record.
+One request with a key proceeds. The others with this key wait in the event loop, without a thread.
+Between processes, and after a crash, the record in the database decides.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from memgraph.surfaces.http.problems import problem
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 
-# Another process writes what it answered within this time; after a crash nobody will.
+# Another process stores its response within this time. Later it has crashed, and never will.
 _PATIENCE_MS: Final = round((BackgroundWork.LATER_S + 1) * 1_000)
 _LOOK_EVERY_S: Final = 0.05
 
 
-class AlreadyAnswered(Exception):  # an answer, no error
-    """The request was processed before; this is its answer."""
+class AlreadyAnswered(Exception):  # control flow, not an error
+    """The request was processed before; carries the stored response."""
 
     def __init__(self, answer: CachedAnswer) -> None:
         super().__init__("answered before")
@@ -58,7 +58,7 @@ class AlreadyAnswered(Exception):  # an answer, no error
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """The orchestrator that a request writes to, and its sender's view."""
+    """The orchestrator that a request writes to, and the view of its sender."""
 
     service: MemoryService
     name: str
@@ -66,7 +66,7 @@ class RequestTarget:
 
 
 class KeyedRequest:
-    """One request with a key, from its arrival to its answer."""
+    """A request with a key, from its arrival to its response."""
 
     def __init__(self, going: MutableMapping[str, anyio.Event], key: str) -> None:
         self.key = key
@@ -77,16 +77,17 @@ class KeyedRequest:
         self._done = anyio.Event()
 
     async def take(self, asker: RequestTarget, claim: RequestClaim) -> None:
-        """Let the request proceed under its claim, once no other one with the key is running.
+        """Wait until no other request with the key is running, then claim the key.
 
         Raises:
-            Replay: it was processed before. KeyReused, AnswerLost: see there.
+            AlreadyAnswered: the request was processed before.
+            KeyReused, AnswerLost: see ``find``.
         """
         claim.at = asker.service.clock.now_ms()
         self._asker, self.claim = asker, claim
         place = f"{asker.name}/{claim.key_sha256}"
-        while (other := self._going.get(place)) is not None:
-            await other.wait()
+        while (running := self._going.get(place)) is not None:
+            await running.wait()
         self._going[place], self._place = self._done, place
         result = await self.find()
         if result is not None:
@@ -94,43 +95,51 @@ class KeyedRequest:
         claim_for_this_request(claim)
 
     async def find(self) -> CachedAnswer | None:
-        """Return the earlier answer to the request. Raises KeyReused, AnswerLost."""
+        """Return the stored response to the request; None if it was not processed before.
+
+        Raises:
+            KeyReused: the key was used for another request.
+            AnswerLost: the request was processed, but its response was not stored.
+        """
         if self._asker is None or self.claim is None:
             return None
         waited_ms = 0.0
         while True:
-            result = await run_sync(_find, self._asker, self.claim)
+            result = await run_sync(_stored_answer, self._asker, self.claim)
             if result is None or isinstance(result, CachedAnswer):
                 return result
             age_ms = max(self._asker.service.clock.now_ms() - result.created_at, waited_ms)
             if age_ms >= _PATIENCE_MS:
                 raise AnswerLost(
-                    "this was processed before, but its answer was lost; check what it wrote",
+                    "the request was processed before, but its response was lost; check what it"
+                    " wrote",
                     memory_ids=list(result.memory_ids),
                 )
             await anyio.sleep(_LOOK_EVERY_S)
             waited_ms += _LOOK_EVERY_S * 1_000
 
     async def keep(self, status: int, body: bytes) -> None:
-        """Keep the answer. A request that was refused and wrote nothing may be repeated.
+        """Store the response, unless it is a server error or a refusal that wrote nothing.
+
+        A request that was refused and wrote nothing may be repeated.
 
         Raises:
-            MemgraphError: it cannot be kept.
+            MemgraphError: the response cannot be stored.
         """
         if self._asker is None or self.claim is None or status >= 500:
             return
         if self.claim.made or status < 400:
-            await run_sync(_keep, self._asker, self.claim, status, body.decode())
+            await run_sync(_store_answer, self._asker, self.claim, status, body.decode())
 
     def end(self) -> None:
-        """Let the waiting requests proceed."""
+        """Let the requests that wait for this one proceed."""
         if self._place and self._going.get(self._place) is self._done:
             del self._going[self._place]
         self._done.set()
 
 
 class IdempotentRequests:
-    """Orders POST requests with a key, and keeps their answers."""
+    """ASGI middleware that serialises POST requests with the same key, and stores responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -144,26 +153,26 @@ class IdempotentRequests:
             await self._app(scope, receive, send)
             return
         turn = scope[TURN] = KeyedRequest(self._going, key)
-        lines: list[Message] = []
+        messages: list[Message] = []
 
         async def hold(message: Message) -> None:
-            lines.append(message)
+            messages.append(message)
 
         try:
             await self._app(scope, receive, hold)
-            status = lines[0]["status"] if lines else 500
-            await turn.keep(status, b"".join(item.get("body", b"") for item in lines[1:]))
+            status = messages[0]["status"] if messages else 500
+            await turn.keep(status, b"".join(item.get("body", b"") for item in messages[1:]))
         except MemgraphError as error:
-            # The write is done, and answered: a retry gets AnswerLost.
+            # The write is done, so its response is sent. A retry will get AnswerLost.
             _log_lost(scope, error)
         finally:
             turn.end()
-        for message in lines:
+        for message in messages:
             await send(message)
 
 
 async def take_turn(request: Request, service: MemoryService, handle: Orchestrator) -> None:
-    """Let a write with a key proceed, or raise what ends it; one without a key always proceeds."""
+    """Wait for the turn of a write with a key, see ``KeyedRequest.take``; return without a key."""
     turn: KeyedRequest | None = request.scope.get(TURN)
     if turn is None:
         return
@@ -179,14 +188,14 @@ async def take_turn(request: Request, service: MemoryService, handle: Orchestrat
 
 
 async def on_replay(_request: Request, error: Exception) -> Response:
-    """Handle requests that were processed before."""
+    """Answer a request that was processed before with its stored response."""
     if not isinstance(error, AlreadyAnswered):
         raise error
-    return _replayed(error.kept)
+    return _replay_response(error.kept)
 
 
 async def on_taken(request: Request, error: Exception) -> Response:
-    """Handle requests that another process ran at the same time."""
+    """Answer a request that another process ran at the same time, with its response if stored."""
     if not isinstance(error, ClaimTaken):
         raise error
     turn: KeyedRequest = request.scope[TURN]
@@ -195,11 +204,11 @@ async def on_taken(request: Request, error: Exception) -> Response:
     except RequestRefused as refused:
         return problem(refused)
     if stored is None:
-        return problem(AnswerLost("another request with this key was first", memory_ids=[]))
-    return _replayed(stored)
+        return problem(AnswerLost("another request with this key came first", memory_ids=[]))
+    return _replay_response(stored)
 
 
-def _replayed(stored: CachedAnswer) -> Response:
+def _replay_response(stored: CachedAnswer) -> Response:
     media_type = PROBLEM if stored.status >= 400 else "application/json"
     answer = Response(stored.text, stored.status, media_type=media_type if stored.text else None)
     answer.headers[REPLAYED] = "true"
@@ -212,19 +221,21 @@ def _log_lost(scope: Scope, error: MemgraphError) -> None:
         log.failure("answer.lost", error, request_id=scope.get(REQUEST_ID))
 
 
-def _find(asker: RequestTarget, claim: RequestClaim) -> CachedAnswer | CompletedRequest | None:
+def _stored_answer(
+    asker: RequestTarget, claim: RequestClaim
+) -> CachedAnswer | CompletedRequest | None:
     with asker.service.opened(asker.name) as opened:
         return opened.answers.find(claim, asker.view)
 
 
-def _keep(asker: RequestTarget, claim: RequestClaim, status: int, text: str) -> None:
+def _store_answer(asker: RequestTarget, claim: RequestClaim, status: int, text: str) -> None:
     with asker.service.opened(asker.name) as opened:
         many = opened.answers.keep(claim, status, text)
         if not asker.service.embeds_in_background:
             try:
                 opened.answers.flush()
             except MemgraphError as error:
-                # It is kept for the next try, and the write is done.
+                # The response stays queued for the next flush, and the write is done.
                 opened.log.failure("answers.flush", error)
         elif many:
             opened.background.wake()

@@ -1,4 +1,4 @@
-"""Limits of requests."""
+"""Limit the rate, the size, the duration and the number of requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from memgraph.surfaces.asgi import (
 )
 from memgraph.surfaces.http.problems import status_of
 
-# Whom a request counts for.
+# The sources that requests are counted by.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class RequestSender:
     """The sender of a request.
 
     Attributes:
-        name: the unit that is limited: the digest of a key, the visitor of a page, or an address.
-        secret: the key that was shown.
-        known: True when the key was accepted before, or the visitor is signed in.
+        name: the source that is limited: the digest of a key, a console session, or an IP address.
+        secret: the key in the request, if any.
+        known: True if the key was accepted before, or the visitor is signed in.
     """
 
     name: str
@@ -65,12 +65,13 @@ class RequestSender:
 
 
 class RequestSources:
-    """Finds the unit that a request counts for: its key once that was accepted, else its address.
+    """Determines the source of a request: its key if it was accepted before, else its IP address.
 
-    Keys are known by the digest of their secret: no file is read for a request that is refused.
+    Accepted keys are remembered by digest, so that a refused request costs no file access.
 
     Args:
-        visitor: returns the unit of a session for a request without a key; None: its address.
+        visitor: returns the source of a request without a key, from its console session; None: it
+            is counted by its IP address.
     """
 
     def __init__(self, visitor: Callable[[Scope], str | None] = lambda _scope: None) -> None:
@@ -78,7 +79,7 @@ class RequestSources:
         self._visitor = visitor
 
     def of(self, scope: Scope) -> RequestSender:
-        """Return the sender of a request, as far as its head shows."""
+        """Return the sender of a request, judged by its headers alone."""
         secret = shown_key(scope)
         if secret is not None:
             digest = _digest(secret)
@@ -90,7 +91,7 @@ class RequestSources:
         return RequestSender("" if client is None else str(client[0]), secret, known=False)
 
     def learning(self, scope: Scope, source: RequestSender, send: Send) -> Send:
-        """Pass an answer on, and record whether the key was valid."""
+        """Return a send function that also records whether the key was valid."""
         secret = source.secret
         if secret is None:
             return send
@@ -109,7 +110,7 @@ class RequestSources:
             if len(self._known) > MOST_KNOWN:
                 self._known.popitem(last=False)
         elif status == HTTPStatus.UNAUTHORIZED:
-            # Other answers may be given before the key is looked at.
+            # Only a 401 shows that the key is invalid: other errors may precede its check.
             self._known.pop(digest, None)
 
 
@@ -118,25 +119,27 @@ def _digest(secret: str) -> str:
 
 
 ALIVE: Final = "/healthz"
-"""The path that is answered however busy the server is."""
+"""The path that is exempt from all limits."""
 BUSY_RETRY_S: Final = 1
 STRANGERS_BYTES: Final = 65_536
-"""The largest body that is read before its sender has shown a key."""
+"""The largest body that is read before its sender is authenticated, in bytes."""
 _EVENTS: Final = b"text/event-stream"
 
 Refusing = Callable[[MemgraphError, int], Coroutine[Any, Any, None]]
-"""Answers with an error and a status."""
+"""Sends an error with a status."""
 
 
 class RequestLimits:
-    """Enforces the bounds of ``memory.server`` around an application.
+    """ASGI middleware that enforces the limits of ``memory.server``.
 
     Args:
-        max_file_bytes: of an uploaded file (PUT); the application reads it piece by piece.
-        authenticate: raises Unauthenticated, InvalidConfig for an invalid key; called in a thread.
-        pages: for people, within the application: they sign in, and are refused with a page.
-        shared: counts requests with other servers; None: this one counts alone.
-        monotonic: seconds.
+        max_file_bytes: the largest file that may be uploaded by PUT, in bytes; the application
+            reads it in chunks.
+        authenticate: raises Unauthenticated or InvalidConfig for an invalid key; called in a
+            thread.
+        pages: the web console inside the application, whose visitors get errors as pages.
+        shared: counts requests together with other servers; None: this server counts alone.
+        monotonic: returns the time of a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class RequestLimits:
         self._pages = pages
         self._sources = RequestSources(self._visitor)
         self._most = settings.threads + settings.max_waiting
-        # Of those whose key is known, and of the others.
+        # The number of bodies being read, by whether their sender is known.
         self._reading: Counter[bool] = Counter()
         self._working = 0
         self._threads_set = False
@@ -197,10 +200,10 @@ class RequestLimits:
     async def _arrived(
         self, scope: Scope, receive: Receive, source: RequestSender
     ) -> Receive | None:
-        """Return a function that yields the body to the application; None: the client is gone."""
+        """Return a receive function with the body; None if the client has disconnected."""
         if scope["method"] == "PUT":
             _require_size(scope, self._max_file_bytes)
-            return _counted(receive, self._max_file_bytes)
+            return _size_limited(receive, self._max_file_bytes)
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return receive
         limit = self._settings.max_body_bytes
@@ -215,10 +218,14 @@ class RequestLimits:
             return None
         if "json" in (header(scope, b"content-type") or "").lower():
             _require_plain_json(body)
-        return _given(body, receive)
+        return _body_receiver(body, receive)
 
     async def _is_known(self, scope: Scope, source: RequestSender) -> bool:
-        """Return True when the sender is known, after authenticating it if much depends on it."""
+        """Return True if the sender is known.
+
+        An unknown sender is authenticated first if its body is large, or if half of the places for
+        unknown senders are taken.
+        """
         if source.known:
             return True
         small = _size(scope) <= STRANGERS_BYTES
@@ -228,7 +235,7 @@ class RequestLimits:
             await run_sync(self._authenticate, source.secret)
         except Unauthenticated:
             if small and self._pages_of(scope) is not None:
-                # Such as the form for signing in: its sender has no key yet.
+                # It may be the sign-in form, whose sender has no key yet.
                 raise _busy() from None
             raise
         scope[AUTHENTICATED] = True
@@ -257,7 +264,7 @@ class RequestLimits:
         self._working -= 1
 
     def _pages_of(self, scope: Scope) -> Pages | None:
-        """Return the pages, if a request is for one of them."""
+        """Return the console if a request is for one of its pages."""
         return self._pages if self._pages is not None and self._pages.has(scope) else None
 
     def _visitor(self, scope: Scope) -> str | None:
@@ -273,11 +280,10 @@ class RequestLimits:
 
 
 class _Reply:
-    """Passes an answer on; when none has begun in time, answers with an error and drops the late
-    one.
+    """Passes a response on; if it does not begin in time, sends an error and drops the response.
 
-    The work itself is not cancelled: a thread cannot be, and a begun write is finished. Work that
-    has not begun is skipped.
+    The work itself is not cancelled: a thread cannot be cancelled, and a write that has begun is
+    finished. Work that has not begun is skipped.
     """
 
     def __init__(
@@ -297,20 +303,20 @@ class _Reply:
             self._begun = True
             self._timer.cancel()
             if _is_stream(message):
-                # It lasts, and mostly waits.
+                # An event stream is long-lived and mostly idle, so it does not count.
                 self._leave_once()
         await self._send(message)
 
     def untimed(self) -> None:
-        """Remove the time limit; to be called in the event loop."""
+        """Remove the time limit. Call it in the event loop."""
         self._timer.cancel()
 
     def is_wanted(self) -> bool:
-        """Return True while somebody waits for the answer."""
+        """Return True as long as the request has not timed out."""
         return not self._expired
 
     async def end(self) -> None:
-        """End the answer: the application, or the error in its place, has completed."""
+        """Clean up after the application, and wait until a timeout error has been sent."""
         self._timer.cancel()
         self._leave_once()
         if self._telling is not None:
@@ -323,22 +329,22 @@ class _Reply:
 
     def _expire(self) -> None:
         self._expired = True
-        error = RequestTimeout("it took too long to answer; a write may be done all the same")
+        error = RequestTimeout("the request took too long; a write may still have been completed")
         self._telling = asyncio.get_running_loop().create_task(self._refuse(error, 504))
 
 
 def _status(error: MemgraphError) -> int:
-    # Here it is the request that is late, elsewhere the answer.
+    # In this module the request arrived too late (408); elsewhere the response is late (504).
     late = isinstance(error, RequestTimeout)
     return HTTPStatus.REQUEST_TIMEOUT if late else status_of(error)
 
 
 def _busy() -> ServerBusy:
-    return ServerBusy("too many requests wait already; try again", retry_after_s=BUSY_RETRY_S)
+    return ServerBusy("too many requests are waiting; try again", retry_after_s=BUSY_RETRY_S)
 
 
 def _too_large(limit: int) -> RequestTooLarge:
-    return RequestTooLarge(f"a request is {limit:,} bytes at most", limit=limit)
+    return RequestTooLarge(f"a request may have at most {limit:,} bytes", limit=limit)
 
 
 def _require_size(scope: Scope, limit: int) -> None:
@@ -348,10 +354,10 @@ def _require_size(scope: Scope, limit: int) -> None:
 
 
 def _require_plain_json(body: bytes) -> None:
-    """Refuse JSON that two parsers would read differently; what is no JSON passes.
+    """Refuse JSON that two parsers might read differently; let a body that is not JSON pass.
 
     Raises:
-        InvalidInput: it is not UTF-8 (RFC 8259, 8.1), or an object has a field twice.
+        InvalidInput: the JSON is not UTF-8 (RFC 8259, 8.1), or an object has a field twice.
     """
     if json.detect_encoding(body) not in ("utf-8", "utf-8-sig"):
         raise InvalidInput("JSON must be sent as UTF-8")
@@ -361,11 +367,11 @@ def _require_plain_json(body: bytes) -> None:
 
 def _unique_fields(pairs: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in pairs}) != len(pairs):
-        raise InvalidInput("an object of the JSON names the same field twice")
+        raise InvalidInput("an object in the JSON has the same field twice")
 
 
 def _size(scope: Scope) -> float:
-    """Return the declared size of the body, bytes; infinite for chunks."""
+    """Return the declared size of the body in bytes; infinite for a chunked body."""
     length = header(scope, b"content-length")
     if length is not None and length.isdigit():
         return int(length)
@@ -388,22 +394,22 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
             return b"".join(parts)
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function for a body that was read, and then for what follows."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+def _body_receiver(body: bytes, receive: Receive) -> Receive:
+    """Return a receive function that first returns a body that was read already."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def given() -> Message:
-        return waiting.pop() if waiting else await receive()
+        return messages.pop() if messages else await receive()
 
     return given
 
 
 async def _gone() -> Message:
-    """Return the disconnect message for a request that is refused."""
+    """Return a disconnect message, as the receive function of a refused request."""
     return {"type": "http.disconnect"}
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
+def _size_limited(receive: Receive, limit: int) -> Receive:
     size = 0
 
     async def counted() -> Message:
@@ -434,17 +440,17 @@ async def _refuse(send: Send, error: MemgraphError, status: int) -> None:
 
 MOST_KNOWN: Final = 10_000
 BURST_S: Final = 2.0
-"""The burst, in seconds of the rate."""
+"""The size of a burst, in seconds at the full rate."""
 
 
 class TokenBuckets:
     """A token bucket for each source, with a capacity of ``BURST_S`` times the rate.
 
-    The generic cell rate algorithm (ITU-T I.371): for each source only the time is kept at which
-    its bucket will be full again. For use in one thread.
+    Implements the generic cell rate algorithm (ITU-T I.371): for each source, only the time is
+    stored at which its bucket will be full again. Not thread-safe.
 
     Args:
-        per_second: requests of one source.
+        per_second: the rate of requests for each source.
     """
 
     def __init__(self, per_second: float) -> None:
@@ -452,7 +458,7 @@ class TokenBuckets:
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def take(self, source: str, now: float) -> float:
-        """Take one request; return the seconds to wait when there is none, else 0."""
+        """Take a token for one request; return 0, or the seconds to wait if there is none."""
         full_at = max(self._full_at.get(source, now), now) + self._interval_s
         wait = full_at - now - BURST_S
         if wait > 0:
@@ -465,11 +471,12 @@ class TokenBuckets:
 
 
 LOT_S: Final = 0.125
-"""The largest lot in seconds of the rate; the pause before an empty bucket is asked again."""
+"""The largest lot, in seconds at the full rate; also the pause between lookups of an empty bucket.
+"""
 PATIENCE_S: Final = 0.5
-"""The longest time that a request waits for a lot, seconds."""
+"""The longest time that a request waits for a lot, in seconds."""
 LOOKUPS: Final = 4
-"""Lookups at the same time for known sources, and as many for others."""
+"""The maximum of concurrent lookups for known sources, and also for unknown ones."""
 
 
 class Lot:
@@ -477,10 +484,10 @@ class Lot:
 
     The next lot is twice as large if this one lasted less than ``LOT_S``, else half as large. So
     frequent requests need few lookups, and rare requests to many servers take few tokens. Unused
-    tokens are kept: if they lapsed, a client below the rate would be refused.
+    tokens do not expire: otherwise a client below the rate would be refused.
 
     Args:
-        largest: the largest lot.
+        largest: the maximum size of a lot, in tokens.
     """
 
     def __init__(self, largest: int) -> None:
@@ -491,14 +498,14 @@ class Lot:
         self._filled_at = self._retry_at = -math.inf
 
     def take(self, now: float) -> float | None:
-        """Take a token; return 0, the seconds to wait for one, or None: a lookup is due."""
+        """Take a token; return 0, the seconds to wait for one, or None if a lookup is due."""
         if self._tokens:
             self._tokens -= 1
             return 0.0
         return self._retry_at - now if now < self._retry_at else None
 
     def next_size(self, now: float) -> int:
-        """Return how many tokens to take from the bucket; 0: no lookup is due."""
+        """Return the number of tokens to take from the bucket; 0 if no lookup is due."""
         if self._tokens or now < self._retry_at:
             return 0
         is_quick = now - self._filled_at < LOT_S
@@ -506,18 +513,23 @@ class Lot:
         return self._size
 
     def fill(self, tokens: int, wait_s: float, now: float) -> None:
-        """Add tokens from the bucket, which has another one after ``wait_s`` seconds."""
+        """Add tokens from the bucket.
+
+        Args:
+            wait_s: the time until the bucket has another token, in seconds.
+            now: the time of the monotonic clock, in seconds.
+        """
         self._tokens, self._filled_at = tokens, now
         if tokens < self._size:
             self._retry_at = now + max(wait_s, LOT_S)
 
 
 class SharedBuckets:
-    """Counts requests together with the other servers of a database. For one event loop.
+    """Counts requests together with the other servers of a database. For use in one event loop.
 
     Args:
-        per_second: requests of one source.
-        monotonic: seconds.
+        per_second: the rate of requests for each source.
+        monotonic: returns the time of a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -527,14 +539,14 @@ class SharedBuckets:
         self._limit = RateLimit("requests", per_second, BURST_S)
         self._monotonic = monotonic
         self._lots: OrderedDict[str, Lot] = OrderedDict()
-        # Strangers of many addresses are not to hold up known keys.
+        # Separate limits, so that requests from many unknown addresses do not delay known keys.
         self._turns = {known: CapacityLimiter(LOOKUPS) for known in (True, False)}
         self._threads = CapacityLimiter(math.inf)
 
     async def take(self, source: RequestSender) -> float:
-        """Take one request; return the seconds to wait when there is none, else 0.
+        """Take a token for one request; return 0, or the seconds to wait if there is none.
 
-        Returns 0 while the database is away: the bucket of this process has admitted the request.
+        Return 0 while the database is unreachable: this process's own bucket admitted the request.
         """
         lot = self._lots.get(source.name)
         if lot is None:
@@ -550,7 +562,7 @@ class SharedBuckets:
         return wait_s
 
     async def _fill(self, lot: Lot, source: str) -> None:
-        # Others may have filled it, or found the database away, while this one waited.
+        # While this request waited, another may have filled the lot or lost the database.
         tokens = 0 if self._shared.is_away else lot.next_size(self._monotonic())
         if not tokens:
             return

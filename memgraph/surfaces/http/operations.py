@@ -1,4 +1,4 @@
-"""Routes derived from the operations that a handle declares."""
+"""Derive routes from the operations that a handle declares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = "/v1/orchestrators/{orchestrator}"
 
 
 def router_of(kind: type) -> APIRouter:
-    """Return a router with a route for every operation of a class and of its groups, in order."""
+    """Return a router with a route for every served operation of a class and its groups."""
     router = APIRouter()
     for declared in operations_of(kind).values():
         if declared.served:
@@ -47,13 +47,13 @@ def _add_route(router: APIRouter, declared: Operation) -> None:
 
 
 def _endpoint(declared: Operation) -> Callable[..., Response]:
-    """Return the function of a route; FastAPI reads its signature."""
+    """Return the endpoint of an operation, with the signature that FastAPI needs."""
     body = _body(declared)
     names = {parameter.sent: name for name, parameter in declared.parameters.items()}
     adapter = _adapter(declared)
-    entered: Callable[..., Any] = entering(declared.permission)
+    dependency: Callable[..., Any] = entering(declared.permission)
     if declared.whole is not None:
-        entered = undivided(declared.whole, field=declared.id)
+        dependency = undivided(declared.whole, field=declared.id)
 
     def endpoint(request: Request, orc: Orchestrator, **arguments_sent: Any) -> Response:
         arguments = _arguments(declared, names, arguments_sent.pop("body", None))
@@ -74,7 +74,7 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             _parameter("request", Request),
-            _parameter("orc", Annotated[Orchestrator, Depends(entered)]),
+            _parameter("orc", Annotated[Orchestrator, Depends(dependency)]),
             *_sent_parameters(declared, body),
         ],
         return_annotation=Response,
@@ -83,7 +83,7 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
 
 
 def _arguments(declared: Operation, names: Mapping[str, str], body: Value | None) -> dict[str, Any]:
-    """Return the arguments in a body: those that were sent."""
+    """Return the arguments that a body has; fields that were not sent are omitted."""
     if body is None:
         return {}
     if declared.whole_body is not None:
@@ -92,29 +92,29 @@ def _arguments(declared: Operation, names: Mapping[str, str], body: Value | None
 
 
 def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[inspect.Parameter]:
-    addressed = [
+    path_parameters = [
         parameter
         for parameter in declared.parameters.values()
         if parameter.sent in declared.in_path
     ]
-    results = [_parameter(item.sent, Annotated[item.type, Path()]) for item in addressed]
-    rest = [
+    parameters = [_parameter(item.sent, Annotated[item.type, Path()]) for item in path_parameters]
+    other_parameters = [
         parameter
         for parameter in declared.parameters.values()
         if parameter.sent not in declared.in_path
     ]
     if body is None:
-        return [*results, *(_query(item) for item in rest)]
+        return [*parameters, *(_query(item) for item in other_parameters)]
     described_body = Body(openapi_examples=examples.of(declared.id))
-    if not (declared.rest or any(item.required for item in rest)):
+    if not (declared.rest or any(item.required for item in other_parameters)):
         described_body = Body(default_factory=body, openapi_examples=examples.of(declared.id))
-    return [*results, _parameter("body", Annotated[body, described_body])]
+    return [*parameters, _parameter("body", Annotated[body, described_body])]
 
 
 def _query(parameter: Parameter) -> inspect.Parameter:
     default = parameter.default
     if isinstance(default, list | tuple):
-        # FastAPI takes several values of a name where there is a list.
+        # A list as the default lets the parameter be repeated in the query.
         return _parameter(
             parameter.sent, Annotated[parameter.type, Query(default_factory=lambda: default)]
         )
@@ -128,43 +128,43 @@ def _parameter(
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
 
-_MADE: dict[str, type[Value]] = {}
+_BODY_MODELS: dict[str, type[Value]] = {}
 
 
 def bodies_made() -> Mapping[str, type[Value]]:
     """Return the models of the bodies of operations, by their names."""
-    return _MADE
+    return _BODY_MODELS
 
 
 def _body(declared: Operation) -> type[Value] | None:
-    """Return the model of the body; None: what is sent is in the address."""
+    """Return the model of an operation's body; None if all parameters are in the URL."""
     if declared.method == "GET":
         return None
     if isinstance(declared.body, type):
-        return _MADE.setdefault(declared.body.__name__, declared.body)
-    rest = [
+        return _BODY_MODELS.setdefault(declared.body.__name__, declared.body)
+    body_parameters = [
         parameter
         for parameter in declared.parameters.values()
         if parameter.sent not in declared.in_path
     ]
-    if not rest:
+    if not body_parameters:
         return None
     fields: Mapping[str, Any] = {
-        item.sent: (item.type, ... if item.required else item.default) for item in rest
+        item.sent: (item.type, ... if item.required else item.default) for item in body_parameters
     }
     name = declared.body or "".join(part.capitalize() for part in declared.id.split("_"))
-    # Two operations may share a body; a name means one model.
-    if name not in _MADE:
-        _MADE[name] = create_model(name, __base__=Value, **fields)
-    if {*_MADE[name].model_fields} != {*fields}:
-        raise TypeError(f"two bodies are called {name}")
-    return _MADE[name]
+    # Two operations may share a body, so a name must always mean the same model.
+    if name not in _BODY_MODELS:
+        _BODY_MODELS[name] = create_model(name, __base__=Value, **fields)
+    if {*_BODY_MODELS[name].model_fields} != {*fields}:
+        raise TypeError(f"two different bodies are named {name}")
+    return _BODY_MODELS[name]
 
 
 def _adapter(declared: Operation) -> TypeAdapter[Any] | None:
-    """Return the serializer of an answer that is no ``Value``."""
+    """Return the serializer of a result type; None for a ``Value``, which has its own."""
     sent = declared.sent
-    plain = isinstance(sent, type) and get_origin(sent) is None
-    if sent is None or (plain and issubclass(sent, Value)):
+    is_class = isinstance(sent, type) and get_origin(sent) is None
+    if sent is None or (is_class and issubclass(sent, Value)):
         return None
     return TypeAdapter(sent)

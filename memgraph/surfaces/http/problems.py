@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457), with the library's own codes."""
+"""Convert errors to problem details (RFC 9457) with the library's own codes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Json = Mapping[str, Any]
 
 
 class FieldNames:
-    """The names that each operation of a document takes.
+    """The parameters and body fields of each operation in an OpenAPI document.
 
     Args:
-        load: returns the OpenAPI document, which takes half a second; called once, at first need.
-            Concurrent callers wait for it.
+        load: returns the document, which takes half a second. It is called once, at first use;
+            concurrent callers wait for it.
     """
 
     def __init__(self, load: Callable[[], Json]) -> None:
@@ -45,7 +45,7 @@ class FieldNames:
         self._bodies: dict[tuple[str, str], Json] = {}
 
     def read(self) -> None:
-        """Read the document, if it was not read yet."""
+        """Load the document unless it was loaded before."""
         if self._loaded:
             return
         with self._loading:
@@ -66,8 +66,8 @@ class FieldNames:
                 self._bodies[path, method] = content.get("application/json", {}).get("schema", {})
 
     def require_query(self, request: Request) -> None:
-        """Raise InvalidInput when a parameter is unknown to the route, or repeated."""
-        # It builds the models, too: no body is to be read before that.
+        """Raise InvalidInput if a query parameter is unknown to the route, or repeated."""
+        # Loading also builds the pydantic models, which must precede the parsing of a body.
         self.read()
         if not request.scope["query_string"]:
             return
@@ -77,11 +77,11 @@ class FieldNames:
         query = request.query_params
         problems = [
             *(
-                _problem(item, f"no such parameter; {_listed(names)}")
+                _problem(item, f"unknown parameter; {_allowed_names(names)}")
                 for item in sorted(query.keys() - names.keys())
             ),
             *(
-                _problem(item, "comes once")
+                _problem(item, "must not be repeated")
                 for item in sorted(query.keys() & names.keys())
                 if not names[item] and len(query.getlist(item)) > 1
             ),
@@ -90,27 +90,25 @@ class FieldNames:
             raise invalid(problems[:MOST_PROBLEMS])
 
     def unknown_field(self, request: Request, where: Iterable[int | str]) -> str:
-        """Return the message for a field of a body that its model does not have.
+        """Return the message for a body field that its model does not have.
 
         Args:
-            where: the steps from the body to what holds the field.
+            where: the path from the body to the object with the field.
         """
         self.read()
-        results = [self._bodies.get(_operation(request), {})]
+        schemas = [self._bodies.get(_operation(request), {})]
         for step in where:
-            results = [inner for item in results for inner in self._below(item, step)]
+            schemas = [inner for item in schemas for inner in self._below(item, step)]
         names = {
             name
-            for item in results
+            for item in schemas
             for part in self._plain(item)
             for name in part.get("properties", ())
         }
-        return f"no such field; {_listed(names)}" if names else "no such field"
+        return f"unknown field; {_allowed_names(names)}" if names else "unknown field"
 
     def _below(self, schema: Json, step: int | str) -> Iterator[Json]:
-        """Yield the schemas that a step of a path may lead to; the name of a model leads to that
-        model.
-        """
+        """Yield the schemas that a step of a path may lead to: an item, a field or a model."""
         for item in self._plain(schema):
             if isinstance(step, int):
                 yield from (item[name] for name in ("items",) if name in item)
@@ -120,7 +118,7 @@ class FieldNames:
                 yield item
 
     def _plain(self, schema: Json) -> Iterator[Json]:
-        """Yield a schema without references, as one or several."""
+        """Yield the schemas that a schema stands for, with references and unions resolved."""
         if "$ref" in schema:
             yield from self._plain(self._schemas[schema["$ref"].removeprefix(_SCHEMAS)])
         elif "anyOf" in schema:
@@ -131,13 +129,13 @@ class FieldNames:
 
 
 def invalid(problems: list[dict[str, str]]) -> InvalidInput:
-    """Return the error for wrong fields, each as ``{"field": …, "problem": …}``."""
+    """Return the error for invalid fields, each as ``{"field": …, "problem": …}``."""
     message = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems[:5])
-    return InvalidInput(f"not a valid request: {message}", problems=problems)
+    return InvalidInput(f"the request is invalid: {message}", problems=problems)
 
 
 def told(part: object) -> str:
-    """Return a step to a wrong field for the message: a made-up name may be any text."""
+    """Return a part of a field's path for a message; arbitrary text becomes ``(unknown)``."""
     text = str(part)
     return text if _NAME.match(text) else "(unknown)"
 
@@ -146,9 +144,9 @@ def _problem(name: str, text: str) -> dict[str, str]:
     return {"field": f"query.{told(name)}", "problem": text}
 
 
-def _listed(names: Iterable[str]) -> str:
-    listed = ", ".join(sorted(names))
-    return f"known: {listed}" if listed else "there is none"
+def _allowed_names(names: Iterable[str]) -> str:
+    joined = ", ".join(sorted(names))
+    return f"allowed: {joined}" if joined else "none is allowed"
 
 
 def _operation(request: Request) -> tuple[str, str]:
@@ -157,16 +155,16 @@ def _operation(request: Request) -> tuple[str, str]:
     return path, "get" if method == "head" else method
 
 
-BUG: Final = "something went wrong inside; the server's log says where"
+BUG: Final = "an internal error occurred; the server's log has its details"
 
-_NO_JSON: Final = "it is read as JSON: send it with Content-Type: application/json"
-_SAID: Final = {
+_NO_JSON: Final = "the body must be JSON: send it with Content-Type: application/json"
+_MESSAGES: Final = {
     400: "the request cannot be read: its body is not JSON",
-    404: "there is nothing at this address; /openapi.json tells what there is",
-    405: "not with this method; /openapi.json tells with which",
+    404: "there is nothing at this address; see /openapi.json for the available routes",
+    405: "this method is not allowed; see /openapi.json for the allowed ones",
 }
 
-# The most specific class decides.
+# The most specific class of an error decides.
 STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.MemgraphError: 500,
     errors.InvalidInput: 422,
@@ -201,7 +199,7 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
 
 
 class Problem(BaseModel):
-    """An error, in one shape for all."""
+    """An error response; all errors have this form."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -214,12 +212,12 @@ class Problem(BaseModel):
 
 
 def status_of(error: errors.MemgraphError) -> int:
-    """Return the HTTP status for an error of the library."""
+    """Return the HTTP status of an error of the library."""
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
-    """Return the answer for an error; its status is the error's own, if no other is given."""
+    """Return the response for an error; ``status`` overrides the error's own status."""
     status = status_of(error) if status is None else status
     answer = Response(problem_body(error, status), status, media_type=PROBLEM)
     if isinstance(error, errors.Unauthenticated):
@@ -231,7 +229,7 @@ def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
 
 
 async def on_memgraph_error(request: Request, error: Exception) -> Response:
-    """Handle every error that the library raises on purpose."""
+    """Handle the errors that the library defines."""
     if not isinstance(error, errors.MemgraphError):
         raise error
     gate: Gate = request.app.state.gate
@@ -240,17 +238,19 @@ async def on_memgraph_error(request: Request, error: Exception) -> Response:
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:
-    """Handle requests that do not match their route; their content is not repeated."""
+    """Handle requests with invalid parameters or bodies; the response does not repeat them."""
     if not isinstance(error, RequestValidationError):
         raise error
-    return problem(invalid([_wrong(request, item) for item in error.errors()[:MOST_PROBLEMS]]))
+    return problem(
+        invalid([_invalid_field(request, item) for item in error.errors()[:MOST_PROBLEMS]])
+    )
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Handle the framework's own errors: no such route, no such method."""
+    """Handle the framework's own errors, such as an unknown route or method."""
     if not isinstance(error, HTTPException):
         raise error
-    text = _SAID.get(error.status_code, HTTPStatus(error.status_code).phrase)
+    text = _MESSAGES.get(error.status_code, HTTPStatus(error.status_code).phrase)
     answer = problem(errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -259,24 +259,24 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_bug(_request: Request, _error: Exception) -> Response:
-    """Handle every other error, without details for the client."""
+    """Handle all other errors, without details for the client."""
     return problem(errors.MemgraphError(BUG))
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods of an address; the framework knows only those of its first route."""
-    result: set[str] = set()
+    """Return the methods of all routes at an address; the framework reports only the first's."""
+    methods: set[str] = set()
     for route in request.app.router.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            result |= getattr(route, "methods", None) or set()
-    return sorted(result)
+            methods |= getattr(route, "methods", None) or set()
+    return sorted(methods)
 
 
-def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
-    """Return the wrong field and its problem."""
+def _invalid_field(request: Request, error: dict[str, Any]) -> dict[str, str]:
+    """Return an invalid field and its problem."""
     where, text = error["loc"], errors.without_kind(error["msg"])
     if error["type"] == "json_invalid":
-        where, text = ("body",), f"no valid JSON: it breaks at character {error['loc'][-1] + 1:,}"
+        where, text = ("body",), f"invalid JSON at character {error['loc'][-1] + 1:,}"
     elif where == ("body",) and error["type"] == "model_attributes_type":
         text = "Input should be an object" if _is_json(request) else _NO_JSON
     elif error["type"] == "extra_forbidden" and where[0] == "body":
@@ -286,6 +286,6 @@ def _wrong(request: Request, error: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_json(request: Request) -> bool:
-    """Return True when a body is declared as JSON."""
+    """Return True if the Content-Type of a request is JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")

@@ -1,6 +1,6 @@
-"""The reference of the HTTP API as Markdown: ``python -m memgraph.surfaces.http.reference``.
+"""Generate the reference of the HTTP API: ``python -m memgraph.surfaces.http.reference``.
 
-docs/http.md holds it; a test compares the two. A server shows it as a page at ``/docs``.
+The output is part of docs/http.md; a test compares the two. A server shows it at ``/docs``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import ALWAYS, PERMISSION, WHEN_WRITING
 
 PREFIX: Final = "/v1/orchestrators/{orchestrator}"
-# Told once, above all of them.
+# Parameters that are documented once, above the operations.
 _COMMON: Final = frozenset(
     {"orchestrator", "project", "session", "agent", "clearance", "Idempotency-Key"}
 )
-_EVERYWHERE: Final = frozenset(str(each) for each in (*ALWAYS, *WHEN_WRITING))
+_COMMON_STATUSES: Final = frozenset(str(each) for each in (*ALWAYS, *WHEN_WRITING))
 _JSON: Final = "application/json"
 
 
@@ -44,7 +44,7 @@ POLICY: Final = (
 
 @cache
 def page() -> str:
-    """Return the reference as an HTML page that loads nothing."""
+    """Return the reference as an HTML page that loads no other files."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(reference())
     headings = [
@@ -64,14 +64,14 @@ def page() -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>memgraph: HTTP API</title><style>{_STYLE}</style></head>\n<body>"
-        '<h1>HTTP API</h1>\n<p><a href="openapi.json">OpenAPI document</a> for programs. An address'
-        f" that begins with … begins with <code>{PREFIX}</code>.</p>\n<nav>{contents}</nav>\n"
+        '<h1>HTTP API</h1>\n<p><a href="openapi.json">OpenAPI document</a> for programs. In paths,'
+        f" … stands for <code>{PREFIX}</code>.</p>\n<nav>{contents}</nav>\n"
         f"<main>{body}</main></body></html>\n"
     )
 
 
 def reference() -> str:
-    """Return every operation with its parameters, by kind of object; then every value."""
+    """Return all operations with their parameters, by tag, followed by all values."""
     document = openapi()
     sections: dict[str, list[str]] = {}
     for path, operations in document["paths"].items():
@@ -87,27 +87,28 @@ def reference() -> str:
 
 def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {method} {path.replace(PREFIX, '…')}\n"
-    yield _described(operation.get("description", operation["summary"])) + "\n"
+    yield _one_line(operation.get("description", operation["summary"])) + "\n"
     permission = operation.get(PERMISSION)
     if permission is not None:
-        yield f"Takes: {'any key' if permission == 'any' else f'the permission `{permission}`'}.\n"
+        needed = "any valid key" if permission == "any" else f"the permission `{permission}`"
+        yield f"Requires: {needed}.\n"
     parameters = [item for item in operation.get("parameters", ()) if item["name"] not in _COMMON]
     if parameters:
         yield "| parameter | in | type | |\n|---|---|---|---|"
         yield from (_parameter(parameter) for parameter in parameters)
         yield ""
     yield from _body(operation.get("requestBody", {}))
-    yield f"Answers: {', '.join(_answers(operation['responses']))}.\n"
+    yield f"Returns: {', '.join(_answers(operation['responses']))}.\n"
 
 
-def _described(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("``", "`")
 
 
 def _parameter(parameter: Mapping[str, Any]) -> str:
-    needed = "" if parameter.get("required") else _default(parameter["schema"])
+    default = "" if parameter.get("required") else _default(parameter["schema"])
     description = "; ".join(
-        item for item in (parameter.get("description", "").rstrip("."), needed) if item
+        item for item in (parameter.get("description", "").rstrip("."), default) if item
     )
     kind = _type(parameter["schema"])
     return f"| `{parameter['name']}` | {parameter['in']} | {kind} | {description} |"
@@ -119,10 +120,10 @@ def _default(schema: Mapping[str, Any]) -> str:
 
 
 def _body(request_body: Mapping[str, Any]) -> Iterator[str]:
-    without = "" if request_body.get("required") else "; without one, its defaults"
+    suffix = "" if request_body.get("required") else "; optional"
     for media_type, content in request_body.get("content", {}).items():
         kind = _type(content.get("schema", {}))
-        yield f"Body: {kind if media_type == _JSON else f'`{media_type}`'}{without}.\n"
+        yield f"Body: {kind if media_type == _JSON else f'`{media_type}`'}{suffix}.\n"
         for example in content.get("examples", {}).values():
             yield f"```json\n{json.dumps(example['value'], indent=2, ensure_ascii=False)}\n```\n"
 
@@ -131,7 +132,7 @@ def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {name}\n"
     description = schema.get("description", "").partition("\n\n")[0]
     if description:
-        yield _described(description) + "\n"
+        yield _one_line(description) + "\n"
     if "enum" in schema:
         yield _type(schema) + "\n"
         return
@@ -144,7 +145,7 @@ def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
     for status, answer in responses.items():
-        if status in _EVERYWHERE:
+        if status in _COMMON_STATUSES:
             continue
         kinds = [
             _type(content["schema"]) if media_type == _JSON else f"`{media_type}`"
@@ -154,7 +155,7 @@ def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return a type in a few words."""
+    """Return a short description of a schema's type."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"

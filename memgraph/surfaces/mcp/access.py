@@ -1,4 +1,4 @@
-"""From a message of the protocol to the handle that answers it."""
+"""Give MCP messages access to the handle of an orchestrator."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Result = TypeVar("Result")
 
 
 class HandleAccess(Protocol):
-    """Runs work with the handle of one orchestrator.
+    """Runs functions on the handle of one orchestrator.
 
     Attributes:
-        scope: where an agent's new memories are kept; None: in the only visible place.
+        scope: the scope in which new facts are stored; None: the only visible one, else global.
     """
 
     scope: Scope | None
@@ -33,16 +33,16 @@ class HandleAccess(Protocol):
         """The permissions of the client."""
 
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
-        """Return the result of ``work``; waits for the disk.
+        """Run ``work`` on the handle and return its result. Blocks on disk access.
 
         Raises:
-            MemgraphError: what ``work`` or ``Gate.enter`` raises, sanitised for output; refusals
+            MemgraphError: an error of ``work`` or ``Gate.enter``, sanitised for output; refusals
                 are journalled.
         """
 
 
 class DirectAccess:
-    """The door for a caller who has the handle already, with all its permissions."""
+    """Access for a caller that already has the handle, with all permissions."""
 
     permissions = frozenset(Permission)
 
@@ -59,7 +59,7 @@ class DirectAccess:
 
 
 class KeyAccess:
-    """The door of a principal to one orchestrator, for one request."""
+    """Access of a principal to one orchestrator, for the duration of a request."""
 
     def __init__(
         self,
@@ -82,10 +82,12 @@ class KeyAccess:
         return self.principal.permissions
 
     def knock(self) -> None:
-        """Check that the principal may enter; raises what ``ask`` raises."""
-        # With none at all, reading is what is refused.
-        any_one = next((item for item in Permission if item in self.permissions), Permission.READ)
-        self.ask(any_one, lambda _handle: None)
+        """Check that the principal may open the orchestrator; raise what ``ask`` raises."""
+        # A principal without any permission is refused the permission to read.
+        permission = next(
+            (item for item in Permission if item in self.permissions), Permission.READ
+        )
+        self.ask(permission, lambda _handle: None)
 
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
         try:
@@ -95,7 +97,7 @@ class KeyAccess:
             raise sanitized_error(error, self._gate.service.root) from error
 
     def _enter(self, permission: Permission) -> Orchestrator:
-        # One that knocked with this permission has entered.
+        # A handle is opened once for each permission; ``knock`` may have opened it.
         if permission not in self._handles:
             self._handles[permission] = self._gate.enter(
                 self.principal, self.orchestrator, permission, self._narrowing
@@ -104,16 +106,17 @@ class KeyAccess:
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:
-    """Return where a fact is stored, as ``agents.propose_fact`` takes it.
+    """Return the scope and scope id of a new fact, for ``agents.propose_fact``.
 
     Raises:
-        InvalidInput: the handle sees none, or several, of this scope.
+        InvalidInput: the handle can see no id, or more than one id, of this scope.
     """
     if scope is None or scope is Scope.GLOBAL:
         return scope, None
     visible = sorted(handle.viewer.scope_ids(scope))
     if len(visible) != 1:
         raise InvalidInput(
-            f"to remember in a {scope} the request must name exactly one", field="scope"
+            f"to remember in scope {scope}, the request must name exactly one {scope}",
+            field="scope",
         )
     return scope, visible[0]

@@ -1,7 +1,7 @@
-"""The protocol over streamable HTTP: an ASGI application with a path for each orchestrator.
+"""Serve MCP over streamable HTTP: an ASGI application with a path for each orchestrator.
 
-It is stateless. Each request shows its key, a revoked key is refused at once, and there are no
-sessions that could be hijacked.
+It is stateless. Each request carries its key, so a revoked key is refused at once, and there are
+no sessions that could be hijacked.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from memgraph.surfaces.asgi import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID, sh
 from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
-_DOOR: Final = "memgraph.door"
+_ACCESS: Final = "memgraph.door"
 _REPEATED: Final = {"project": "project_ids", "session": "session_ids"}
 _SINGLE: Final = {"agent": "agent_id", "clearance": "clearance"}
 
 
 class McpApp:
-    """The application that ``mcp_app`` returns; enter its ``lifespan`` before the first request."""
+    """The ASGI application; enter its ``lifespan`` before the first request."""
 
     def __init__(self, gate: Gate, settings: ServerSettings) -> None:
         silence_sdk()
         self._gate = gate
-        server = make_server(_door_of, _failed)
+        server = make_server(_access_of, _log_bug)
         self._manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
@@ -64,7 +64,7 @@ class McpApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run the application for the time of this context, once."""
+        """Run the application for the duration of this context. It can be entered only once."""
         async with self._manager.run():
             yield
 
@@ -72,9 +72,9 @@ class McpApp:
         began = scope.get(BEGAN, time.monotonic())
         request = Request(scope, receive)
         try:
-            scope[_DOOR] = await run_sync(_opened, self._gate, request)
+            scope[_ACCESS] = await run_sync(_authenticated, self._gate, request)
         except MemgraphError as error:
-            # An orchestrator of others is as quick to tell as one that is not there.
+            # Equal response times do not reveal whether a hidden orchestrator exists.
             await anyio.sleep(self._gate.pause_s(error, time.monotonic() - began))
             await _refusal(sanitized_error(error, self._gate.service.root))(scope, receive, send)
             return
@@ -85,43 +85,42 @@ class McpApp:
 
 
 def mcp_app(gate: Gate, settings: ServerSettings) -> McpApp:
-    """Return the ASGI application to be mounted at ``/mcp``: one path segment names an
-    orchestrator.
+    """Return the ASGI application to mount at ``/mcp``; its paths are names of orchestrators.
 
-    Use it within ``async with app.lifespan():``. The query of an address narrows the view as
-    elsewhere (``project``, ``session``, ``agent``, ``clearance``); ``scope`` names where facts are
-    kept when several places are visible.
+    Use it within ``async with app.lifespan():``. The query parameters ``project``, ``session``,
+    ``agent`` and ``clearance`` narrow the view, as in the HTTP API. ``scope`` is the scope in which
+    facts are stored if more than one is visible.
     """
     return McpApp(gate, settings)
 
 
-def _door_of(context: Context) -> HandleAccess:
-    return cast(HandleAccess, cast(Request, context.request).scope[_DOOR])
+def _access_of(context: Context) -> HandleAccess:
+    return cast(HandleAccess, cast(Request, context.request).scope[_ACCESS])
 
 
-def _failed(context: Context, error: Exception) -> None:
+def _log_bug(context: Context, error: Exception) -> None:
     request = cast(Request, context.request)
     log = getattr(getattr(request.scope.get("app"), "state", None), "log", None)
     if log is not None:
         log.error("mcp.bug", request_id=request.scope.get(REQUEST_ID), **bug_fields(error))
 
 
-def _opened(gate: Gate, request: Request) -> KeyAccess:
-    """Return the door for a request; waits for the disk.
+def _authenticated(gate: Gate, request: Request) -> KeyAccess:
+    """Authenticate a request and return its access to an orchestrator. Blocks on disk access.
 
     Raises:
-        Unauthenticated: it shows no key.
-        InvalidInput: its query is invalid; a misspelt name would widen what it sees.
-        MemgraphError: what ``Gate.enter`` raises.
+        Unauthenticated: the request has no valid key.
+        InvalidInput: the query is invalid. Ignoring a misspelt parameter would widen the view.
+        MemgraphError: an error of ``Gate.enter``.
     """
     principal = gate.authenticate(shown_key(request.scope))
     request.scope[AUTHENTICATED] = True
-    query = _asked(request)
+    query = _parsed_query(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
-    door = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope)
-    door.knock()
+    access = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope)
+    access.knock()
     request.scope[ENTERED] = (principal, name)
-    return door
+    return access
 
 
 class _Query(Value):
@@ -129,15 +128,15 @@ class _Query(Value):
     scope: enums.Scope | None = None
 
 
-def _asked(request: Request) -> _Query:
+def _parsed_query(request: Request) -> _Query:
     query = request.query_params
     names = {*_REPEATED, *_SINGLE, "scope"}
     unknown = set(query) - names
-    twice = [item for item in (*_SINGLE, "scope") if len(query.getlist(item)) > 1]
-    if unknown or twice:
+    repeated = [item for item in (*_SINGLE, "scope") if len(query.getlist(item)) > 1]
+    if unknown or repeated:
         raise InvalidInput(
-            f"the query has {', '.join(sorted(names))}; {' and '.join(sorted(_REPEATED))} may come"
-            " several times, the others once"
+            f"the allowed query parameters are {', '.join(sorted(names))}; only"
+            f" {' and '.join(sorted(_REPEATED))} may be repeated"
         )
     narrowing: dict[str, Any] = {
         field: tuple(query.getlist(name)) for name, field in _REPEATED.items() if name in query
@@ -160,17 +159,17 @@ _STATUS: Final[Mapping[type[MemgraphError], int]] = {
 
 
 def _refusal(error: MemgraphError) -> Response:
-    """Return the answer to an unacceptable request, in the protocol's shape."""
+    """Return the response to a refused request, as a JSON-RPC error."""
     status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     headers = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited) and "retry_after_s" in error.details:
         headers["Retry-After"] = str(math.ceil(error.details["retry_after_s"]))
-    details = {
+    error_object = {
         "code": types.INVALID_REQUEST,
         "message": error.message,
         "data": {"code": error.code, "details": error.details},
     }
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": details})
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error_object})
     return Response(body, status, headers, media_type="application/json")

@@ -1,6 +1,6 @@
-"""The reference of MCP as Markdown: ``python -m memgraph.surfaces.mcp.reference``.
+"""Generate the reference of the MCP server: ``python -m memgraph.surfaces.mcp.reference``.
 
-docs/mcp.md holds it; a test compares the two.
+The output is part of docs/mcp.md; a test compares the two.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ from memgraph.surfaces.mcp.server import offered
 
 
 def reference() -> str:
-    """Return every tool with its input and output, every resource, every prompt."""
+    """Return all tools with their arguments and results, all resources and all prompts."""
     parts = ["## Tools", *(_tool(name, tool) for name, tool in offered().items())]
     parts += ["## Resources", "\n".join(_resources()), "## Prompts", "\n".join(_prompts())]
     return "\n\n".join(parts) + "\n"
 
 
 def _tool(name: str, tool: Tool) -> str:
-    facts = [
-        f"takes the permission `{tool.permission}`",
+    notes = [
+        f"requires the permission `{tool.permission}`",
         "changes nothing" if not tool.changes else None,
-        "may put a memory out of force" if tool.destructive else None,
-        "the same call again changes nothing more" if tool.changes and tool.idempotent else None,
+        "may supersede or retract a memory" if tool.destructive else None,
+        "repeating a call changes nothing more" if tool.changes and tool.idempotent else None,
     ]
-    message = "; ".join(fact for fact in facts if fact)
-    lines = [f"### {name}", "", tool.description, "", message[0].upper() + message[1:] + ".", ""]
+    text = "; ".join(fact for fact in notes if fact)
+    lines = [f"### {name}", "", tool.description, "", text[0].upper() + text[1:] + ".", ""]
     schema = schema_of(tool.arguments)
     if schema["properties"]:
-        lines += ["| takes | type | |", "|---|---|---|", *_taken(schema), ""]
+        lines += ["| argument | type | |", "|---|---|---|", *_arguments(schema), ""]
     answer = schema_of(tool.answer)
-    lines += ["| answers | type | |", "|---|---|---|", *_fields(answer, answer)]
+    lines += ["| result | type | |", "|---|---|---|", *_fields(answer, answer)]
     return "\n".join(lines)
 
 
-def _taken(schema: Mapping[str, Any]) -> Iterator[str]:
+def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
     required = schema.get("required", ())
     for name, field in schema["properties"].items():
-        message = field.get("description", "")
+        description = field.get("description", "")
         if field.get("default") is not None:
-            message = f"{message} Default {json.dumps(field['default'])}."
+            description = f"{description} Default {json.dumps(field['default'])}."
         needed = " (required)" if name in required else ""
-        yield f"| `{name}`{needed} | {_type(field, schema)} | {message} |"
+        yield f"| `{name}`{needed} | {_type(field, schema)} | {description} |"
 
 
 def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """Yield a row for each field, followed by those of nested objects."""
+    """Yield a row for each field, followed by the rows of its nested fields."""
     for name, field in schema["properties"].items():
         yield f"| `{within}{name}` | {_type(field, root)} | {field.get('description', '')} |"
         inner = _object(field, root)
         if inner is not None:
-            many = "[]" if field.get("type") == "array" else ""
-            yield from _fields(inner, root, f"{within}{name}{many}.")
+            suffix = "[]" if field.get("type") == "array" else ""
+            yield from _fields(inner, root, f"{within}{name}{suffix}.")
 
 
 def _object(field: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
     reference = field.get("$ref") or field.get("items", {}).get("$ref")
-    result = None if reference is None else root["$defs"][reference.rpartition("/")[2]]
-    return result if result is not None and "properties" in result else None
+    definition = None if reference is None else root["$defs"][reference.rpartition("/")[2]]
+    return definition if definition is not None and "properties" in definition else None
 
 
 def _type(field: Mapping[str, Any], root: Mapping[str, Any]) -> str:
@@ -96,7 +96,7 @@ def _resources() -> Iterator[str]:
 
 
 def _prompts() -> Iterator[str]:
-    yield "| prompt | takes | |\n|---|---|---|"
+    yield "| prompt | arguments | |\n|---|---|---|"
     for item in resources.prompts():
         arguments = ", ".join(f"`{argument.name}`" for argument in item.arguments or ())
         yield f"| `{item.name}` | {arguments} | {item.description} |"

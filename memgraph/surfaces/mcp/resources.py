@@ -1,4 +1,4 @@
-"""The resources: the bulletin, any memory by its id, the record of a dropped file."""
+"""The MCP resources (bulletin, memory, manifest), the context prompt, and tool results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def seen(value: Any) -> Any:
-    """Return a JSON value whose texts have only visible characters."""
+    """Return a JSON value without invisible characters in its strings."""
     if isinstance(value, str):
         return cleaned(value)
     if isinstance(value, dict):
@@ -34,10 +34,11 @@ def seen(value: Any) -> Any:
 
 
 def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallToolResult:
-    """Return an answer twice, as the protocol requires: as a value, and as text.
+    """Return a tool's result both as a value and as text, as the protocol requires.
 
     Args:
-        text: the field that is meant to be read as it is; None: the text is the value in JSON.
+        text: the field whose value becomes the text, unchanged; None: the text is the result in
+            JSON.
     """
     shown = seen(answer)
     if text is not None:
@@ -51,7 +52,7 @@ def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallTo
 
 
 def tool_error(error: MemgraphError) -> types.CallToolResult:
-    """Return an error for the model, so that it can fix its call."""
+    """Return an error as a tool's result, so that the model can correct its call."""
     details = {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=as_json(seen(details)))], is_error=True
@@ -68,7 +69,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 class ResourceText(NamedTuple):
-    """A text, and a code of the library if it may be out of date; None: it is current."""
+    """The text of a resource; ``warning`` is an error code if the text may be out of date."""
 
     text: str
     warning: str | None = None
@@ -79,8 +80,8 @@ class Resource:
     """A resource, or a template of resources.
 
     Attributes:
-        parameter: the name of the last part of its address, for a template.
-        read: returns the content, from a handle and that last part ("" without one).
+        read: returns the content, given a handle and the last part of the URI ("" if it has none).
+        parameter: the name of the last part of the URI, for a template.
     """
 
     title: str
@@ -90,28 +91,29 @@ class Resource:
     parameter: str | None = None
 
     def uri(self, name: str) -> str:
-        """Return its address, or the template of its addresses (RFC 6570)."""
+        """Return the URI of the resource, or the URI template (RFC 6570)."""
         return SCHEME + name + ("" if self.parameter is None else f"/{{{self.parameter}}}")
 
     def has(self, last: str) -> bool:
-        """Return True when this can be the last part of its addresses."""
+        """Return True if ``last`` is a valid last part of the resource's URI."""
         return not last if self.parameter is None else bool(_NAME.fullmatch(last))
 
 
 def read(door: HandleAccess, uri: str) -> types.ReadResourceResult:
-    """Return the content at an address.
+    """Return the resource with a URI.
 
     Raises:
-        NotFound: it is missing or hidden; both read the same.
+        NotFound: it does not exist or is hidden; the message does not reveal which.
+        MemgraphError: an error of ``HandleAccess.ask``.
     """
     kind, _, last = uri.removeprefix(SCHEME).partition("/")
-    result = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
-    if result is None or not result.has(last):
+    resource = RESOURCES.get(kind) if uri.startswith(SCHEME) else None
+    if resource is None or not resource.has(last):
         raise NotFound("no such resource")
-    content = door.ask(PERMISSION, lambda handle: result.read(handle, last))
+    content = door.ask(PERMISSION, lambda handle: resource.read(handle, last))
     contents = types.TextResourceContents(
         uri=uri,
-        mime_type=result.mime_type,
+        mime_type=resource.mime_type,
         text=content.text,
         _meta=None if content.warning is None else {WARNING: content.warning},
     )
@@ -119,7 +121,7 @@ def read(door: HandleAccess, uri: str) -> types.ReadResourceResult:
 
 
 def resources() -> list[types.Resource]:
-    """Return the resources with one address."""
+    """Return the resources with a fixed URI, as the protocol lists them."""
     return [
         types.Resource(
             name=name,
@@ -134,7 +136,7 @@ def resources() -> list[types.Resource]:
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """Return the resource templates."""
+    """Return the resource templates, as the protocol lists them."""
     return [
         types.ResourceTemplate(
             name=name,
@@ -154,11 +156,11 @@ def _bulletin(handle: Orchestrator, _last: str) -> ResourceText:
 
 
 def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
-    result = handle.trace(memory_id)
-    handle.agents.note_handed_out([result.memory.content])
-    fields = result.memory.model_dump(mode="json")
+    traced = handle.trace(memory_id)
+    handle.agents.note_handed_out([traced.memory.content])
+    fields = traced.memory.model_dump(mode="json")
     return ResourceText(
-        as_json(seen({**fields, "source": short_citation(result.memory, result.source)}))
+        as_json(seen({**fields, "source": short_citation(traced.memory, traced.source)}))
     )
 
 
@@ -216,12 +218,12 @@ def prompt(
     """Return a prompt with its arguments filled in.
 
     Raises:
-        InvalidInput: no such prompt, or an argument is wrong.
-        MemgraphError: what ``HandleAccess.ask`` raises.
+        InvalidInput: there is no such prompt, or an argument is invalid.
+        MemgraphError: an error of ``HandleAccess.ask``.
     """
     if name != CONTEXT:
         raise InvalidInput("no such prompt", field="name")
-    values = _given(arguments)
+    values = _context_arguments(arguments)
 
     def work(handle: Orchestrator) -> types.GetPromptResult:
         block = context(handle, values.message)["text"]
@@ -237,8 +239,8 @@ def prompt(
     return door.ask(PERMISSION, work)
 
 
-def _given(arguments: Mapping[str, str] | None) -> ContextArguments:
-    allowed: dict[str, Any] = dict(arguments or {})
-    if "limit" in allowed:
+def _context_arguments(arguments: Mapping[str, str] | None) -> ContextArguments:
+    values: dict[str, Any] = dict(arguments or {})
+    if "limit" in values:
         raise InvalidInput("this prompt takes only a message", field="limit")
-    return parsed(ContextArguments, allowed)
+    return parsed(ContextArguments, values)

@@ -1,4 +1,4 @@
-"""The protocol over standard input and output, for an agent on the same machine."""
+"""Serve MCP over standard input and output, for an agent on the same machine."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ THREADS: Final = 4
 
 
 def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None:
-    """Serve one client until its end of input, or until it stops reading.
+    """Serve one client until its input ends, or until it stops reading.
 
-    Standard output carries only the protocol: while it runs, everything else that is printed goes
-    to standard error.
+    Standard output carries only the protocol; anything else that is printed meanwhile goes to
+    standard error.
 
     Args:
-        handle: the client reaches what its viewer may see; the journal names its actor.
-        root: of its service; its path is hidden from the client.
-        scope: where facts are kept; None: in the only visible place.
+        handle: determines what the client may see; the journal records its actor.
+        root: the root of the service; its path is removed from error messages.
+        scope: the scope in which new facts are stored; None: the only visible one, else global.
     """
     silence_sdk()
     door = DirectAccess(handle, root, scope=scope)
@@ -45,13 +45,13 @@ def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None
         with _interruptible():
             anyio.run(_serve, make_server(lambda _context: door, failed, threads=THREADS))
     except* BrokenPipeError:
-        # The client is gone, as with the end of its input.
+        # The client has exited; treat it like the end of its input.
         pass
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: the thread that waits for input is not notified."""
+    """Let Ctrl-C end the process at once; the thread that reads input cannot be interrupted."""
     if current_thread() is not main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The console as pages that a server mounts at ``/console``."""
+"""The web console: pages that a server mounts at ``/console``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from memgraph.surfaces.web.sessions import (
     own_target,
 )
 
-# Sent with every response: whatever a page contains, it loads and runs only files of the console.
+# Headers of every response. Pages can load and run only files of the console.
 
 
 POLICY: Final = "; ".join(
@@ -76,7 +76,7 @@ POLICY: Final = "; ".join(
 
 HEADERS: Final[Headers] = [
     (b"content-security-policy", POLICY.encode()),
-    # With no-referrer a browser would send its forms with the Origin null.
+    # With no-referrer, browsers would send forms with ``Origin: null``.
     (b"referrer-policy", b"same-origin"),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -87,7 +87,7 @@ HEADERS: Final[Headers] = [
 
 
 class SecurityHeaders:
-    """Adds ``HEADERS`` to every answer of an application."""
+    """ASGI middleware that adds ``HEADERS`` to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -101,10 +101,10 @@ class SecurityHeaders:
         await self._app(scope, receive, guarded)
 
 
-# Errors as pages, with the library's own codes.
+# Error pages.
 
 
-# The most specific class decides.
+# The most specific class of an error decides.
 _STATUS: Final[Mapping[type[MemgraphError], int]] = {
     errors.InvalidInput: 422,
     errors.InvalidConfig: 503,
@@ -145,7 +145,7 @@ _TITLES: Final[Mapping[int, str]] = {
 
 
 def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
-    """Return the page for an error, with the orchestrator's menu if it was entered."""
+    """Return the page for an error, with the orchestrator's menu if the visitor has access."""
     visit = _visit(request)
     request.scope[CODE] = error.code
     fields = {
@@ -161,39 +161,40 @@ def failure_page(console: Console, request: Request, error: MemgraphError, statu
 
 
 def _visit(request: Request) -> Visit | None:
-    """Return the visit, if the orchestrator was entered: else its menu would disclose that it
-    exists.
+    """Return the visit if the visitor has access to the orchestrator.
+
+    Otherwise the menu of the error page would reveal that the orchestrator exists.
     """
     visit: Visit | None = request.scope.get(VISIT)
     if visit is None or ENTERED not in request.scope:
         return None
     try:
-        visit.as_of  # noqa: B018 - it is kept; the links of the page are as of it
+        visit.as_of  # noqa: B018 - validate and cache the time, which the page's links carry
     except InvalidInput:
         visit.as_of = None
     return visit
 
 
 def _back(request: Request, visit: Visit | None) -> str:
-    """Return the page of the console that led here, else the first one."""
-    own = f"{PLACE}/" if visit is None else visit.link()
-    came = urlsplit(request.headers.get("referer", ""))
-    target = came.path + (f"?{came.query}" if came.query else "")
-    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    if came.netloc != request.headers.get("host") or own_target(target) != target:
-        return own
-    return own if target == here and request.method != "POST" else target
+    """Return the console page that the visitor came from, else the home page."""
+    home = f"{PLACE}/" if visit is None else visit.link()
+    referrer = urlsplit(request.headers.get("referer", ""))
+    target = referrer.path + (f"?{referrer.query}" if referrer.query else "")
+    current = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    if referrer.netloc != request.headers.get("host") or own_target(target) != target:
+        return home
+    return home if target == current and request.method != "POST" else target
 
 
 MAX_FIELDS: Final = 100
 Lengthy = Callable[[], AbstractContextManager[None]]
 SAFE: Final = ("GET", "HEAD")
-"""Methods that change nothing."""
+"""Methods that do not change anything."""
 FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class Console:
-    """The shared parts of all pages. Made by ``console_pages``."""
+    """The state that all pages share. Created by ``console_pages``."""
 
     def __init__(self, gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> None:
         self.gate = gate
@@ -225,13 +226,13 @@ class Console:
     def show(
         self, template: str, visit: Visit | None, *, status: int = 200, **values: Any
     ) -> Response:
-        """Return a page; ``visit`` None: for a visitor who is not signed in."""
+        """Return a page; ``visit`` is None for a visitor who is not signed in."""
         token = "" if visit is None else self.tokens.of(visit.cookie)
         text = self.text(template, visit=visit, csrf_token=token, **values)
         return Response(text, status, media_type="text/html")
 
     def principal(self, session: Session) -> Principal | None:
-        """Return the principal of a session; None: its key is no longer valid."""
+        """Return the principal of a session; None if its key is no longer valid."""
         if session.key_id is None:
             return KEYLESS if self.gate.keyless else None
         try:
@@ -243,8 +244,8 @@ class Console:
         """Return the visit of a request.
 
         Raises:
-            Unauthenticated: it has no session; where no key is required it gets one.
-            RequestRefused: it changes something, and was not sent from a page of the console.
+            Unauthenticated: the request has no session (in keyless mode, a GET creates one).
+            RequestRefused: a request that changes something was not sent by a page of the console.
         """
         cookie = cookie_of(request)
         session = self.sessions.find(cookie, self.now_ms())
@@ -267,15 +268,16 @@ class Console:
         return visit
 
     def visitor(self, scope: Scope) -> str | None:
-        """Return the unit that a request counts for: all sessions of a key together; None: no
-        session.
+        """Return the source that a request counts for in rate limits; None without a session.
+
+        All sessions of a key count together.
         """
         cookie = cookie_of(Request(scope))
         key_id = self.sessions.key_of(cookie, self.now_ms()) if cookie else None
         return None if key_id is None else f"session of {key_id}"
 
     def refusal(self, scope: Scope, error: MemgraphError, status: int) -> ASGIApp:
-        """Return the page for a request that is refused early, and may be incomplete."""
+        """Return the page for a request that is refused before its body was read completely."""
         request = Request(scope)
         if isinstance(error, Unauthenticated):
             answer = _sign_in(request)
@@ -285,7 +287,7 @@ class Console:
         return SecurityHeaders(answer)
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
-        """Raise RequestRefused when the form has no token, or not that of its cookie."""
+        """Raise RequestRefused unless the form has the CSRF token of its cookie."""
         sent_token = request.headers.get(HEADER) if token is None else token
         if not self.tokens.fits(cookie, sent_token, site=request.headers.get("sec-fetch-site")):
             raise RequestRefused(
@@ -294,17 +296,17 @@ class Console:
 
 
 def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pages:
-    """Return the pages; they are mounted behind the guards of the HTTP API.
+    """Return the console, to be mounted inside the middleware of the HTTP API.
 
     Args:
-        lengthy: the limit of long work, for one piece of it; raises ServerBusy.
+        lengthy: returns a context manager that counts a slow request; raises ServerBusy.
     """
     console = Console(gate, settings, lengthy)
     app = Starlette(
         routes=[
             *sessions.routes(console),
             *(_route(console, item) for item in PAGES),
-            *(_arrival(console, item) for item in ARRIVALS),
+            *(_upload_route(console, item) for item in ARRIVALS),
         ],
         exception_handlers={
             MemgraphError: _on_error,
@@ -313,7 +315,7 @@ def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pa
         },
     )
     app.state.console = console
-    # Outside of what answers for bugs, too.
+    # Outermost, so that the page for an internal error also has the headers.
     return Pages(PLACE, SecurityHeaders(app), console.visitor, console.refusal)
 
 
@@ -340,7 +342,7 @@ def _route(console: Console, page: ConsolePage) -> Route:
     return Route(page.path, endpoint, methods=[page.method])
 
 
-def _arrival(console: Console, arrival: UploadPage) -> Route:
+def _upload_route(console: Console, arrival: UploadPage) -> Route:
     async def endpoint(request: Request) -> Response:
         return await arrival.take(await run_sync(console.visit, request))
 
@@ -348,7 +350,7 @@ def _arrival(console: Console, arrival: UploadPage) -> Route:
 
 
 async def read_form(request: Request) -> FormData | None:
-    """Return the fields of a form; None: the request has none. ``Limits`` bounds its size."""
+    """Return the fields of a form, or None. ``RequestLimits`` has limited the size already."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method != "POST" or kind not in FORMS:
         return None
@@ -367,7 +369,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
 
 
 def _sign_in(request: Request) -> Response:
-    """Redirect to the form for signing in, and from there back to the requested page."""
+    """Redirect to the sign-in form, which leads back to the requested page."""
     target = f"{PLACE}/"
     if request.method in SAFE:
         target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -380,12 +382,12 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     messages = {404: "page not found", 405: "this address does not accept this method"}
     text = messages.get(error.status_code, "the request cannot be read")
     answer = failure_page(console_of(request), request, RequestRefused(text), error.status_code)
-    # Such as the methods that an address takes.
+    # For example Allow, with the methods of the address.
     answer.headers.update(error.headers or {})
     return answer
 
 
 async def _on_bug(request: Request, _error: Exception) -> Response:
-    """Answer an unexpected error: details are in the server's log, not in the answer."""
+    """Show an unexpected error without details, which are only in the server's log."""
     error = MemgraphError("internal error; see the server log")
     return failure_page(console_of(request), request, error, 500)

@@ -1,6 +1,6 @@
-"""Evidence for outside of the console: a case as an HTML file or a signed ZIP, the journal's seal.
+"""Export evidence: a case as an HTML file or a signed ZIP; also check the journal's seal.
 
-The HTML file needs no server and has no scripts: it is for archives, mail and print.
+The HTML file needs no server and has no scripts, so that it can be archived, mailed and printed.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def case_document(
     lines: Mapping[str, SourceLines],
     root: Path | None = None,
 ) -> str:
-    """Return a case with both sides, the evidence for each, the decision, and its journal.
+    """Return the HTML file of a case: both sides, their evidence, the decision and its journal.
 
     Args:
-        lines: the source lines of each side, by memory id; a missing side shows none.
-        root: paths of files below it are relative to it; None: whole paths.
+        lines: the source lines of the sides, by memory id; may be incomplete.
+        root: paths below this folder are shown relative to it; None: paths are shown in full.
     """
-    # A browser that opens it from a disk is told by nobody else what it may load.
+    # Inlined, since the file must be self-contained.
     style = Markup((FOLDER / "static" / "console.css").read_text(encoding="utf-8"))  # our own file
     template = _environment(root).get_template("case_document.html")
     return template.render(case=case, orchestrator=orchestrator, lines=lines, style=style)
@@ -56,14 +56,14 @@ README: Final = """Evidence of a contradiction, exported by memgraph.
 
 case.html      both sides, for people
 case.json      the same, for programs
-lines.json     what each side was read from, down to its lines
-receipts.json  to whom each side was handed out: the newest 50 receipts of each
-journal.json   the entries of the journal about it, each with its seal
-verify.json    the check of the whole journal at the time of this export
-MANIFEST.json  the SHA-256 of each file above, and the ids of receipts that had expired by then
-SIGNATURE.json Ed25519, over the bytes of MANIFEST.json; missing where the server has no key
+lines.json     the source lines of each side
+receipts.json  the recipients of each side: its newest 50 receipts
+journal.json   the journal entries about the contradiction and both sides, with their seals
+verify.json    the result of checking the whole journal at the time of this export
+MANIFEST.json  the SHA-256 of each file above, and the ids of receipts that had expired
+SIGNATURE.json the Ed25519 signature of MANIFEST.json; missing if the server has no key
 
-To check it, run this where the files are, with Python and its package cryptography:
+To verify the files, run this in their folder, with Python and its package cryptography:
 
     import hashlib, json, pathlib
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -76,16 +76,16 @@ To check it, run this where the files are, with Python and its package cryptogra
     key.verify(bytes.fromhex(signature["value"]), manifest)
     print("signed by", signature["public_key"])
 
-It ends with an error when a file or the signature does not fit. Whoever makes another pack can
-sign it with another key: compare the public key with the one that the operator names. It is the
-"public_key" in the signature of every report of an erasure from the same server.
+It ends with an error if a file or the signature does not match. A forged pack could be signed with
+another key, so compare the public key with the one that the operator publishes. It is also the
+"public_key" in the signature of every erasure report of the same server.
 """
 
 
 def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
-    """Return a case as a ZIP: documents, receipts, source lines and journal, with their digests.
+    """Return a case as a ZIP file: documents, receipts, source lines, journal and their digests.
 
-    The manifest is signed with the key that signs erasures, where this root has one.
+    The manifest is signed with the key for erasure reports, if the root has one.
     """
     from memgraph.operations.erasure.signatures import public_key, sign
 
@@ -105,7 +105,7 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
             try:
                 receipts[memory_id].append(asdict(orc.receipts.get(hand_out.receipt_id)))
             except NotFound as error:
-                # Its retention ended meanwhile: an audit does without it. This is no refusal.
+                # The receipt has expired since, which must not be journalled as a refusal.
                 error.journalled = True
                 left_out.append(hand_out.receipt_id)
     seal = sealed(visit, orc)
@@ -152,7 +152,7 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
 
 
 PACKED: Final = 50
-"""Receipts of each side, the newest ones."""
+"""The maximum number of receipts for each side; the newest are exported."""
 
 
 @cache
@@ -160,20 +160,22 @@ def _environment(root: Path | None) -> jinja2.Environment:
     return environment({"version": __version__, "place": "", "csrf_field": ""}, root)
 
 
-# The seal of the journal.
+# Checking the chain of the journal.
 
 AGAIN_MS: Final = MS_PER_DAY // 24
-"""After so long all entries are checked once more; until then, only new ones."""
+"""The time after which all entries are checked again; until then, only new ones are checked."""
 
 
 @dataclass
 class Seal:
-    """The last check of one journal.
+    """The result of the last check of a journal.
 
     Attributes:
-        entries: how many the journal has.
-        problem: what was found, in words; empty: nothing.
-        whole_at: when all entries were checked, milliseconds.
+        at: the time of the check, in milliseconds.
+        entries: the number of journal entries.
+        head: the journal's last entry; None before the first check.
+        problem: a description of the findings; empty if there are none.
+        whole_at: the time of the last check of all entries, in milliseconds.
     """
 
     at: int = 0
@@ -185,7 +187,7 @@ class Seal:
 
     @property
     def text(self) -> str:
-        """Return it in one line for people."""
+        """The result as one line for people."""
         time = iso(self.at)[11:16]
         if self.problem:
             return f"Chain broken: {self.problem}, {time}"
@@ -193,7 +195,7 @@ class Seal:
 
 
 def sealed(visit: Visit, orc: Orchestrator) -> Seal:
-    """Check the journal of an orchestrator, from where it was checked before, and return that."""
+    """Check the new journal entries, or all if the last full check is too old or failed."""
     seal = visit.console.seals.setdefault(orc.name, Seal())
     with seal.lock:
         now = visit.console.now_ms()

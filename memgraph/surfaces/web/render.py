@@ -1,4 +1,4 @@
-"""Rendering templates. Every value is text, and escaped as such."""
+"""Render the console's templates. All values are escaped as text."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ TYPES: Final = {
     ".json": "application/json",
 }
 ORDINARY: Final = "\n\r\t\u200c\u200d"
-"""Invisible characters in ordinary texts of many languages, and in emoji."""
+"""Invisible characters that occur in ordinary text and in emoji."""
 SIGNS_OF_NUMBERS: Final = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
-"""Format characters that have a shape: Unicode's Prepended_Concatenation_Mark."""
+"""Visible format characters: Unicode's Prepended_Concatenation_Mark."""
 LOOKS: Final = "\ufe0e\ufe0f"
-"""Variation selectors that render a sign as text or as an emoji; elsewhere they change nothing."""
+"""Variation selectors, which render a symbol as text or as an emoji, and are ignored elsewhere."""
 SIGNS: Final = ("So", "Sm", "Po", "Nd")
-"""Categories of characters that have both renderings: symbols, and the digits and marks of
-keycaps.
-"""
+"""Categories of characters that may have both renderings: symbols, and characters of keycaps."""
 BRAILLE_BLANK: Final = "\u2800"
 FEW_NAMES: Final = 8
 MS_PER_HOUR: Final = 3_600_000
@@ -47,7 +45,7 @@ MS_PER_MINUTE: Final = 60_000
 
 
 class Assets:
-    """The files that pages load, held in memory. Their address has the digest of them all."""
+    """The static files, held in memory. Their URL contains a digest of all of them."""
 
     def __init__(self, folder: Path = FOLDER / "static") -> None:
         paths = sorted(item for item in folder.rglob("*") if item.suffix in TYPES)
@@ -58,19 +56,19 @@ class Assets:
         self.version = digest.hexdigest()[:16]
 
     def find(self, name: str) -> tuple[bytes, str] | None:
-        """Return the bytes and the media type of a file; None: there is none with this name."""
+        """Return the content and the media type of a file, or None if it does not exist."""
         body = self._files.get(name)
         return None if body is None else (body, TYPES[Path(name).suffix])
 
 
 def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.Environment:
-    """Return the renderer of the console's templates; an undefined name is an error.
+    """Return the Jinja environment of the console's templates; an undefined name is an error.
 
     Args:
-        values: names available in every template.
-        root: paths of files below it are relative to it; None: whole paths.
+        values: variables that are available in every template.
+        root: paths below this folder are shown relative to it; None: paths are shown in full.
     """
-    made = jinja2.Environment(
+    env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -78,7 +76,7 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {
+    env.filters |= {
         "without_root": (lambda path: path)
         if root is None
         else (lambda path: without_root(path, root)),
@@ -96,29 +94,33 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "tail": tail,
         "unseen": unseen,
     }
-    made.globals |= {
+    env.globals |= {
         "types": [item.value for item in MemoryType],
         "kinds": [item.value for item in MemoryKind],
         "statuses": [item.value for item in MemoryStatus],
     }
-    made.globals |= values
-    return made
+    env.globals |= values
+    return env
 
 
 def moment(ms: int | None) -> str:
-    """Return ``2025-06-01 12:00:05`` (UTC); a dash for None."""
+    """Return a time in UTC such as ``2025-06-01 12:00:05``; a dash for None."""
     return "–" if ms is None else iso(ms)[:19].replace("T", " ")
 
 
 def when(ms: int | None) -> Markup:
-    """Return ``moment`` as an element, with the full time as a tooltip."""
+    """Return ``moment`` as a ``time`` element, with the full time as its tooltip."""
     if ms is None:
         return Markup('<span class="none">–</span>')
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), moment(ms))
 
 
 def span(ms: float) -> str:
-    """Return a duration in its largest whole unit: ``3 days``, ``1 hour``, ``0 minutes``."""
+    """Return a duration in its largest unit, rounded down: ``3 days``, ``1 hour``, ``0 minutes``.
+
+    Args:
+        ms: milliseconds.
+    """
     units = ((MS_PER_DAY, "day"), (MS_PER_HOUR, "hour"), (MS_PER_MINUTE, "minute"))
     for size, unit in units:
         count = int(ms // size)
@@ -128,34 +130,38 @@ def span(ms: float) -> str:
 
 
 def number(value: int) -> str:
-    """Return ``12,345``."""
+    """Return a number with thousands separators: ``12,345``."""
     return f"{value:,}"
 
 
 def counted(value: int, text: str, many: str | None = None) -> str:
-    """Return ``1 memory``, ``12,345 memories``; without ``many`` an s is added to ``text``."""
+    """Return a number with its noun: ``1 memory``, ``12,345 memories``.
+
+    Args:
+        many: the plural; None: ``text`` with an s.
+    """
     return f"{value:,} {text if value == 1 else many or text + 's'}"
 
 
 def remedy(code: str) -> str:
-    """Return the meaning and remedy of a health code; of an unknown one the code in words."""
+    """Return the meaning and remedy of a health code; for an unknown code, the code as words."""
     return REMEDIES.get(code) or words(code.replace(".", " ")) + "."
 
 
 def figure(value: float | None) -> str:
-    """Return a measure between 0 and 1, or a score, with two to four digits."""
+    """Return a score, or a measure between 0 and 1, with two to four decimals; a dash for None."""
     return "–" if value is None else f"{value:.4f}".rstrip("0").ljust(4, "0")
 
 
 def plain_json(value: Any) -> str:
-    """Return a JSON value in readable form."""
+    """Return a value as indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
 
 
 def noted(value: Any) -> str:
-    """Return a value of a manifest in readable form: ``6 stored, 2 duplicate``, ``yes``, ``none``.
+    """Return a value of a manifest as text: ``6 stored, 2 duplicate``, ``yes``, ``none``.
 
-    Counts of 0 are left out. Nested parts are in brackets.
+    Counts of 0 are omitted. Nested values are in brackets.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -173,39 +179,35 @@ def noted(value: Any) -> str:
 
 
 def _part(name: str, value: Any) -> str:
-    message, title = noted(value), name.replace("_", " ")
+    shown, title = noted(value), name.replace("_", " ")
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{message} {title}"
-    return (
-        f"{title} ({message})"
-        if isinstance(value, Mapping | list | tuple)
-        else f"{title} {message}"
-    )
+        return f"{shown} {title}"
+    return f"{title} ({shown})" if isinstance(value, Mapping | list | tuple) else f"{title} {shown}"
 
 
 def words(name: str) -> str:
-    """Return ``CausedBy`` and ``top_n`` as words of a sentence: ``caused by``, ``top n``."""
+    """Return an identifier as words: ``CausedBy`` as ``caused by``, ``top_n`` as ``top n``."""
     parts = "".join(f" {item}" if item.isupper() else item for item in name).replace("_", " ")
     return " ".join(parts.lower().split())
 
 
 def short(text: str, limit: int = 160) -> str:
-    """Return the first line or so of a text; an ellipsis marks the cut."""
-    item = " ".join(text[: limit * 2].split())
+    """Return a text as one line of at most ``limit`` characters; an ellipsis marks a cut."""
+    flat = " ".join(text[: limit * 2].split())
     return (
-        item if len(item) <= limit and len(text) <= limit * 2 else item[: limit - 1].rstrip() + "…"
+        flat if len(flat) <= limit and len(text) <= limit * 2 else flat[: limit - 1].rstrip() + "…"
     )
 
 
 def tail(path: str) -> str:
-    """Return the last two names of a path."""
+    """Return the last two components of a path."""
     return "/".join(path.rsplit("/", 2)[-2:])
 
 
 def unseen(text: str) -> list[str]:
-    """Return invisible and reordering characters of a text: ``U+202E right-to-left override (2)``.
+    """Return the invisible characters of a text: ``U+202E right-to-left override (2)``.
 
-    A model reads them all the same.
+    A language model reads them although a person does not see them.
     """
     counter = Counter(
         value

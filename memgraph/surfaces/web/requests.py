@@ -1,4 +1,4 @@
-"""One request for a page: its principal, its orchestrator, its time; and its answer."""
+"""Requests for console pages: principal, orchestrator, parameters, and responses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
 
 
-# The parts of the console, in the order in which the menu has them.
+# The sections of the console, in the order of the menu.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class MenuEntry:
     """An entry of the menu.
 
     Attributes:
-        path: below the orchestrator's own address; empty: that address itself.
+        path: relative to the orchestrator's URL; empty for the URL itself.
         title: the text in the menu.
         permission: the entry is hidden from a principal without it.
     """
@@ -74,19 +74,19 @@ MAX_TIME_CHARS: Final = 40
 MAX_QUERY_CHARS: Final = 1_000
 FORMATS: Final = ("csv", "json")
 MOST_ROWS: Final = 500
-"""Rows of a list that is downloaded; its next page has an address of its own."""
+"""The maximum number of rows in a downloaded list; the next page is a separate download."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
-    """Return the time that a text names, milliseconds: ISO 8601, ``now``, or words.
+    """Parse a time in ISO 8601 or in words, and return it in milliseconds.
 
     Args:
-        text: such as ``yesterday``, ``last week``, ``3 days ago`` or ``May 2026``.
-        ends: the end of the named days, else their beginning; never after now.
+        text: such as ``now``, ``yesterday``, ``last week``, ``3 days ago`` or ``May 2026``.
+        ends: return the end of the days, but at most the present; else return their beginning.
 
     Raises:
-        InvalidInput: it names no time.
+        InvalidInput: the text is not a time.
     """
     if text.strip().lower() == "now":
         return now_ms
@@ -99,7 +99,7 @@ def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
         day = days[0].last + 1 if ends else days[0].first
         moment = (day - _EPOCH) * MS_PER_DAY - (1 if ends else 0)
         return min(moment, now_ms)
-    # A day without an hour is the whole day.
+    # A date without a time means the whole day.
     return min(moment + MS_PER_DAY - 1, now_ms) if ends and len(text) == _DAY_CHARS else moment
 
 
@@ -108,7 +108,7 @@ _DAY_CHARS: Final = len("2026-01-01")
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; a cell that a spreadsheet would take for a formula begins with ``'``."""
+    """Return rows as CSV; a ``'`` precedes cells that a spreadsheet would take for formulas."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     out = StringIO()
     writer = csv.writer(out)
@@ -129,10 +129,10 @@ class Visit:
     """A request of a signed-in visitor.
 
     Attributes:
-        cookie: the id of the session, as the browser holds it.
-        form: the fields of a form, without its token; a repeated one has its last value.
-        chosen: the values of the check boxes of a list.
-        timed: True when the page can show its state at ``as_of``.
+        cookie: the value of the session cookie.
+        form: the fields of the form, without the CSRF token; the last value if one is repeated.
+        chosen: the values of the ticked check boxes of a list.
+        timed: True if the page can show its state as of a past time.
     """
 
     console: Console
@@ -150,65 +150,66 @@ class Visit:
 
     @property
     def orchestrator(self) -> str:
-        """The name in the address; empty on pages without one."""
+        """The name of the orchestrator in the URL; empty on pages without one."""
         return str(self.request.path_params.get("orchestrator", ""))
 
     @property
     def narrowing(self) -> Narrowing:
-        """The session's narrowing here."""
+        """The session's narrowing for this orchestrator."""
         return self.session.narrowings.get(self.orchestrator, Narrowing())
 
     def path(self, name: str) -> str:
-        """Return a variable part of the address, such as an id."""
+        """Return a path parameter of the URL, such as an id."""
         return str(self.request.path_params[name])
 
     def query(self, name: str, default: str = "") -> str:
-        """Return a parameter of the address, without white space around it."""
+        """Return a query parameter, stripped of white space."""
         return self.request.query_params.get(name, default).strip()
 
     def one_of(self, name: str, texts: Sequence[str]) -> str:
-        """Return a parameter that has to be one of some words; the first of them by default.
+        """Return a query parameter that must be one of some values; the first is the default.
 
         Raises:
-            InvalidInput: it is none of them.
+            InvalidInput: it has another value.
         """
         value = self.query(name) or texts[0]
         if value not in texts:
-            raise InvalidInput(f"{name}: one of {', '.join(texts)}", field=name)
+            raise InvalidInput(f"{name} must be one of {', '.join(texts)}", field=name)
         return value
 
     @cached_property
     def as_of(self) -> int | None:
-        """The time as of which a page is shown, milliseconds; None: now.
+        """The time as of which the page is shown, in milliseconds; None for the present.
 
         Raises:
-            InvalidInput: an invalid time.
+            InvalidInput: the time is invalid.
         """
         return self.moment(AS_OF, ends=True)
 
     def moment(self, name: str, *, ends: bool = False) -> int | None:
-        """Return a time among the parameters, milliseconds; None: it is empty.
+        """Return a query parameter as a time in milliseconds; None if it is empty.
 
         Raises:
-            InvalidInput: an invalid time.
+            InvalidInput: the time is invalid.
         """
         text = self.query(name)[:MAX_TIME_CHARS]
         return moment_of(text, self.console.now_ms(), ends=ends) if text else None
 
     def may(self, permission: Permission) -> bool:
-        """Return True when the principal has a permission; for what a page shows, not for what it
-        does.
+        """Return True if the principal has a permission.
+
+        Use it to decide what a page shows; ``enter`` checks permissions for access.
         """
         return permission in self.principal.permissions
 
     @property
     def is_auditor(self) -> bool:
-        """True when the principal may audit."""
+        """True if the principal may audit."""
         return self.may(Permission.AUDIT)
 
     @property
     def may_decide(self) -> bool:
-        """True when the principal may write, and the page shows the present."""
+        """True if the principal may write and the page shows the present."""
         return self.may(Permission.WRITE) and self.as_of is None
 
     def lines(self, *memory_ids: str) -> Mapping[str, SourceLines]:
@@ -221,48 +222,44 @@ class Visit:
     def enter(
         self, permission: Permission = Permission.READ, narrowing: Narrowing | None = None
     ) -> Orchestrator:
-        """Return the handle of the address's orchestrator; refusals are journalled.
+        """Return the handle of the orchestrator in the URL; refusals are journalled.
 
         Args:
-            narrowing: None: that of the session.
+            narrowing: narrows the view; None: the session's narrowing.
 
         Raises:
-            MemgraphError: what ``Gate.enter`` raises.
+            MemgraphError: an error of ``Gate.enter``.
         """
         chosen = self.narrowing if narrowing is None else narrowing
         handle = self.gate.enter(self.principal, self.orchestrator, permission, chosen)
-        # From here on what it does not find is a refusal to be journalled.
+        # From here on, a NotFound error is journalled as a refusal.
         self.request.scope[ENTERED] = (self.principal, handle.name)
         return handle
 
     def link(self, *parts: str, **query: Any) -> str:
-        """Return the address of a page of this orchestrator, as of the same time.
+        """Return the URL of a page of this orchestrator, as of the same time.
 
         Args:
-            parts: of the path; none of them can lead out of it.
-            query: parameters; those that are None or empty are left out.
+            parts: path segments; they are escaped.
+            query: query parameters; None and empty values are omitted.
         """
-        request = {AS_OF: iso(self.as_of)} if self.as_of is not None else {}
-        request |= query
-        kept_fields = {
-            name: value for name, value in request.items() if value not in (None, "", ())
-        }
+        parameters = {AS_OF: iso(self.as_of)} if self.as_of is not None else {}
+        parameters |= query
+        present = {name: value for name, value in parameters.items() if value not in (None, "", ())}
         path = "/".join(quote(item, safe="") for item in (self.orchestrator, *parts))
         tail = "" if parts else "/"
-        return f"{PLACE}/{path}{tail}" + (
-            f"?{urlencode(kept_fields, doseq=True)}" if kept_fields else ""
-        )
+        return f"{PLACE}/{path}{tail}" + (f"?{urlencode(present, doseq=True)}" if present else "")
 
     def here(self, **query: Any) -> str:
-        """Return the address of this page with some parameters changed; None removes one."""
-        inputs = self.request.query_params.multi_items()
-        target = [item for item in inputs if item[0] not in query] + list(query.items())
-        kept_rows = [(name, value) for name, value in target if value not in (None, "")]
-        return self.request.url.path + (f"?{urlencode(kept_rows)}" if kept_rows else "")
+        """Return the URL of this page with some parameters changed; None removes a parameter."""
+        current = self.request.query_params.multi_items()
+        target = [item for item in current if item[0] not in query] + list(query.items())
+        parameters = [(name, value) for name, value in target if value not in (None, "")]
+        return self.request.url.path + (f"?{urlencode(parameters)}" if parameters else "")
 
     @property
     def data_address(self) -> str:
-        """The address of what this page's script asks for first."""
+        """The URL of the data that this page's script requests first."""
         query = self.request.url.query
         return f"{self.request.url.path}/data" + (f"?{query}" if query else "")
 
@@ -270,18 +267,18 @@ class Visit:
         """Return a page.
 
         Args:
-            values: the names in its template; a missing name is an error.
+            values: the variables of the template; a missing one is an error.
         """
         return self.console.show(template, self, status=status, **values)
 
     @property
     def format(self) -> str:
-        """The format in which a list is to be downloaded; empty: it is a page."""
+        """The format for downloading a list; empty to show it as a page."""
         name = self.query("format")
         return name if name in FORMATS else ""
 
     def size(self, usual: int) -> int:
-        """Return how many rows a list has: ``usual`` on a page, more in a download."""
+        """Return the maximum number of rows of a list: ``usual`` on a page, more in a download."""
         return MOST_ROWS if self.format else usual
 
     def listing(
@@ -292,12 +289,12 @@ class Visit:
         following: Mapping[str, str | None] | None = None,
         **values: Any,
     ) -> Response:
-        """Return a list as a page, or as a file when the address asks for one.
+        """Return a list as a page, or as a file if the URL has a ``format``.
 
         Args:
-            rows: of the file.
-            following: the parameters of the next page, whose address a file has in its ``Link``
-                header; None, or one that is None: this is the last page.
+            rows: returns the rows of the file.
+            following: the query parameters of the next page, which a file links to in its ``Link``
+                header; None, or a parameter that is None, on the last page.
         """
         more = following is not None and None not in following.values()
         next_page = self.here(**following) if following and more else None
@@ -318,22 +315,22 @@ class Visit:
         return RedirectResponse(address, 303)
 
     def take_notice(self) -> str:
-        """Return the message of the last form, once."""
+        """Return the notice of the last form and clear it."""
         notice, self.session.notice = self.session.notice, ""
         return notice
 
     def is_in(self, section: MenuEntry) -> bool:
-        """Return True when this page belongs to a section."""
+        """Return True if this page belongs to a section."""
         own = f"{PLACE}/{self.orchestrator}/"
         return self.request.url.path.removeprefix(own).partition("/")[0] == section.path
 
     @property
     def sections(self) -> list[MenuEntry]:
-        """Return the parts of the console that the principal may use."""
+        """The sections of the console that the principal may use."""
         return [item for item in SECTIONS if self.may(item.permission)]
 
     def required(self, name: str) -> str:
-        """Return a field of the form. Raises InvalidInput: it is empty or missing."""
+        """Return a field of the form. Raise InvalidInput if it is missing or empty."""
         value = self.form.get(name, "").strip()
         if not value:
             raise InvalidInput(f"{name} is required", field=name)
@@ -345,14 +342,14 @@ Work = Callable[[Visit], Response]
 
 @dataclass(frozen=True, slots=True)
 class ConsolePage:
-    """One address of the console, and the function that answers it.
+    """A route of the console with its handler.
 
     Attributes:
-        path: below ``PLACE``, as Starlette writes it.
-        work: makes the answer, in a thread; may raise MemgraphError.
-        method: for a POST or PUT the token is checked before ``work`` is called.
-        timed: True when it can show its state at ``Visit.as_of``.
-        lengthy: True when its answer may take longer than others.
+        path: a Starlette path, relative to ``PLACE``.
+        work: returns the response; runs in a thread; may raise MemgraphError.
+        method: the HTTP method; for POST, the CSRF token is checked before ``work`` runs.
+        timed: True if the page can show its state as of ``Visit.as_of``.
+        lengthy: True to exempt the page from the time limit.
     """
 
     path: str
@@ -364,11 +361,11 @@ class ConsolePage:
 
 @dataclass(frozen=True, slots=True)
 class UploadPage:
-    """An address of the console to which a script sends a body (PUT), with a token in its header.
+    """A route of the console for uploads by a script (PUT), with the CSRF token in a header.
 
     Attributes:
-        path: as of ``ConsolePage``.
-        take: reads the body as it comes, in the event loop; may raise MemgraphError.
+        path: a Starlette path, relative to ``PLACE``.
+        take: reads the body as a stream, in the event loop; may raise MemgraphError.
     """
 
     path: str

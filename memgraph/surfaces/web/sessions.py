@@ -1,6 +1,6 @@
-"""Sign in to the console: the form, sessions in memory, their cookies, and the tokens of forms.
+"""Sign in to the console: the form, sessions, cookies and CSRF tokens.
 
-When the server ends, everybody is signed out.
+Sessions are kept in memory, so that everybody is signed out when the server stops.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
 
 PLACE: Final = "/console"
-"""The path of the console."""
+"""The URL path of the console."""
 MS_PER_MINUTE: Final = 60_000
 MOST_SESSIONS: Final = 1_000
-"""The maximum of sessions; the least recently used makes room for a new one."""
+"""The maximum number of sessions; a new one replaces the least recently used."""
 MOST_ADDRESSES: Final = 10_000
 ID_BYTES: Final = 32
 
 
 @dataclass(slots=True)
 class Session:
-    """One browser that is signed in.
+    """The session of a signed-in browser.
 
     Attributes:
-        key_id: of the key that it showed, whose secret is not kept; None: no key is required.
-        seen_at: when it was used last, milliseconds.
-        narrowings: its narrowed views, by orchestrator.
-        notice: a message for the next page; empty: none.
+        key_id: the id of the key (its secret is not kept); None: no key is required.
+        seen_at: the time of the last request, in milliseconds.
+        narrowings: the narrowed views, by orchestrator.
+        notice: a message for the next page; may be empty.
     """
 
     key_id: str | None
@@ -56,7 +56,7 @@ class ConsoleSessions:
     """The sessions of a server, by the digest of their id. Thread-safe.
 
     Args:
-        idle_ms: a session that was not used for so long is over.
+        idle_ms: the time after which an unused session expires, in milliseconds.
     """
 
     def __init__(self, idle_ms: int) -> None:
@@ -65,7 +65,7 @@ class ConsoleSessions:
         self._lock = threading.Lock()
 
     def open(self, key_id: str | None, now_ms: int) -> tuple[str, Session]:
-        """Return a new session and its id, which is kept nowhere else: 256 random bits as text."""
+        """Create a session and return it with its id, 256 random bits; only a digest is stored."""
         session_id = secrets.token_urlsafe(ID_BYTES)
         session = Session(key_id, now_ms)
         with self._lock:
@@ -75,7 +75,7 @@ class ConsoleSessions:
         return session_id, session
 
     def find(self, session_id: str | None, now_ms: int) -> Session | None:
-        """Return the session of an id and mark it as used; None: there is none, or it is over."""
+        """Return the session with an id and mark it as used; None if missing or expired."""
         if not session_id:
             return None
         digest = _digest(session_id)
@@ -83,7 +83,7 @@ class ConsoleSessions:
             session = self._known.get(digest)
             if session is None:
                 return None
-            # A clock that was put back ends none.
+            # A clock that is set back does not expire sessions.
             if now_ms - session.seen_at > self._idle_ms:
                 del self._known[digest]
                 return None
@@ -92,24 +92,24 @@ class ConsoleSessions:
             return session
 
     def key_of(self, session_id: str, now_ms: int) -> str | None:
-        """Return the key id of a valid session, without marking it as used. None: of no key."""
+        """Return the key id of a session without marking it as used; None if there is no key."""
         with self._lock:
             session = self._known.get(_digest(session_id))
         lasts = session is not None and now_ms - session.seen_at <= self._idle_ms
         return session.key_id if session is not None and lasts else None
 
     def end(self, session_id: str | None) -> None:
-        """End a session, if there is one."""
+        """End a session if it exists."""
         with self._lock:
             self._known.pop(_digest(session_id or ""), None)
 
 
 class SignIns:
-    """The sign-in attempts of each address within the last minute. Thread-safe.
+    """Limits the sign-in attempts of each IP address per minute. Thread-safe.
 
     Args:
-        per_minute: attempts of one address, whether they succeed or not.
-        shared: counts those of all servers, too; None: they are counted in memory only.
+        per_minute: the maximum number of attempts, successful or not.
+        shared: also counts the attempts on all servers; None: attempts are counted only in memory.
     """
 
     def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:
@@ -120,7 +120,7 @@ class SignIns:
         self._lock = threading.Lock()
 
     def take(self, address: str, now_ms: int) -> float:
-        """Take one attempt; return the seconds to wait when there is none, else 0."""
+        """Count an attempt; return 0, or the seconds to wait if the limit is reached."""
         with self._lock:
             recent = [
                 item for item in self._tries.get(address, ()) if 0 <= now_ms - item < MS_PER_MINUTE
@@ -141,34 +141,35 @@ def _digest(session_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """A cookie that browsers send below a path."""
+    """A cookie that browsers send only for a path and its subpaths."""
 
     name: str
     path: str
 
     def name_at(self, request: Request) -> str:
-        """Return its name with the port: browsers separate cookies by host, not by port."""
+        """Return the cookie's name with the port: browsers separate cookies by host only."""
         server = request.scope.get("server")
         return self.name if server is None or server[1] is None else f"{self.name}_{server[1]}"
 
 
 SESSION: Final = Cookie("memgraph_console", PLACE)
 FORM: Final = Cookie("memgraph_sign_in", f"{PLACE}/login")
-"""The cookie that the sign-in form is bound to; it grants no access. A link from another site leads
-to that form without the session's cookie, which therefore stays unchanged.
+"""The cookie that the sign-in form is bound to; it grants no access.
+
+It is separate from the session cookie. Browsers omit that one when they follow a link from another
+site to the sign-in form, and a new value would overwrite it.
 """
 
 
 def cookie_of(request: Request, cookie: Cookie = SESSION) -> str:
-    """Return the cookie's value; empty: there is none."""
+    """Return the value of a cookie; empty if it is missing."""
     return request.cookies.get(cookie.name_at(request), "")
 
 
 def keep_cookie(request: Request, response: Response, value: str, cookie: Cookie = SESSION) -> None:
-    """Set a cookie until the browser is closed: no script reads it, no other site sends it.
+    """Set a cookie until the browser is closed, as HttpOnly and SameSite=Strict.
 
-    It is limited to encrypted connections when this one is encrypted, to us or to the proxy before
-    us.
+    It is also Secure if the connection to the server, or to a proxy before it, is encrypted.
     """
     if cookie_of(request, cookie) == value:
         return
@@ -196,59 +197,64 @@ def drop_cookie(request: Request, response: Response, cookie: Cookie = SESSION) 
 
 
 def login_address(target: str) -> str:
-    """Return the address of the sign-in form, which leads on to a page."""
+    """Return the URL of the sign-in form that leads on to a page."""
     return f"{PLACE}/login?next={quote(target, safe='')}"
 
 
 def own_target(target: str) -> str:
-    """Return the page to go to after signing in: a page of the console, else its first one."""
-    # A backslash is a slash for browsers, and two slashes begin another host's address.
-    plain = target.isascii() and target.isprintable() and "\\" not in target and "//" not in target
+    """Return ``target`` if it is a page of the console, else the console's home page."""
+    # Browsers treat a backslash as a slash, and two slashes begin the name of another host.
+    is_plain = (
+        target.isascii() and target.isprintable() and "\\" not in target and "//" not in target
+    )
     path = target.partition("#")[0].partition("?")[0]
-    # Browsers resolve dot segments, however they are written.
-    dots = any(unquote(item) in (".", "..") for item in path.split("/"))
-    begins = path.startswith(f"{PLACE}/") and path not in (f"{PLACE}/login", f"{PLACE}/logout")
-    return target if plain and begins and not dots else f"{PLACE}/"
+    # Browsers resolve dot segments even if they are percent-encoded.
+    has_dots = any(unquote(item) in (".", "..") for item in path.split("/"))
+    is_console_page = path.startswith(f"{PLACE}/") and path not in (
+        f"{PLACE}/login",
+        f"{PLACE}/logout",
+    )
+    return target if is_plain and is_console_page and not has_dots else f"{PLACE}/"
 
 
 def _is_encrypted(request: Request) -> bool:
-    # A forged proxy header only makes the sender's own cookie stricter.
+    # Forging these headers only makes the sender's own cookie stricter.
     forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     origin = request.headers.get("origin", "").lower()
     return "https" in (request.url.scheme, forwarded) or origin.startswith("https://")
 
 
 FIELD: Final = "csrf_token"
-"""The name of the hidden field that every form has."""
+"""The name of the hidden field with the CSRF token in every form."""
 HEADER: Final = "x-csrf-token"
-"""The header in which a script sends the token, with a body that is no form."""
-_OWN: Final = frozenset({None, "same-origin", "none"})
+"""The header in which a script sends the CSRF token if the body is not a form."""
+_SAME_SITE: Final = frozenset({None, "same-origin", "none"})
 
 
 class CsrfTokens:
-    """Makes and checks tokens; those of an earlier process are invalid.
+    """Creates and checks CSRF tokens; a restart of the server invalidates them.
 
-    A token is the HMAC-SHA-256 of the cookie under a key of this process, so that nothing is kept,
-    and a page of another site, which cannot read the cookie, has none.
+    A token is the HMAC-SHA-256 of the cookie with a key of this process. So no tokens are stored,
+    and a page of another site cannot create one, since it cannot read the cookie.
     """
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
     def of(self, cookie: str) -> str:
-        """Return the token for the forms of this cookie's owner."""
+        """Return the token for a cookie."""
         text = cookie.encode("utf-8", "surrogatepass")
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
     def fits(self, cookie: str, token: str | None, *, site: str | None) -> bool:
-        """Return True when a form came from a page of the console.
+        """Return True if a form was sent by a page of the console.
 
         Args:
-            cookie: of the request; empty: none.
-            token: of the form.
+            cookie: the value of the request's cookie; empty if it is missing.
+            token: the token in the form, if any.
             site: the browser's ``Sec-Fetch-Site`` header, if any.
         """
-        if not cookie or site not in _OWN:
+        if not cookie or site not in _SAME_SITE:
             return False
         token_bytes = (token or "").encode("utf-8", "surrogatepass")
         return hmac.compare_digest(token_bytes, self.of(cookie).encode())
@@ -258,7 +264,7 @@ MAX_SECRET_CHARS: Final = 200
 
 
 def routes(console: Console) -> list[Route]:
-    """Return the routes before signing in: the form, its assets, and signing out."""
+    """Return the routes that require no session: the sign-in form, signing out, static files."""
 
     async def form(request: Request) -> Response:
         if console.gate.keyless or console.sessions.find(cookie_of(request), console.now_ms()):
@@ -267,8 +273,8 @@ def routes(console: Console) -> list[Route]:
 
     async def sign_in(request: Request) -> Response:
         fields = await request.form(max_files=0)
-        given = {name: field for name, field in fields.items() if isinstance(field, str)}
-        return await run_sync(_signed_in, console, request, given)
+        texts = {name: field for name, field in fields.items() if isinstance(field, str)}
+        return await run_sync(_signed_in, console, request, texts)
 
     async def sign_out(request: Request) -> Response:
         fields = await request.form(max_files=0)
@@ -295,7 +301,7 @@ def routes(console: Console) -> list[Route]:
 def _form_page(
     console: Console, request: Request, target: str, *, wrong: str = "", status: int = 200
 ) -> Response:
-    """Return the form, with a token bound to a cookie that grants no access."""
+    """Return the sign-in form, whose CSRF token is bound to a cookie that grants no access."""
     cookie = cookie_of(request, FORM) or secrets.token_urlsafe(32)
     page = console.show(
         "login.html",
@@ -321,7 +327,7 @@ def _signed_in(console: Console, request: Request, call: dict[str, str]) -> Resp
         principal = console.gate.authenticate(call.get("key", "").strip()[:MAX_SECRET_CHARS])
     except Unauthenticated:
         return _form_page(console, request, target, wrong="Invalid key.", status=401)
-    # Whatever id the browser came with: one that others may know lets nobody in.
+    # Always create a new id, to prevent session fixation.
     console.sessions.end(cookie_of(request))
     session_id, _ = console.sessions.open(principal.key_id, now)
     response = RedirectResponse(own_target(target), 303)

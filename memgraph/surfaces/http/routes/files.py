@@ -1,4 +1,4 @@
-"""Routes of files and streams: exports, backups, uploads, events."""
+"""Routes for files and streams: exports, backups, uploads, events."""
 
 from __future__ import annotations
 
@@ -55,15 +55,17 @@ Whole = Annotated[Orchestrator, Depends(undivided("a copy", field="copy"))]
     operation_id="export",
     status_code=200,
     response_class=TemporaryFileResponse,
-    responses={200: {"content": {NDJSON: {}}, "description": "JSON Lines, as `memgraph export`."}},
+    responses={
+        200: {"content": {NDJSON: {}}, "description": "JSON Lines, like `memgraph export`."}
+    },
 )
 def export(
     request: Request,
     orc: Whole,
-    with_vectors: Annotated[bool, Query(description="Embeddings, too.")] = False,
+    with_vectors: Annotated[bool, Query(description="Include embeddings.")] = False,
 ) -> TemporaryFileResponse:
-    """Return all data of the orchestrator, for a key from which nothing is hidden."""
-    return _sent(
+    """Return all data of the orchestrator. Requires a key that may see everything."""
+    return _download(
         request,
         lambda target: orc.exchange.export(target, with_vectors=with_vectors),
         name=f"{orc.name}.jsonl",
@@ -79,11 +81,11 @@ def export(
     responses={200: {"content": {SQLITE: {}}, "description": "The database, as one file."}},
 )
 def backup(request: Request, orc: Whole) -> TemporaryFileResponse:
-    """Return a checked copy of the database, for a key from which nothing is hidden."""
-    return _sent(request, orc.exchange.backup, name=f"{orc.name}.db", media_type=SQLITE)
+    """Return a verified copy of the database. Requires a key that may see everything."""
+    return _download(request, orc.exchange.backup, name=f"{orc.name}.db", media_type=SQLITE)
 
 
-def _sent(
+def _download(
     request: Request, write: Callable[[Path], object], *, name: str, media_type: str
 ) -> TemporaryFileResponse:
     def made(target: Path) -> None:
@@ -97,7 +99,7 @@ def _sent(
 _BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
-        "description": "The file as it is: UTF-8 text, Markdown or JSON.",
+        "description": "The unchanged content of the file: UTF-8 text, Markdown or JSON.",
         "content": {
             "application/octet-stream": {"schema": {"type": "string"}, "examples": examples.FILE}
         },
@@ -119,17 +121,17 @@ async def upload(
     orc: Writer,
     name: Annotated[Name, PathParameter(description="A file name: .txt, .md or .json.")],
 ) -> Response:
-    """Take a file; it is processed in the background, within the bounds of the sender's key.
+    """Upload a file; it is processed in the background, with the permissions of the sender's key.
 
-    The same content is taken only once: `known` is true then.
+    The same content is stored only once: `known` is set if it was uploaded before.
     """
     service = gate_of(request).service
     settings = await run_sync(service.settings)
-    arriving = await run_sync(draft, orc, name)
-    # It has the time of a request to arrive; then it is taken, however late that is.
+    upload_draft = await run_sync(draft, orc, name)
+    # Only the arrival of the body has a time limit. Storing the file afterwards has none.
     await untimed(request)
     try:
-        uploaded = await taken(request, arriving, settings.memory.server.request_timeout_s)
+        uploaded = await taken(request, upload_draft, settings.memory.server.request_timeout_s)
     except RequestTimeout as error:
         return problem(error, HTTPStatus.REQUEST_TIMEOUT)
     if uploaded.known is None:
@@ -137,7 +139,7 @@ async def upload(
     return answered(uploaded, status=202)
 
 
-_MAKING: Final = threading.Lock()
+_STREAMS_LOCK: Final = threading.Lock()
 
 event_router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["events"])
 
@@ -150,8 +152,8 @@ event_router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["event
     responses={
         200: {
             "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
-            "description": "`memory.contradiction_found` where both sides are seen; `job.ended` "
-            "for an admin. Beats of the connection carry an id alone.",
+            "description": "`memory.contradiction_found` if the key may see both sides; "
+            "`job.ended` for an admin. Keep-alive events have only an id.",
         }
     },
 )
@@ -160,7 +162,7 @@ def watch(
     orc: Reader,
     asking: Asking,
     last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that was had.")
+        str | None, Header(description="The id of the last event that was received.")
     ] = None,
 ) -> EventStreamResponse:
     """Stream new contradictions, from now on or from an earlier event.
@@ -179,9 +181,9 @@ def watch(
 
 
 def _streams(request: Request) -> StreamCounter:
-    """Return the server's streams; made at the first one."""
+    """Return the server's counter of streams; created at first use."""
     state = request.app.state
-    with _MAKING:
+    with _STREAMS_LOCK:
         if not hasattr(state, "streams"):
             settings = gate_of(request).service.settings()
             state.streams = StreamCounter(settings.memory.server.streams_per_key)

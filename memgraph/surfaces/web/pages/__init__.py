@@ -16,6 +16,6 @@ from memgraph.surfaces.web.pages import (
 _MODULES: Final = (overview, contradictions, memories, handed_out, graph, ingestion)
 
 PAGES: Final = tuple(page for module in _MODULES for page in module.PAGES)
-"""Every page behind the sign-in."""
+"""All pages that require a sign-in."""
 ARRIVALS: Final = (ingestion.ARRIVAL,)
-"""The addresses to which scripts send bodies that are no forms."""
+"""The addresses to which scripts upload files."""

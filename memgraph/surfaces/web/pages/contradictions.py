@@ -1,4 +1,4 @@
-"""Contradictions, and the page of one as a case: both sides, and the decision."""
+"""Console pages for contradictions: the list, and a case with both sides and the decision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILTERS: Final = ("text", "memory", "order")
 
 
 def listing(visit: Visit) -> Response:
-    """Show one page of contradictions: open or decided, by the text of a side, by a memory."""
+    """Show a page of contradictions, filtered by state, by the text of a side or by a memory."""
     orc = visit.enter()
     state = visit.one_of("state", STATES)
     order = visit.one_of("order", ORDERS)
@@ -73,7 +73,7 @@ def _row(item: Contradiction) -> dict[str, Any]:
 
 
 def decide_many(visit: Visit) -> Response:
-    """Decide the chosen contradictions in one way, each in a change of its own."""
+    """Apply one decision to all chosen contradictions, each in a separate change."""
     orc = visit.enter(Permission.WRITE)
     reason, decision = visit.required("reason"), visit.form.get("decision", "")
 
@@ -85,30 +85,32 @@ def decide_many(visit: Visit) -> Response:
             orc.contradictions.resolve(edge_id, winner=side.memory.memory_id, reason=reason)
 
     if decision not in ("newer", "older", "dismiss"):
-        raise InvalidInput("decision: newer, older or dismiss", field="decision")
+        raise InvalidInput("decision must be newer, older or dismiss", field="decision")
     return bulk(visit, decide_one, visit.link("contradictions"))
 
 
 def pack(visit: Visit) -> Response:
-    """Return the case with its evidence as a ZIP file, signed where this root has a key."""
+    """Return the case with its evidence as a ZIP file, signed if the root has a key."""
     orc = visit.enter(Permission.AUDIT)
     result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     with visit.console.lengthy():
         body = evidence_pack(visit, orc, result)
-    headers = {"Content-Disposition": f'attachment; filename="evidence-{_plain(result)}.zip"'}
+    headers = {
+        "Content-Disposition": f'attachment; filename="evidence-{_file_name_part(result)}.zip"'
+    }
     return Response(body, media_type="application/zip", headers=headers)
 
 
-def _plain(case: Case) -> str:
-    """Return the id of a case as a part of a file's name."""
-    kept_part = (
+def _file_name_part(case: Case) -> str:
+    """Return the id of a case in a form that is safe in a file name."""
+    characters = (
         item for item in case.edge.edge_id if item.isascii() and (item.isalnum() or item in "_-")
     )
-    return "".join(kept_part)[:80]
+    return "".join(characters)[:80]
 
 
 def case(visit: Visit) -> Response:
-    """Show both sides of a contradiction with their sources' lines, and the possible decisions."""
+    """Show both sides of a contradiction with their source lines, and the possible decisions."""
     orc = visit.enter()
     result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     return visit.show(
@@ -120,18 +122,18 @@ def case(visit: Visit) -> Response:
 
 
 def export(visit: Visit) -> Response:
-    """Return the case as a self-contained file without scripts."""
+    """Return the case as a self-contained HTML file without scripts."""
     orc = visit.enter()
     result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
     lines = visit.lines(*(side.memory.memory_id for side in result.sides))
     root = visit.gate.service.root
     text = case_document(result, orchestrator=orc.name, lines=lines, root=root)
-    headers = {"Content-Disposition": f'attachment; filename="case-{_plain(result)}.html"'}
+    headers = {"Content-Disposition": f'attachment; filename="case-{_file_name_part(result)}.html"'}
     return Response(text, media_type="text/html", headers=headers)
 
 
 def resolve(visit: Visit) -> Response:
-    """Decide for one side; the other is superseded."""
+    """Resolve the contradiction in favour of one side; the other is superseded."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.contradictions.resolve(
@@ -141,7 +143,7 @@ def resolve(visit: Visit) -> Response:
 
 
 def dismiss(visit: Visit) -> Response:
-    """Dismiss it; it is not raised again."""
+    """Dismiss the contradiction, so that it is not raised again."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.contradictions.dismiss(edge_id, reason=visit.required("reason"))
@@ -149,7 +151,7 @@ def dismiss(visit: Visit) -> Response:
 
 
 def reopen(visit: Visit) -> Response:
-    """Undo the decision."""
+    """Reopen the contradiction, which undoes the decision."""
     orc = visit.enter(Permission.WRITE)
     edge_id = visit.path("edge_id")
     orc.contradictions.reopen(edge_id, reason=visit.required("reason"))
@@ -157,12 +159,12 @@ def reopen(visit: Visit) -> Response:
 
 
 def decide(visit: Visit) -> Response:
-    """Do what the pressed button names: all of them share the field for the reason."""
-    ways = {"resolve": resolve, "dismiss": dismiss, "reopen": reopen}
-    way = ways.get(visit.form.get("decision", ""))
-    if way is None:
-        raise InvalidInput("decision: resolve, dismiss or reopen", field="decision")
-    return way(visit)
+    """Apply the decision of the pressed button: resolve, dismiss or reopen."""
+    handlers = {"resolve": resolve, "dismiss": dismiss, "reopen": reopen}
+    handler = handlers.get(visit.form.get("decision", ""))
+    if handler is None:
+        raise InvalidInput("decision must be resolve, dismiss or reopen", field="decision")
+    return handler(visit)
 
 
 PAGES: Final = (

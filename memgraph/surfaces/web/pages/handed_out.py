@@ -1,4 +1,4 @@
-"""What was handed out: recalls, bulletins, receipts, and the receipts behind an answer."""
+"""Console pages for deliveries: recall, bulletins, receipts, and the receipts behind an answer."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FILTERS: Final = ("conversation_id", "workflow_run_id", "task_id", "purpose")
 
 
 def receipts(visit: Visit) -> Response:
-    """Show the newest receipts that are fully visible."""
+    """Show the newest receipts whose memories the visitor may all see."""
     orc = visit.enter(Permission.AUDIT)
-    asked = {name: visit.query(name) for name in FILTERS if visit.query(name)}
+    chosen_filters = {name: visit.query(name) for name in FILTERS if visit.query(name)}
     size = visit.size(PER_PAGE)
-    result = orc.receipts.list(limit=size, before=visit.query("before") or None, **asked)
+    result = orc.receipts.list(limit=size, before=visit.query("before") or None, **chosen_filters)
     more = result.cut and result.receipts
     return visit.listing(
         "receipts.html",
@@ -35,7 +35,7 @@ def receipts(visit: Visit) -> Response:
         following={"before": result.receipts[-1].receipt_id} if more else None,
         receipts=result.receipts,
         filters=FILTERS,
-        filtered=bool(asked),
+        filtered=bool(chosen_filters),
     )
 
 
@@ -54,14 +54,14 @@ def _row(receipt: Receipt) -> dict[str, Any]:
 
 
 def receipt(visit: Visit) -> Response:
-    """Show one receipt, item by item."""
+    """Show a receipt with all its items."""
     return _receipt_page(visit, visit.enter(Permission.AUDIT))
 
 
 def replay(visit: Visit) -> Response:
-    """Repeat the request, as of its moment.
+    """Repeat the request of a receipt, as of its time.
 
-    When only the digest of the query was kept, the form has its text.
+    If the receipt keeps only the digest of the query, the form must contain the query.
     """
     orc = visit.enter(Permission.AUDIT)
     replayed = orc.receipts.replay(visit.path("receipt_id"), query=visit.form.get("query") or None)
@@ -76,35 +76,35 @@ def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = Non
 
 
 def _memories(orc: Orchestrator, receipt: Receipt) -> dict[str, Memory]:
-    """Return the memories that still exist, by id."""
-    there = {}
+    """Return the memories of a receipt that still exist, by id."""
+    memories = {}
     for item in receipt.items:
         try:
-            there[item.memory_id] = orc.get(item.memory_id)
+            memories[item.memory_id] = orc.get(item.memory_id)
         except NotFound as error:
-            # Erased since, perhaps; this is no refusal.
+            # It may have been erased since, which must not be journalled as a refusal.
             error.journalled = True
-    return there
+    return memories
 
 
 # The receipts behind an answer.
 
 LINED: Final = 12
-"""Memories whose source lines are shown."""
+"""The maximum number of memories whose source lines are shown."""
 EXPLAINED: Final = 8
 EMPTY: Final = {"answer": "", "conversation": "", "until": ""}
 
 
 def why_form(visit: Visit) -> Response:
-    """Show the empty form."""
+    """Show the empty form for an answer."""
     visit.enter(Permission.AUDIT)
     return visit.show("why.html", fields=EMPTY, explanation=None, lines={}, wrong="")
 
 
 def explain(visit: Visit) -> Response:
-    """Show which of the sentences of a pasted answer were handed out, by whom and from where.
+    """Show the memories, receipts and sources behind the sentences of a pasted answer.
 
-    The answer is sent in a form: it may be long, and belongs into no address.
+    The answer is sent in a form, because it may be long and must not appear in a URL.
     """
     orc = visit.enter(Permission.AUDIT)
     fields = EMPTY | {name: text.strip() for name, text in visit.form.items()}
@@ -128,7 +128,7 @@ def explain(visit: Visit) -> Response:
 
 HISTORY: Final = 50
 AT_ONCE: Final = 1_000
-"""Bulletins that are searched together for those of an earlier time."""
+"""The number of bulletins that are read at a time to find those of an earlier time."""
 
 
 class ComparedLine(NamedTuple):
@@ -139,10 +139,10 @@ class ComparedLine(NamedTuple):
 
 
 def differing(before: str, after: str) -> list[ComparedLine]:
-    """Return the lines of two texts, in order, each with its change. Pure."""
+    """Return the lines of two texts in order, with their changes. Pure."""
     old, new = before.splitlines(), after.splitlines()
     results: list[ComparedLine] = []
-    # Without the heuristic for long texts, which ignores frequent lines.
+    # Disable the heuristic for long texts, which ignores frequent lines.
     for tag, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             results += [ComparedLine("same", item) for item in old[i:j]]
@@ -155,8 +155,8 @@ def differing(before: str, after: str) -> list[ComparedLine]:
 def bulletin(visit: Visit) -> Response:
     """Show the bulletin for this reader, by section, with the memories behind each line.
 
-    One as of a time is built again; a current one is handed out, and leaves a receipt. Those that
-    were handed out by then are listed with it.
+    As of a past time the bulletin is rebuilt; the current one is delivered, which creates a
+    receipt. Earlier deliveries are listed below it.
     """
     orc = visit.enter()
     issued = orc.bulletin(as_of=visit.as_of)
@@ -166,33 +166,33 @@ def bulletin(visit: Visit) -> Response:
 
 
 def _history(orc: Orchestrator, as_of: int | None) -> BulletinHistory:
-    """Return the newest bulletins that were handed out, by ``as_of`` if it is given."""
+    """Return the newest delivered bulletins, up to ``as_of`` unless it is None."""
     if as_of is None:
         return orc.receipts.bulletins(limit=HISTORY)
     page = orc.receipts.bulletins(limit=AT_ONCE)
-    result = _by(page, as_of)
-    while page.cut and page.bulletins and len(result) <= HISTORY:
+    bulletins = _up_to(page, as_of)
+    while page.cut and page.bulletins and len(bulletins) <= HISTORY:
         page = orc.receipts.bulletins(limit=AT_ONCE, before=page.bulletins[-1].bulletin_id)
-        result += _by(page, as_of)
-    cut = page.cut or len(result) > HISTORY
-    return BulletinHistory(bulletins=tuple(result[:HISTORY]), cut=cut)
+        bulletins += _up_to(page, as_of)
+    cut = page.cut or len(bulletins) > HISTORY
+    return BulletinHistory(bulletins=tuple(bulletins[:HISTORY]), cut=cut)
 
 
-def _by(page: BulletinHistory, as_of: int) -> list[BulletinEntry]:
+def _up_to(page: BulletinHistory, as_of: int) -> list[BulletinEntry]:
     return [bulletin for bulletin in page.bulletins if bulletin.created_at <= as_of]
 
 
 def stored(visit: Visit) -> Response:
-    """Show a bulletin as it was handed out, and its difference from another one."""
+    """Show a bulletin as it was delivered, and its differences from another one."""
     orc = visit.enter(Permission.AUDIT)
-    shown_rows = orc.receipts.bulletin(visit.path("bulletin_id"))
+    current = orc.receipts.bulletin(visit.path("bulletin_id"))
     other = visit.query("against")
     against = orc.receipts.bulletin(other) if other else None
     return visit.show(
         "bulletin_issued.html",
-        shown=shown_rows,
+        shown=current,
         against=against,
-        lines=[] if against is None else differing(against.body, shown_rows.body),
+        lines=[] if against is None else differing(against.body, current.body),
     )
 
 
@@ -200,46 +200,46 @@ def stored(visit: Visit) -> Response:
 
 TOP_N: Final = 10
 MOST: Final = 100
-"""Memories of one page."""
+"""The maximum number of memories on a page."""
 
 
 def recall_form(visit: Visit) -> Response:
-    """Show the empty form."""
+    """Show the empty form for a query."""
     visit.enter()
     return _recall_page(visit, {"as_of": visit.query("as_of")}, None)
 
 
 def recall(visit: Visit) -> Response:
-    """Show the answer to a question; like every recall it leaves a receipt.
+    """Show the result of a query; like every recall it creates a receipt.
 
-    The question is sent in a form, so that it is in no address and in no history.
+    The query is sent in a form, so that it does not appear in URLs or in the browser's history.
     """
     orc = visit.enter()
     fields = {name: text.strip() for name, text in visit.form.items() if text.strip()}
     try:
-        return _recall_page(visit, fields, _recalled(visit, orc, fields))
+        return _recall_page(visit, fields, _run_recall(visit, orc, fields))
     except InvalidInput as error:
         return _recall_page(visit, fields, None, wrong=error.message)
 
 
-def _recalled(visit: Visit, orc: Orchestrator, call: dict[str, str]) -> Bundle:
-    then = call.get("as_of", "")[:MAX_TIME_CHARS]
-    asked: dict[str, Any] = {
+def _run_recall(visit: Visit, orc: Orchestrator, call: dict[str, str]) -> Bundle:
+    as_of = call.get("as_of", "")[:MAX_TIME_CHARS]
+    fields: dict[str, Any] = {
         "query": call.get("query", ""),
         "top_n": _number(call, "top_n", TOP_N),
-        "types": _one(call, "type"),
-        "kinds": _one(call, "kind"),
-        "as_of": iso(moment_of(then, visit.console.now_ms(), ends=True)) if then else None,
+        "types": _single(call, "type"),
+        "kinds": _single(call, "kind"),
+        "as_of": iso(moment_of(as_of, visit.console.now_ms(), ends=True)) if as_of else None,
         "include_superseded": "include_superseded" in call,
     }
     if "token_budget" in call:
-        asked["token_budget"] = _number(call, "token_budget", 0)
-    if asked["top_n"] > MOST:
-        raise InvalidInput(f"top_n: at most {MOST} here", field="top_n")
-    return orc.recall(validated(RecallRequest, asked))
+        fields["token_budget"] = _number(call, "token_budget", 0)
+    if fields["top_n"] > MOST:
+        raise InvalidInput(f"top_n must be at most {MOST}", field="top_n")
+    return orc.recall(validated(RecallRequest, fields))
 
 
-def _one(call: dict[str, str], name: str) -> tuple[str, ...]:
+def _single(call: dict[str, str], name: str) -> tuple[str, ...]:
     return (call[name],) if name in call else ()
 
 

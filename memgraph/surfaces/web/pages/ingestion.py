@@ -1,4 +1,4 @@
-"""Files that are turned into memories, and jobs."""
+"""Console pages for ingested files and for jobs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
 
 FILES: Final = 50
 ITEMS_SHOWN: Final = 200
-"""Outcomes of a manifest's items on a page; the rest is counted."""
+"""The maximum number of a manifest's items on a page; further items are only counted."""
 
 
 def files(visit: Visit) -> Response:
-    """Show processed files, latest first, and the drop area for another."""
+    """Show processed files, latest first, and the drop area for uploads."""
     orc = visit.enter()
     after = visit.query("after") or None
     page = orc.ingestion.list(limit=FILES, after=after)
@@ -38,7 +38,7 @@ def files(visit: Visit) -> Response:
 
 
 def file(visit: Visit) -> Response:
-    """Show the record of one file; the page's script refreshes one that waits."""
+    """Show the record of a file; a script refreshes the page while the file is waiting."""
     orc = visit.enter()
     result = orc.ingestion.get(visit.path("sha256"))
     manifest: dict[str, Any] = result.manifest or {}
@@ -58,7 +58,7 @@ def file(visit: Visit) -> Response:
 
 
 def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
-    """Return the memories that exist and may be seen, by id, in one read."""
+    """Return the memories that exist and are visible, by id, in one read."""
     if not ids:
         return {}
     result = orc.graph.subgraph(ids, max_nodes=len(ids), retracted=True)
@@ -66,21 +66,21 @@ def _memories(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def state(visit: Visit) -> Response:
-    """Return the status of a file, for the script that watches it."""
+    """Return the status of a file, for the script that polls it."""
     orc = visit.enter()
     result = orc.ingestion.get(visit.path("sha256"))
     return JSONResponse({"status": result.status})
 
 
 async def upload(visit: Visit) -> Response:
-    """Take a file as it comes, within the bounds of the key; it is processed in the background."""
+    """Upload a file; it is processed in the background, with the permissions of the key."""
     service = visit.gate.service
     settings = await run_sync(service.settings)
-    # It has the time of a request to arrive; then it is taken, however late that is.
+    # Only the arrival of the body has a time limit. Storing the file afterwards has none.
     visit.request.scope.get(UNTIMED, lambda: None)()
-    # Last: from here on it is `taken` that removes the draft.
-    arriving = await run_sync(_draft, visit)
-    uploaded = await taken(visit.request, arriving, settings.memory.server.request_timeout_s)
+    # Create the draft last: from here on, ``taken`` discards it.
+    upload_draft = await run_sync(_draft, visit)
+    uploaded = await taken(visit.request, upload_draft, settings.memory.server.request_timeout_s)
     if uploaded.known is None:
         service.intake.wake(visit.orchestrator)
     return JSONResponse(_upload_row(visit, uploaded), 202)
@@ -105,7 +105,7 @@ RUNS: Final = 50
 
 
 def jobs(visit: Visit) -> Response:
-    """Show health to every reader; runs and plans to an admin, as over HTTP."""
+    """Show health to all readers, and plans and runs of jobs to admins, like the HTTP API."""
     orc = visit.enter()
     service = visit.gate.service
     health = without_root(service.health(orc.name), service.root)

@@ -1,4 +1,4 @@
-"""The state of an orchestrator: overview, changes, stale memories, trends and health."""
+"""Console pages for the state of an orchestrator: overview, changes, stale, trends, health."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def overview(visit: Visit) -> Response:
 
 
 def seal(visit: Visit) -> Response:
-    """Check the journal, from where it was checked last, and return that in one line."""
+    """Check the journal entries since the last check, and return the result as one line."""
     orc = visit.enter(Permission.AUDIT)
     with visit.console.lengthy():
         result = sealed(visit, orc)
@@ -52,22 +52,22 @@ def seal(visit: Visit) -> Response:
 
 
 def choose(visit: Visit) -> Response:
-    """Narrow the view of the session; the choice is tried before it is kept."""
+    """Narrow the view of the session, after checking that the narrowing is allowed."""
     form = visit.form
-    asked = {
+    fields = {
         "project_ids": _names(form.get("projects", "")),
         "session_ids": _names(form.get("sessions", "")),
         "agent_id": form.get("agent", "").strip() or None,
         "clearance": form.get("clearance", "") or None,
     }
-    chosen = validated(Narrowing, asked)
-    visit.enter(Permission.READ, chosen)
-    visit.session.narrowings[visit.orchestrator] = chosen
+    narrowing = validated(Narrowing, fields)
+    visit.enter(Permission.READ, narrowing)
+    visit.session.narrowings[visit.orchestrator] = narrowing
     return visit.go(visit.link(), "Your view is updated.")
 
 
 def _names(text: str) -> tuple[str, ...] | None:
-    """Return names separated by commas or lines; None: none was given, so nothing is narrowed."""
+    """Return the names in a text, separated by commas or lines; None if there are none."""
     result = tuple(item.strip() for item in _SEPARATOR.split(text) if item.strip())
     return result or None
 
@@ -76,7 +76,7 @@ def _names(text: str) -> tuple[str, ...] | None:
 
 PER_PAGE: Final = 25
 MOST: Final = 100
-"""Changes of each kind on one page."""
+"""The maximum number of changes of each kind on a page."""
 DEFAULT_DAYS: Final = 7
 PRESETS: Final = (
     ("Today", "today"),
@@ -85,11 +85,11 @@ PRESETS: Final = (
     ("Since last month", "last month"),
     ("Since last year", "last year"),
 )
-"""The texts of links, and the times since when they compare."""
+"""The texts of links, with the start of the period that each compares."""
 
 
 def diff(visit: Visit) -> Response:
-    """Show what was stored, superseded, retracted, raised and decided, by default in a week."""
+    """Show the changes between two times, by default in the last week."""
     orc = visit.enter()
     now = visit.console.now_ms()
     until, since = visit.moment("until", ends=True), visit.moment("since")
@@ -116,7 +116,7 @@ def _changes(diff: Diff) -> list[dict[str, Any]]:
 
 
 def stale(visit: Visit) -> Response:
-    """Show memories that depend on superseded or retracted evidence, with the path to it."""
+    """Show memories that depend on superseded or retracted evidence, and that evidence."""
     orc = visit.enter(Permission.AUDIT)
     after = visit.query("after") or None
     page = orc.graph.stale(limit=visit.size(PER_PAGE), after=after, as_of=visit.as_of)
@@ -142,11 +142,11 @@ def stale(visit: Visit) -> Response:
 
 STEPS: Final = 60
 EVENTS: Final = ("raised", "decided", "answers")
-"""Series of events in a step; the others are levels at its end."""
+"""Series that count events during a step; the others are levels at its end."""
 CHARTS: Final = (
     ("growth", "Growth", "Memories stored, and active ones"),
     ("contradictions", "Contradictions", "Open, raised and decided"),
-    ("use", "Use", "Answers handed out to agents"),
+    ("use", "Use", "Answers returned to agents"),
     (
         "health",
         "Health",
@@ -156,13 +156,13 @@ CHARTS: Final = (
 
 
 def trends(visit: Visit) -> Response:
-    """Show the page; its script requests the numbers. The same numbers are in a table."""
+    """Show the page of charts; its script requests the data, which can also be read as a table."""
     visit.enter()
     return visit.show("trends.html", charts=CHARTS)
 
 
 def trend_data(visit: Visit) -> Response:
-    """Return the series of each chart, or with ``format`` the table of all of them."""
+    """Return the series of each chart; with ``format``, return all series as a table."""
     orc = visit.enter()
     since, until = visit.moment("since"), visit.moment("until", ends=True)
     activity = orc.memories.activity(since=since, until=until, steps=STEPS)
@@ -178,19 +178,19 @@ def trend_data(visit: Visit) -> Response:
 
 
 def _charts(series: Mapping[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
-    """Return the lines of each chart."""
-    total, held, still_open = series["total"], series["held"], series["open"]
+    """Return the series of each chart, by their labels."""
+    total, active, open_cases = series["total"], series["held"], series["open"]
     return {
-        "growth": {"stored": total, "active": held},
+        "growth": {"stored": total, "active": active},
         "contradictions": {
-            "open": still_open,
+            "open": open_cases,
             "raised": series["contradicted"],
             "decided": series["resolved"],
         },
         "use": {"answers": series["handed_out"]} if "handed_out" in series else {},
         "health": {
-            "superseded or retracted": _per_hundred(list(map(sub, total, held)), total),
-            "in an open contradiction": _per_hundred([2 * item for item in still_open], total),
+            "superseded or retracted": _per_hundred(list(map(sub, total, active)), total),
+            "in an open contradiction": _per_hundred([2 * item for item in open_cases], total),
         },
     }
 
@@ -202,7 +202,7 @@ def _per_hundred(parts: list[int], wholes: list[int]) -> list[float]:
     ]
 
 
-# Rates of what may be wrong with a store.
+# Rates of possible problems in a store.
 
 EXAMPLES: Final = 5
 MEANS: Final[Mapping[HealthMetric, str]] = {
@@ -213,19 +213,19 @@ MEANS: Final[Mapping[HealthMetric, str]] = {
     HealthMetric.UNSOURCED: "have no named source",
     HealthMetric.ORPHAN: "have no edges",
     HealthMetric.UNEMBEDDED: "have no vector yet, so that vector search misses them",
-    HealthMetric.ECHO: "repeat only what was handed out before they were stored",
+    HealthMetric.ECHO: "only repeat memories that were returned before they were stored",
 }
 """The meaning of each measure."""
 
 
 def health(visit: Visit) -> Response:
-    """Show what can be measured; nothing is until it is requested."""
+    """Show the available measures without measuring anything yet."""
     visit.enter(Permission.AUDIT)
     return _health_page(visit, None)
 
 
 def measure(visit: Visit) -> Response:
-    """Show all rates, without limits. A large store takes seconds, so few run at a time."""
+    """Measure and show all rates. A large store takes seconds, so few requests run at a time."""
     orc = visit.enter(Permission.AUDIT)
     with visit.console.lengthy():
         return _health_page(visit, orc.audit.measure(examples=EXAMPLES))
