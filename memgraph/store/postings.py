@@ -46,7 +46,7 @@ MIDDLE, LARGEST = 8_192, 65_536
 """The numbers of keys in merged segments; offsets have 16 bits."""
 MOST_CHANGES = 256
 """From this number of changed memories on, a segment is rewritten."""
-# The pause between two transactions, for other writers.
+# The pause between two transactions, in which other writers get their turn.
 GIVE_WAY_S = 0.004
 _MOST_COUNT, _MOST_LENGTH = 255, 65_535
 _PAGE = 512
@@ -82,8 +82,8 @@ def _is_stray() -> Column:
 def _frequencies() -> sa.Select[Any]:
     f, h, p = listed("terms", "f"), heads.alias("h"), rows.alias("p")
     count = sa.func.sum(sa.func.length(p.c.postings).op("/")(BYTES_A_POSTING))
-    its = (p.c.segment == h.c.segment) & (p.c.term == f.c.value)
-    joined = ordered(f, (h, sa.true()), (p, its))
+    is_posting = (p.c.segment == h.c.segment) & (p.c.term == f.c.value)
+    joined = ordered(f, (h, sa.true()), (p, is_posting))
     return sa.select(p.c.term, count).select_from(joined).group_by(p.c.term)
 
 
@@ -186,7 +186,7 @@ def document(row: Sequence[Any]) -> IndexedText:
 
 
 def packed(offsets: array[int], counts: bytes | bytearray) -> bytes:
-    """Return a row of postings."""
+    """Return offsets and counts as the bytes of a row of postings."""
     if sys.byteorder == "big":
         offsets = array("H", offsets)
         offsets.byteswap()
@@ -199,7 +199,7 @@ def segments(snapshot: Snapshot) -> list[Segment]:
 
 
 def draft(snapshot: Snapshot, first: int, last: int) -> SegmentDraft:
-    """Return the segment of all memories with keys from ``first`` to ``last``."""
+    """Prepare the segment of all memories with keys from ``first`` to ``last``."""
     last_change = _last_change().scalar(snapshot)
     existing = segments(snapshot)
     span = last - first + 1
@@ -314,7 +314,7 @@ def due(snapshot: Snapshot) -> SegmentDraft | None:
 
 
 @prepared
-def _keys_behind() -> sa.Select[Any]:
+def _tail_range() -> sa.Select[Any]:
     m = tables.memories
     first = sa.select(sa.func.min(m.c.pk)).where(m.c.pk > value("covered"))
     return sa.select(first.scalar_subquery(), sa.select(sa.func.max(m.c.pk)).scalar_subquery())
@@ -327,7 +327,7 @@ def _changed_keys() -> sa.Select[Any]:
 
 def _tail(snapshot: Snapshot, existing: Sequence[Segment], minimum: int) -> tuple[int, int] | None:
     covered = existing[-1].last if existing else 0
-    first_pk, last = _keys_behind().row(snapshot, covered=covered)
+    first_pk, last = _tail_range().row(snapshot, covered=covered)
     if first_pk is None or last - first_pk + 1 < minimum:
         return None
     return first_pk, min(last, first_pk + MIDDLE - 1)
@@ -383,14 +383,14 @@ def _rows_of() -> sa.Select[Any]:
 
 @prepared
 def _rewrite_row() -> sa.Update:
-    its = (rows.c.segment == value("segment_"), rows.c.term == value("term_"))
-    return sa.update(rows).where(*its).values(postings=value("left"))
+    conditions = (rows.c.segment == value("segment_"), rows.c.term == value("term_"))
+    return sa.update(rows).where(*conditions).values(postings=value("left"))
 
 
 @prepared
 def _remove_row() -> sa.Delete:
-    its = (rows.c.segment == value("segment"), rows.c.term == value("term"))
-    return sa.delete(rows).where(*its)
+    conditions = (rows.c.segment == value("segment"), rows.c.term == value("term"))
+    return sa.delete(rows).where(*conditions)
 
 
 @prepared
@@ -401,7 +401,7 @@ def _head() -> sa.Select[Any]:
 
 
 @prepared
-def _shorten() -> sa.Update:
+def _update_head() -> sa.Update:
     shorter = {"lengths": value("new_lengths"), "tokens": value("new_tokens")}
     changed = sa.update(heads).where(heads.c.segment == value("its"))
     return changed.values(shorter | {"stamp": heads.c.stamp + 1})
@@ -425,13 +425,13 @@ def remove(transaction: Transaction, pks: Iterable[int]) -> None:
         counts = np.array([len(row) // BYTES_A_POSTING for _, row in stored], dtype=np.int64)
         joined = b"".join(row[: len(row) // BYTES_A_POSTING * 2] for _, row in stored)
         hits = np.flatnonzero(removed[np.frombuffer(joined, dtype="<u2")])
-        places = np.unique(np.searchsorted(np.cumsum(counts), hits, side="right"))
-        for term, row in (stored[place] for place in places.tolist()):
+        row_indexes = np.unique(np.searchsorted(np.cumsum(counts), hits, side="right"))
+        for term, row in (stored[row_index] for row_index in row_indexes.tolist()):
             count = len(row) // BYTES_A_POSTING
             offsets_of_row = np.frombuffer(row, dtype="<u2", count=count)
-            stays = ~removed[offsets_of_row]
-            remainder = offsets_of_row[stays].tobytes() + bytes(
-                np.frombuffer(row, dtype=np.uint8, offset=2 * count)[stays]
+            remains = ~removed[offsets_of_row]
+            remainder = offsets_of_row[remains].tobytes() + bytes(
+                np.frombuffer(row, dtype=np.uint8, offset=2 * count)[remains]
             )
             if remainder:
                 _rewrite_row().write(
@@ -444,7 +444,7 @@ def remove(transaction: Transaction, pks: Iterable[int]) -> None:
         lengths[offsets] = 0
         tokens = int(lengths.sum(dtype=np.int64))
         shorter = {"new_lengths": lengths.tobytes(), "new_tokens": tokens}
-        _shorten().write(transaction, shorter, its=segment.segment)
+        _update_head().write(transaction, shorter, its=segment.segment)
 
 
 def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
@@ -470,7 +470,7 @@ def _remove_all(table: str) -> sa.Delete:
 
 
 def rebuild(database: Database) -> None:
-    """Rewrite every segment and remove rows without a segment."""
+    """Rewrite every segment and remove postings without a segment."""
     with database.write(durable=False) as transaction:
         _remove_strays().write(transaction)
         if _overlap(segments(transaction)):
@@ -514,12 +514,12 @@ def check(snapshot: Snapshot) -> bool:
 def _agrees(snapshot: Snapshot, segment: Segment, changed: set[int]) -> bool:
     expected = draft(snapshot, segment.first, segment.last)
     stored = _rows_of().rows(snapshot, segment=segment.segment)
-    facts = _head().row(snapshot, segment=segment.segment)
+    head = _head().row(snapshot, segment=segment.segment)
     offsets = {pk - segment.first for pk in changed if segment.first <= pk <= segment.last}
     if offsets:
         return _without(stored, offsets) == _without(expected.rows, offsets)
-    expected_facts = (expected.documents, expected.tokens, expected.lengths, expected.marks)
-    return stored == expected.rows and tuple(facts) == expected_facts
+    expected_head = (expected.documents, expected.tokens, expected.lengths, expected.marks)
+    return stored == expected.rows and tuple(head) == expected_head
 
 
 def _without(
@@ -538,7 +538,7 @@ def _without(
 
 
 class PostingsIndex:
-    """The functions of this module, and those of ``text_search``, as a ``ports.TextIndex``."""
+    """The functions of this module and of ``text_search`` as a ``ports.TextIndex``."""
 
     add = staticmethod(add)
     remove = staticmethod(remove)
@@ -549,7 +549,7 @@ class PostingsIndex:
     frequencies = staticmethod(frequencies)
 
     def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
-        """Return the matches of some stems in a snapshot."""
+        """Return the matches of stems in a snapshot."""
         from memgraph.store import text_search
 
         return text_search.find(snapshot, terms)

@@ -1,7 +1,7 @@
-"""Read the candidates of recall's legs: texts, vectors and rows, each narrowed before it is ranked.
+"""Queries for the candidates of recall's legs, by text, vector, entity and filter.
 
-Every function works on one reader's snapshot. What the ``View`` hides and what a
-filter leaves out never takes a place in a leg, nor serves as a neighbour or as an end of an edge.
+Candidates are filtered before they are ranked: a memory that the ``View`` hides or a filter
+excludes never takes a place in a leg, and never serves as a neighbour or as an end of an edge.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from memgraph.store.ports import TextIndex, TextMatches, VectorIndex
 
 
-# What a recall may find: the view of the reader and the filters of the request, as expressions.
+# The view of the reader and the filters of the request, as expressions.
 
 
 class FilterShape(NamedTuple):
-    """The part of a ``RecallFilter`` that shapes its condition; the rest are ``params``.
+    """The part of a ``RecallFilter`` that determines its SQL; the values are in ``params``.
 
     Attributes:
         view: the shape of the reader's view.
-        given: names of the values that the condition asks for.
+        given: the names of the filters that are set.
     """
 
     view: View
@@ -68,11 +68,12 @@ class FilterShape(NamedTuple):
 
     def where(self, m: Table) -> Column:
         """Return the condition on a row of ``memories``."""
-        holds = self._held(m) if "valid_at" in self.given else self._holds(m)
-        return sa.and_(self.view.where(m), self.view.unerased(m), holds, *self._filters(m))
+        is_valid = self._held(m) if "valid_at" in self.given else self._holds(m)
+        return sa.and_(self.view.where(m), self.view.unerased(m), is_valid, *self._filters(m))
 
     def _holds(self, m: Table) -> Column:
-        # What was replaced or retracted carries the time of that as its end; the view decides it.
+        # A superseded or retracted memory has that time as its end; whether it is shown is up to
+        # the view.
         ended = self.view.status(m) != MemoryStatus.ACTIVE
         return self._lasts(m, "at") | ended
 
@@ -81,17 +82,17 @@ class FilterShape(NamedTuple):
         return end.is_(None) | (end > value(at))
 
     def _held(self, m: Table) -> Column:
-        """Return whether a memory was true at ``valid_at``, as far as the view knows."""
+        """Return the condition that a memory was valid at ``valid_at``, as known to the view."""
         e = tables.edges.alias("l")
-        lost = (
+        has_lost = (
             sa.exists()
             .where(e.c.edge_type == EdgeType.CONTRADICTS)
             .where((e.c.from_memory_id == m.c.memory_id) | (e.c.to_memory_id == m.c.memory_id))
             .where(member(self.view.resolution(e), "loser_id") == m.c.memory_id)
             .correlate(m)
         )
-        stood = (self.view.status(m) == MemoryStatus.ACTIVE) | ~lost
-        return sa.and_(happened_at(m) <= value("valid_at"), self._lasts(m, "valid_at"), stood)
+        was_valid = (self.view.status(m) == MemoryStatus.ACTIVE) | ~has_lost
+        return sa.and_(happened_at(m) <= value("valid_at"), self._lasts(m, "valid_at"), was_valid)
 
     def _filters(self, m: Table) -> Iterator[Column]:
         tags = self.view.value("tags", m)
@@ -107,7 +108,7 @@ class FilterShape(NamedTuple):
         }
         yield from (term for name, term in terms.items() if name in self.given)
         if self.given.isdisjoint(("kinds", "tags")):
-            # It contains the words of a whole week and no statement of its own: its sources answer.
+            # A weekly reflection repeats the words of a whole week; its sources match themselves.
             yield (m.c.kind != MemoryKind.REFLECTION) | (sa.func.instr(tags, f'"{WEEKLY}"') == 0)
         s = tables.sources.alias("s")
         source = list(self._source_filters(s))
@@ -120,7 +121,7 @@ class FilterShape(NamedTuple):
             "source_types": among(s.c.source_type, "source_types"),
             "conversation_id": s.c.conversation_id == value("conversation_id"),
             "source_path": s.c.source_path == path,
-            # A range, so that no pattern needs escaping.
+            # A range, because a LIKE pattern would need escaping.
             "source_path_end": (s.c.source_path >= path)
             & (s.c.source_path < value("source_path_end")),
         }
@@ -128,14 +129,14 @@ class FilterShape(NamedTuple):
 
 
 def _comes_from_elsewhere(m: Table) -> Column:
-    """Return whether a memory comes from none of the sources ``without``."""
+    """Return the condition that a memory comes from none of the sources ``without``."""
     w = tables.sources.alias("w")
     columns = (w.c.source_path, w.c.conversation_id, w.c.workflow_run_id, w.c.content_sha256)
-    theirs = sa.select(w.c.source_id).where(
+    excluded_sources = sa.select(w.c.source_id).where(
         sa.or_(*(among(column, "without") for column in columns))
     )
-    said_elsewhere = sa.func.coalesce(~among(m.c.session_id, "without"), sa.true())
-    return sa.and_(said_elsewhere, m.c.source_id.not_in(theirs))
+    is_other_session = sa.func.coalesce(~among(m.c.session_id, "without"), sa.true())
+    return sa.and_(is_other_session, m.c.source_id.not_in(excluded_sources))
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class RecallFilter:
 
     @cached_property
     def shape(self) -> FilterShape:
-        """Return the shape that statements are compiled for; its condition binds ``params``."""
+        """The shape for which statements are compiled; its condition is bound to ``params``."""
         request = self.request
         names = [name for name in _FILTERS if getattr(request, name) not in (None, ())]
         if request.source_path is not None:
@@ -161,7 +162,7 @@ class RecallFilter:
 
     @cached_property
     def params(self) -> dict[str, Any]:
-        """Named values for the condition; a dozen statements of a recall share them."""
+        """The named values for the condition, shared by a dozen statements of a recall."""
         request = self.request
         path = request.source_path or ""
         filters = {name: getattr(request, name) for name in _FILTERS}
@@ -175,12 +176,12 @@ class RecallFilter:
         }
 
     def with_statuses(self, statuses: frozenset[MemoryStatus] | None) -> RecallFilter:
-        """Return the same for memories of other statuses."""
+        """Return the filter for memories of other statuses; None: of all statuses."""
         view = View(self.view.viewer, self.view.as_of, statuses)
         return replace(self, view=view)
 
     def without_sources(self, names: Collection[NamedSource]) -> RecallFilter:
-        """Return the filter without memories from some sources."""
+        """Return the filter, excluding the memories from some sources."""
         return replace(self, without=frozenset(source.name for source in names))
 
 
@@ -191,19 +192,19 @@ _FILTERS: Final = (
 
 
 def _encoded(items: Any) -> Any:
-    """Return a list as JSON, once for all statements of a recall; other values as they are."""
+    """Encode a tuple as JSON, once for all statements of a recall; return other values as is."""
     return json.dumps(items) if isinstance(items, tuple) else items
 
 
-# Text beyond this is not looked at when candidates are compared; the index holds all of it.
+# Candidates are compared by this part of their text; the index covers the whole text.
 MAX_COMPARED_CHARS = 4_000
 OVERSAMPLING = 16
-# Where too few of the best may be shown, so many times as many are looked at.
+# If too few of the best candidates are visible, this many times as many are examined.
 _WIDENED = 4
 
 
 class RecallCandidate(NamedTuple):
-    """A candidate of ranking. Times are milliseconds, ``status`` is that of the view."""
+    """A candidate for ranking. Times are in milliseconds; ``status`` is as seen by the view."""
 
     pk: int
     memory_id: str
@@ -228,16 +229,16 @@ def by_text(
     narrowing: RecallFilter,
     limit: int,
 ) -> list[RecallCandidate]:
-    """Return memories with any of some stems, best BM25 first."""
+    """Return the memories that contain any of the stems, by BM25, best first."""
     marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
     results: list[RecallCandidate] = []
-    looked_at, count = 0, limit
+    examined, count = 0, limit
     while True:
         best = matches.best(stems, count, marks)
-        results += candidates(snapshot, best[looked_at:], narrowing)
+        results += candidates(snapshot, best[examined:], narrowing)
         if len(results) >= limit or len(best) < count:
             return results[:limit]
-        looked_at, count = count, count * _WIDENED
+        examined, count = count, count * _WIDENED
 
 
 @lru_cache(maxsize=256)
@@ -259,20 +260,20 @@ def by_vector(
 ) -> list[RecallCandidate]:
     """Return memories by cosine similarity, best first."""
     visibilities = _visibilities(narrowing)
-    # Some of the nearest may not pass the filters.
-    wide = OVERSAMPLING * limit
-    best = index.search(query, wide, visibilities=visibilities)
-    results = _first_that_pass(snapshot, best, narrowing, limit)
+    # Search more than ``limit``, because some of the nearest may not pass the filters.
+    wide_limit = OVERSAMPLING * limit
+    best = index.search(query, wide_limit, visibilities=visibilities)
+    results = _first_passing(snapshot, best, narrowing, limit)
     if len(results) < limit <= len(best):
-        # Too few of the nearest are visible: search among the visible ones.
+        # Too few of the nearest pass: search among the memories that do.
         best = index.search(
-            query, wide, visibilities=visibilities, among=allowed(snapshot, narrowing)
+            query, wide_limit, visibilities=visibilities, among=allowed(snapshot, narrowing)
         )
-        results = _first_that_pass(snapshot, best, narrowing, limit)
+        results = _first_passing(snapshot, best, narrowing, limit)
     return results
 
 
-def _first_that_pass(
+def _first_passing(
     snapshot: Snapshot, pks: Sequence[int], narrowing: RecallFilter, limit: int
 ) -> list[RecallCandidate]:
     results: list[RecallCandidate] = []
@@ -290,30 +291,31 @@ def by_entities(
     narrowing: RecallFilter,
     limit: int,
 ) -> list[RecallCandidate]:
-    """Return the memories that name some entities, by the sum of the entities' weights, then the
-    newest.
+    """Return the memories that name some entities, by the sum of the entities' weights, newest
+    first among equals.
 
-    An entity weighs 1 / log2(2 + its mentions). One that was merged into another gives that one.
+    The weight of an entity is 1 / log2(2 + its mentions). A merged entity is resolved to the entity
+    it was merged into.
 
     Args:
-        keys: canonical names or aliases.
-        most_mentions: entities with more tell little, and are left out.
+        keys: the keys of canonical names or aliases.
+        most_mentions: ignore entities with more mentions, because they discriminate little.
     """
     values = {"keys": sorted(keys), "most_mentions": most_mentions}
-    return _found(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
+    return _fetch_candidates(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
 
 
 @prepared
 def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     f, a = listed("keys", "f"), tables.aliases.alias("a")
     e, r = tables.entities.alias("e"), tables.entities.alias("r")
-    meant = (r, r.c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id))
-    by_name = ordered(f, (e, e.c.name_key == f.c.value), meant)
-    by_alias = ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk), meant)
-    ways = (sa.select(r.c.pk, r.c.mention_count).select_from(way) for way in (by_name, by_alias))
-    both = sa.union(*ways)
+    resolved = (r, r.c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id))
+    by_name = ordered(f, (e, e.c.name_key == f.c.value), resolved)
+    by_alias = ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk), resolved)
+    queries = (sa.select(r.c.pk, r.c.mention_count).select_from(way) for way in (by_name, by_alias))
+    both = sa.union(*queries)
     mentioned = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
-    # Keys first: of thousands that name an entity, only as many are read as are shown.
+    # Rank the keys first: thousands of memories may name an entity, but few rows are returned.
     link = tables.links.alias("l")
     weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + mentioned.c.mention_count))
     naming = (
@@ -345,8 +347,8 @@ def _by_filters(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
 
 
 def by_filters(snapshot: Snapshot, narrowing: RecallFilter, limit: int) -> list[RecallCandidate]:
-    """Return the memories that pass the filters, the most important first, then the newest."""
-    return _found(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
+    """Return the memories that pass the filters, most important first, then newest first."""
+    return _fetch_candidates(snapshot, _by_filters(narrowing.shape, limit), narrowing, {})
 
 
 @prepared
@@ -359,17 +361,17 @@ def _candidates(narrowed: FilterShape, key: str) -> sa.Select[Any]:
 def candidates(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
-    """Return the memories of ``pks`` that pass, in their order."""
+    """Return the memories of ``pks`` that pass the filter, in the order of ``pks``."""
     values = {"keys": pks}
-    return _found(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
+    return _fetch_candidates(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
 
 def candidates_by_id(
     snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
 ) -> list[RecallCandidate]:
-    """Return the memories of ``memory_ids`` that pass, in their order."""
+    """Return the memories of ``memory_ids`` that pass the filter, in the order of the ids."""
     values = {"keys": memory_ids}
-    return _found(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
+    return _fetch_candidates(snapshot, _candidates(narrowing.shape, "memory_id"), narrowing, values)
 
 
 @prepared
@@ -391,9 +393,9 @@ def _neighbours(narrowed: FilterShape) -> sa.Select[Any]:
 def neighbours(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter, distance: int
 ) -> list[RecallCandidate]:
-    """Return turns up to ``distance`` before and after, in the same session."""
+    """Return the turns at most ``distance`` before or after these, in the same session."""
     values = {"pks": pks, "distance": distance}
-    return _found(snapshot, _neighbours(narrowing.shape), narrowing, values)
+    return _fetch_candidates(snapshot, _neighbours(narrowing.shape), narrowing, values)
 
 
 @prepared
@@ -409,7 +411,7 @@ def _items(narrowed: FilterShape) -> sa.Select[Any]:
 def items(
     snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
 ) -> dict[int, tuple[Memory, StoredSource]]:
-    """Return the memories of ``pks`` that pass with their sources, in their order.
+    """Return the memories of ``pks`` that pass the filter, with their sources, in this order.
 
     Raises:
         DatabaseCorrupt: a row is damaged, or a source is missing.
@@ -433,13 +435,13 @@ def _allowed(narrowed: FilterShape) -> sa.Select[Any]:
 
 
 def allowed(snapshot: Snapshot, narrowing: RecallFilter) -> list[int]:
-    """Return the keys of all memories that pass."""
+    """Return the keys of all memories that pass the filter."""
     return _allowed(narrowing.shape).column(snapshot, narrowing.params)
 
 
 def _visibilities(narrowing: RecallFilter) -> tuple[int, ...]:
     view = narrowing.view
-    # In the past a memory may have had another status than now.
+    # At an earlier time a memory may have had another status.
     statuses = frozenset(STORED_STATUSES)
     if view.as_of is None and view.statuses is not None:
         statuses = view.statuses
@@ -471,7 +473,7 @@ def _candidate_columns(view: View, m: Table) -> list[Column]:
     return [as_it_was.get(name, m.c[name]) for name in RecallCandidate._fields]
 
 
-def _found(
+def _fetch_candidates(
     snapshot: Snapshot,
     statement: CompiledStatement,
     narrowing: RecallFilter,
@@ -480,7 +482,7 @@ def _found(
     return statement.mapped(RecallCandidate._make, snapshot, narrowing.params | values)
 
 
-# What a recall has to know of a database as a whole, read in one statement.
+# The state of the whole database that a recall needs, read in one statement.
 
 
 class GraphContents(NamedTuple):
@@ -494,15 +496,16 @@ class GraphContents(NamedTuple):
 
 
 class StoreState(NamedTuple):
-    """The state of a database that a reader sees.
+    """The state of a database that a recall depends on.
 
     Attributes:
-        change_seq: the number of the last journal entry; 0: there is none.
-        embedding_model, embedding_dimensions: of the stored vectors; None: none are stored.
-        has_pending: some memory waits to be embedded.
-        has_replaced: some memory is superseded.
-        has_trusted: an operator said how far some source is trusted.
-        ties: what joins its memories.
+        change_seq: the number of the last journal entry, or 0.
+        embedding_model: the model of the stored vectors; None if there are none.
+        embedding_dimensions: the length of the stored vectors; None if there are none.
+        has_pending: True if a memory waits to be embedded.
+        has_replaced: True if a memory is superseded.
+        has_trusted: True if an operator has set the trust of a source.
+        ties: the kinds of relations between its memories.
     """
 
     change_seq: int
@@ -519,14 +522,14 @@ def _state() -> sa.Select[Any]:
     m, e = tables.memories, tables.edges
 
     def kept(key: str) -> Column:
-        it = tables.metadata
-        return sa.select(it.c.value).where(it.c.key == key).scalar_subquery()
+        table = tables.metadata
+        return sa.select(table.c.value).where(table.c.key == key).scalar_subquery()
 
     def there_is(table: Table, *conditions: Column) -> Column:
         return sa.select(sa.literal(1)).select_from(table).where(*conditions).exists()
 
     v = tables.embeddings
-    # Every value is one look into an index, whatever the size of the database.
+    # Every value takes one index lookup, whatever the size of the database.
     return sa.select(
         sa.select(sa.func.coalesce(sa.func.max(tables.audit_log.c.seq), 0)).scalar_subquery(),
         kept("embedding_model"),
@@ -540,11 +543,11 @@ def _state() -> sa.Select[Any]:
 
 
 def read(snapshot: Snapshot) -> StoreState:
-    """Return the state of the database that a snapshot shows, which begins with it."""
+    """Return the state of the database; as the first query, it also starts the snapshot."""
     row = _state().row(snapshot)
     seq, model, dimensions, pending, replaced, trusted, derivations, *edges = row
     present = frozenset(
-        edge_type for edge_type, there in zip(EdgeType, edges, strict=True) if there
+        edge_type for edge_type, exists in zip(EdgeType, edges, strict=True) if exists
     )
     return StoreState(
         int(seq),

@@ -1,4 +1,4 @@
-"""Receipts of deliveries, written after the answer."""
+"""Queries for receipts, which are written after the answer was returned, and for bulletins."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from memgraph.store.visibility import ENDS, Table, View, memories_listed
 
 MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"
-"""What a receipt of a bulletin is for."""
+"""The purpose of a bulletin's receipt."""
 
-# Columns that a receipt has under the same name and as they are.
+# Columns that are fields of a receipt under the same name and without conversion.
 _PLAIN = (
     *("purpose", "actor", "conversation_id", "workflow_run_id", "step_id", "query_sha256"),
     *("change_seq", "settings_sha256", "sha256", "same_as", "bulletin_id"),
@@ -48,7 +48,7 @@ _NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", *
 
 
 class ShownBulletin(NamedTuple):
-    """A bulletin that was handed out: its columns in ``bulletins``, but for id and time."""
+    """A delivered bulletin: its columns in ``bulletins`` except id and time."""
 
     change_seq: int
     view_key: str
@@ -64,9 +64,10 @@ class NewReceipt:
     """A receipt to write, with its bulletin.
 
     Attributes:
-        hidden: memories that the asker might not see, by reason, as far as they were looked for.
-        bulletin: what was handed out, if it was a bulletin.
-        beside: the receipt of a bulletin that was handed out together with this.
+        hidden: the ids of matching memories that the reader may not see, by reason, as far as they
+            were searched for.
+        bulletin: the bulletin, if this is its receipt.
+        beside: the id of the receipt of a bulletin that was delivered together with this.
     """
 
     receipt: Receipt
@@ -76,7 +77,7 @@ class NewReceipt:
 
 
 class StoredReceipt(NamedTuple):
-    """A stored receipt, and memories that its asker might not see."""
+    """A stored receipt, and the ids of memories that were hidden from its reader, by reason."""
 
     receipt: Receipt
     hidden: Mapping[str, Sequence[str]]
@@ -85,12 +86,12 @@ class StoredReceipt(NamedTuple):
 def write(
     transaction: Transaction, receipts: Sequence[NewReceipt], *, with_queries: bool = True
 ) -> None:
-    """Store receipts and count the uses, without receipts that are stored already.
+    """Store receipts and count the uses of their memories; skip receipts that are already stored.
 
-    A memory that was erased since leaves the receipt without it.
+    Memories that have since been erased are left out.
 
     Args:
-        with_queries: what was asked is kept, not its digest alone.
+        with_queries: store the queries themselves, not only their digests.
     """
     new = []
     for entry in receipts:
@@ -124,16 +125,17 @@ def _count_use() -> sa.Update:
 
 
 class MemoryUse(NamedTuple):
-    """The use of a memory: how often it was asked for, and when last, in milliseconds."""
+    """The number of requests that returned a memory, and the time of the last use, in ms."""
 
     asked: int
     last_at: int
 
 
 def uses(receipts: Iterable[Receipt]) -> dict[str, MemoryUse]:
-    """Return how the memories were used that some receipts handed out.
+    """Return the uses of the memories in some receipts, by memory id.
 
-    A bulletin is a use of what stands in it, and goes with every message: nobody asked for it.
+    A bulletin goes with every message, unasked: it sets the time of the last use, but adds nothing
+    to the count.
     """
     result: dict[str, MemoryUse] = {}
     for receipt in receipts:
@@ -159,7 +161,7 @@ def _read_items() -> sa.Select[Any]:
 
 
 def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
-    """Return a stored receipt; None: unknown. ``counts`` is not stored and is True.
+    """Return a stored receipt, or None. ``counts`` is not stored and is always True.
 
     Raises:
         DatabaseCorrupt: its rows are damaged.
@@ -179,7 +181,7 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
     left_out = None if head["left_out"] is None else json.loads(head["left_out"])
     viewer = None if head["viewer"] is None else json.loads(head["viewer"])
     if viewer is not None:
-        # It is valid for a comparison with the view of the reader.
+        # Raise if it is invalid: it is compared with the reader's view later.
         viewer_of(viewer)
     receipt = Receipt(
         head["recall_id"],
@@ -188,19 +190,19 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
         json.loads(head["request"]),
         tuple(_item(memory_id, score, json.loads(why)) for memory_id, score, why in items),
         viewer=viewer,
-        left_out=None if left_out is None else _numbers(left_out),
+        left_out=None if left_out is None else _counts_by_reason(left_out),
         **{name: head[name] for name in _PLAIN},
     )
-    return StoredReceipt(receipt, {} if left_out is None else _lists(left_out))
+    return StoredReceipt(receipt, {} if left_out is None else _ids_by_reason(left_out))
 
 
 def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
-    """Return whether a reader sees everything that the first reader of a bulletin saw.
+    """Return True if a reader may see everything that the first reader of a bulletin could.
 
-    A bulletin tells of some of what its reader sees without citing it.
+    A bulletin may reveal memories that it does not cite, so comparing the cited ones is not enough.
 
     Args:
-        viewer: the column ``viewer``; who is not known had seen more.
+        viewer: the column ``viewer``; None (unknown) is covered by nobody.
 
     Raises:
         DatabaseCorrupt: the column is damaged.
@@ -219,7 +221,7 @@ def _hidden_ids(view: View) -> sa.Select[Any]:
 
 
 def hidden_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
-    """Return the memories that are stored and that the view does not show."""
+    """Return the ids whose memories exist but are hidden by the view."""
     return _hidden_ids(view.shape).column(snapshot, view.params, ids=memory_ids)
 
 
@@ -239,8 +241,8 @@ def _last_bulletin() -> sa.Select[Any]:
 @prepared
 def _first_of_bulletin() -> sa.Select[Any]:
     r = tables.recalls
-    own = (r.c.bulletin_id == value("bulletin"), r.c.same_as.is_(None), r.c.purpose == BULLETIN)
-    return sa.select(sa.func.min(r.c.recall_id)).where(*own)
+    terms = (r.c.bulletin_id == value("bulletin"), r.c.same_as.is_(None), r.c.purpose == BULLETIN)
+    return sa.select(sa.func.min(r.c.recall_id)).where(*terms)
 
 
 @prepared
@@ -251,7 +253,7 @@ def _add_bulletin() -> sa.Insert:
 
 
 def _with_bulletin(transaction: Transaction, new: NewReceipt) -> Receipt:
-    """Return the receipt, with the bulletin that it is of; a new one is stored."""
+    """Return the receipt with the id of its bulletin; store the bulletin if it is new."""
     receipt, bulletin = new.receipt, new.bulletin
     if bulletin is None:
         if new.beside is None:
@@ -300,7 +302,7 @@ def _write_head(
 
 
 def _items(receipt: Receipt) -> Iterator[dict[str, Any]]:
-    # What is handed out once more has its items already.
+    # A receipt that repeats an earlier one shares its items.
     for rank, item in enumerate(() if receipt.same_as else receipt.items, start=1):
         reasons: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
         if item.reasons:
@@ -322,18 +324,18 @@ def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
     return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons, count, last)
 
 
-def _numbers(left_out: Mapping[str, Any]) -> dict[str, int]:
+def _counts_by_reason(left_out: Mapping[str, Any]) -> dict[str, int]:
     return {name: number for name, number in left_out.items() if isinstance(number, int)}
 
 
-def _lists(left_out: Mapping[str, Any]) -> dict[str, list[str]]:
+def _ids_by_reason(left_out: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: ids for name, ids in left_out.items() if isinstance(ids, list)}
 
 
 # Lists of receipts and bulletins, their removal, and hidden matches.
 
 
-# Of the newest memories with the words of a query, and of those that its asker might not see.
+# The limits of the newest matches that are examined, and of the hidden ones that are returned.
 MOST_MET: Final = 64
 MOST_HIDDEN: Final = 20
 
@@ -342,7 +344,7 @@ _NO_ID_IS_HIGHER: Final = "bul_~"
 
 
 class IssuedBulletin(NamedTuple):
-    """A bulletin that was handed out; ``receipts``: how often."""
+    """A delivered bulletin; ``receipts`` is the number of deliveries."""
 
     bulletin_id: str
     created_at: int
@@ -361,17 +363,19 @@ class BulletinText(NamedTuple):
 def newest(
     snapshot: Snapshot, criteria: Mapping[str, str], *, limit: int, before: str | None = None
 ) -> Iterator[str]:
-    """Return ids of the ``limit`` newest receipts that were asked for just that.
+    """Return the ids of receipts that match all criteria, newest first.
+
+    At most ``limit`` receipts are examined; criteria without a column are checked among these.
 
     Args:
-        criteria: texts by keys of ``Receipt.asked``; empty: every receipt.
+        criteria: the required values by the keys of ``Receipt.asked``; empty: every receipt.
         before: only receipts older than this one, which may have been removed since.
     """
     columns = tuple(sorted(_RECEIPT_COLUMNS & criteria.keys()))
     others = sorted(criteria.keys() - _RECEIPT_COLUMNS)
     values = {name: criteria[name] for name in columns}
-    for at, key in enumerate(others):
-        values |= {f"path{at}": f"$.{key}", f"text{at}": criteria[key]}
+    for index, key in enumerate(others):
+        values |= {f"path{index}": f"$.{key}", f"text{index}": criteria[key]}
     statement = _newest(columns, len(others), is_next=before is not None)
     return iter(statement.column(snapshot, values, most=limit, before=before))
 
@@ -379,7 +383,7 @@ def newest(
 @prepared
 def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Select[Any]:
     r = tables.recalls.alias("r")
-    within = [r.c[name] == value(name) for name in columns]
+    conditions = [r.c[name] == value(name) for name in columns]
     if is_next:
         last = (
             sa.select(r.c.created_at)
@@ -390,18 +394,18 @@ def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Selec
             .scalar_subquery()
         )
         place = sa.tuple_(r.c.created_at, r.c.recall_id)
-        within.append(place < sa.tuple_(last, value("before")))
+        conditions.append(place < sa.tuple_(last, value("before")))
     newest_rows = (
         sa.select(r.c.recall_id, r.c.created_at, r.c.request)
-        .where(*within)
+        .where(*conditions)
         .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
         .limit(value("most"))
         .subquery("looked")
     )
-    # No index knows the other keys, so only so many are looked at.
+    # The other keys have no index, so they are checked only among the limited rows.
     terms = (
-        sa.func.json_extract(newest_rows.c.request, value(f"path{at}")) == value(f"text{at}")
-        for at in range(others)
+        sa.func.json_extract(newest_rows.c.request, value(f"path{index}")) == value(f"text{index}")
+        for index in range(others)
     )
     query = sa.select(newest_rows.c.recall_id).where(*terms)
     return query.order_by(newest_rows.c.created_at.desc(), newest_rows.c.recall_id.desc())
@@ -413,18 +417,18 @@ def _any_after() -> sa.Select[Any]:
 
 
 def is_count_above(snapshot: Snapshot, number: int) -> bool:
-    """Return whether there are more receipts than a number."""
+    """Return True if there are more receipts than ``number``."""
     return _any_after().row(snapshot, number=number) is not None
 
 
 @prepared
-def _old() -> sa.Select[Any]:
+def _old_receipts() -> sa.Select[Any]:
     r, newer, k = tables.recalls.alias("r"), tables.recalls, tables.recalls.alias("k")
     newest_first = (newer.c.created_at.desc(), newer.c.recall_id.desc())
     last = sa.select(newer.c.created_at, newer.c.recall_id).order_by(*newest_first)
     last = last.limit(1).offset(value("keep"))
     place = sa.tuple_(r.c.created_at, r.c.recall_id)
-    # What a kept one repeats has the items of both.
+    # A receipt that a kept one repeats has the items of both.
     repeated = sa.exists().where(k.c.same_as == r.c.recall_id).correlate(r)
     return (
         sa.select(r.c.recall_id)
@@ -435,25 +439,26 @@ def _old() -> sa.Select[Any]:
 
 
 def has_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
-    """Return whether ``remove_old`` would remove any receipt."""
-    return _old().row(snapshot, keep=keep, since=since, limit=1) is not None
+    """Return True if ``remove_old`` would remove a receipt."""
+    return _old_receipts().row(snapshot, keep=keep, since=since, limit=1) is not None
 
 
 @prepared
 def _delete(table: str) -> sa.Delete:
-    of = getattr(tables, table)
-    return sa.delete(of).where(among(of.c.recall_id, "ids"))
+    target = getattr(tables, table)
+    return sa.delete(target).where(among(target.c.recall_id, "ids"))
 
 
 def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -> int:
-    """Remove the oldest receipts, at most ``limit``; return how many.
+    """Remove the oldest receipts, at most ``limit``, and return their number.
 
-    One that a later one repeats stays until the last of these is gone.
+    A receipt that later ones repeat stays until these are removed.
 
     Args:
-        keep: so many of the newest stay, unless they are older than ``since``, milliseconds.
+        keep: the number of the newest receipts to keep, unless they are older than ``since``.
+        since: remove all receipts from before this time, in milliseconds.
     """
-    ids = _old().column(transaction, keep=keep, since=since, limit=limit)
+    ids = _old_receipts().column(transaction, keep=keep, since=since, limit=limit)
     if ids:
         for table in ("recall_items", "recalls"):
             _delete(table).write(transaction, ids=ids)
@@ -469,20 +474,20 @@ def _remove_bulletins() -> sa.Delete:
 
 
 def remove_bulletins(transaction: Transaction, limit: int) -> int:
-    """Remove bulletins, at most ``limit``, that no receipt is of any longer; return how many."""
+    """Remove bulletins without receipts, at most ``limit``, and return their number."""
     return _remove_bulletins().write(transaction, limit=limit)
 
 
 def _issued(b: sa.FromClause) -> list[Column]:
-    """Return the columns of an ``IssuedBulletin``, and its viewer."""
+    """Return the columns of an ``IssuedBulletin``, followed by its viewer."""
     r = tables.recalls.alias("r")
-    own = (r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
-    count = sa.select(sa.func.count()).where(*own).correlate(b).scalar_subquery()
+    conditions = (r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
+    count = sa.select(sa.func.count()).where(*conditions).correlate(b).scalar_subquery()
     return [b.c.bulletin_id, b.c.created_at, b.c.change_seq, b.c.sha256, count, b.c.viewer]
 
 
 def _shows_cited(view: View, b: sa.FromClause) -> Column:
-    """Return whether a view shows every stored memory that a bulletin cites."""
+    """Return the condition that a view shows every stored memory that a bulletin cites."""
     j, m = each(b.c.memory_ids, "j"), tables.memories.alias("m")
     cited = ordered(j, (m, m.c.memory_id == j.c.value))
     return ~sa.exists().select_from(cited).where(is_untrue(view.where(m)))
@@ -508,11 +513,11 @@ def _bulletins(view: View) -> sa.Select[Any]:
 def bulletins(
     snapshot: Snapshot, view: View, *, limit: int, before: str | None, scanned: int
 ) -> list[IssuedBulletin]:
-    """Return bulletins for readers who saw no more than the view shows, newest first.
+    """Return the bulletins whose first reader could see no more than the view, newest first.
 
     Args:
-        before: only those with a lower id: ids grow with time.
-        scanned: so many of the newest are looked at.
+        before: only bulletins with a lower id; ids grow with time.
+        scanned: the number of the newest bulletins to examine.
     """
     rows = _bulletins(view.shape).rows(snapshot, view.params, before=before, most=scanned)
     visible = (
@@ -530,7 +535,7 @@ def _lower_bulletin() -> sa.Select[Any]:
 
 
 def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bool:
-    """Return whether there are more bulletins than ``count`` with a lower id than ``before``."""
+    """Return True if more than ``count`` bulletins have a lower id than ``before``."""
     return _lower_bulletin().row(snapshot, before=before, most=count) is not None
 
 
@@ -544,7 +549,7 @@ def _get_bulletin(view: View) -> sa.Select[Any]:
 def bulletin(
     snapshot: Snapshot, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:
-    """Return a bulletin, if the view shows everything in it; None: there is none."""
+    """Return a bulletin, or None if it does not exist or the view hides a part of it."""
     row = _get_bulletin(view.shape).row(snapshot, view.params, bulletin=bulletin_id)
     if row is None:
         return None
@@ -555,19 +560,19 @@ def bulletin(
 
 
 def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> dict[str, list[str]]:
-    """Return active memories that the words and the filters would have let answer, not the view.
+    """Return the active memories that match the query and the filters but are hidden by the view.
 
     Args:
-        match: an FTS5 expression; of the newest that fulfil it ``MOST_MET`` are looked at.
-        narrowing: as of the answer; what was stored after it is not met.
+        match: an FTS5 expression; only the newest ``MOST_MET`` matches are examined.
+        narrowing: the filter of the answer; memories stored after its time are ignored.
 
     Returns:
-        Ids by reason, ``scope`` and ``clearance``, newest first, ``MOST_HIDDEN`` together at most.
+        Ids by reason (``scope`` or ``clearance``), newest first, at most ``MOST_HIDDEN`` in all.
     """
-    anyones = RecallFilter(_AllActive(narrowing.view.viewer), narrowing.request, narrowing.at)
-    statement = _hidden_matches(anyones.shape)
+    unrestricted = RecallFilter(_AllActive(narrowing.view.viewer), narrowing.request, narrowing.at)
+    statement = _hidden_matches(unrestricted.shape)
     expression = snapshot.engine.phrases.expression(match)
-    values = anyones.params | {"match": expression, "met_at": narrowing.at}
+    values = unrestricted.params | {"match": expression, "met_at": narrowing.at}
     values |= {"most_met": MOST_MET, "most_hidden": MOST_HIDDEN}
     result: dict[str, list[str]] = {"scope": [], "clearance": []}
     for memory_id, *facts in statement.rows(snapshot, values):
@@ -576,7 +581,7 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> d
 
 
 @prepared
-def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
+def _hidden_matches(unrestricted: FilterShape) -> sa.Select[Any]:
     m, matches = tables.memories.alias("m"), matching("match")
     pk = matches.selected_columns[0]
     newest = matches.with_only_columns(pk.label("pk")).order_by(pk.desc()).limit(value("most_met"))
@@ -584,8 +589,8 @@ def _hidden_matches(anyones: FilterShape) -> sa.Select[Any]:
     return (
         sa.select(m.c.memory_id, m.c.scope, m.c.scope_id, m.c.sensitivity, m.c.agent_id)
         .select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-        .where(is_untrue(View(anyones.view.viewer).where(m)))
-        .where(m.c.created_at <= value("met_at"), anyones.where(m))
+        .where(is_untrue(View(unrestricted.view.viewer).where(m)))
+        .where(m.c.created_at <= value("met_at"), unrestricted.where(m))
         .order_by(m.c.pk.desc())
         .limit(value("most_hidden"))
     )
@@ -607,14 +612,14 @@ def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
     return "clearance" if visible(viewer, facts).reason in by_clearance else "scope"
 
 
-# What changed since a receipt was written, about some memories.
+# Changes to memories since a receipt was written.
 
 
 MOST_ENTRIES: Final = 200
 
 
 class JournalledChange(NamedTuple):
-    """An entry of the journal that is about a memory."""
+    """A journal entry that concerns a memory."""
 
     memory_id: str
     seq: int
@@ -631,11 +636,11 @@ def _times() -> sa.Select[Any]:
 
 
 def known_until(snapshot: Snapshot, seq: int, at: int) -> int:
-    """Return the time of an answer's knowledge: after the entry ``seq``, before the next one.
+    """Return the time up to which an answer knew the changes: after entry ``seq``, before the next.
 
-    A change is dated when it begins to be written and seen when it is done, so that the next one
-    may bear an earlier time than the answer that did not know it. Two of the same millisecond, or
-    of a clock that was set back between them, are not told apart: then both count as known.
+    A change has the time at which its transaction began, but is visible only after the commit, so
+    the next entry may be older than an answer that did not see it. If both entries have the same
+    millisecond, or the clock was set back between them, both count as known.
     """
     times: dict[int, int] = dict(_times().rows(snapshot, seq=seq))
     return max(times.get(seq, 0), min(at, times.get(seq + 1, at + 1) - 1))
@@ -647,7 +652,7 @@ def _changes_since(view: View) -> sa.CompoundSelect[Any]:
     e, o = tables.edges.alias("e"), tables.memories.alias("o")
     entry = (f.c.value, a.c.seq, a.c.at, a.c.actor, a.c.action, a.c.subject)
     later = a.c.seq > value("seq")
-    ways = [sa.select(*entry).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
+    parts = [sa.select(*entry).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
     for end, other in ENDS:
         of_edge = ordered(
             f,
@@ -656,8 +661,8 @@ def _changes_since(view: View) -> sa.CompoundSelect[Any]:
             (a, a.c.subject == o.c.memory_id),
         )
         about = (later, member(a.c.details, "edge_id") == e.c.edge_id, view.where(o))
-        ways.append(sa.select(*entry).select_from(of_edge).where(*about))
-    changes = sa.union(*ways)
+        parts.append(sa.select(*entry).select_from(of_edge).where(*about))
+    changes = sa.union(*parts)
     columns = changes.selected_columns
     return changes.order_by(columns.seq, columns.value).limit(value("limit"))
 
@@ -665,8 +670,8 @@ def _changes_since(view: View) -> sa.CompoundSelect[Any]:
 def changes_since(
     snapshot: Snapshot, seq: int, memory_ids: Collection[str], view: View
 ) -> list[JournalledChange]:
-    """Return entries after ``seq`` about these memories, or about edges of theirs between memories
-    that the view shows: the first ``MOST_ENTRIES`` and one more, by seq.
+    """Return the journal entries after ``seq`` about these memories or about their edges to visible
+    memories: at most ``MOST_ENTRIES`` and one more, by ``seq``.
     """
     values = {"seq": seq, "ids": sorted(memory_ids), "limit": MOST_ENTRIES + 1}
     return _changes_since(view.shape).mapped(

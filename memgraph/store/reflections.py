@@ -43,8 +43,8 @@ def _is_of_period(rows: sa.FromClause) -> Column:
 @prepared
 def _latest(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    holds = view.status(m) == MemoryStatus.ACTIVE
-    weekly = sa.select(*view.memory_columns(m)).where(_is_weekly(m), holds, view.where(m))
+    is_active = view.status(m) == MemoryStatus.ACTIVE
+    weekly = sa.select(*view.memory_columns(m)).where(_is_weekly(m), is_active, view.where(m))
     return weekly.order_by(m.c.pk.desc()).limit(1)
 
 
@@ -167,7 +167,7 @@ def _derivations_among() -> sa.Select[Any]:
 
 
 def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return (memory, evidence) pairs between these memories."""
+    """Return the (memory, evidence) pairs among these memories."""
     return _derivations_among().rows(snapshot, ids=memory_ids)
 
 

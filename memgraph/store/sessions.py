@@ -56,7 +56,7 @@ class StoredSession:
 
 
 @prepared
-def _known() -> sa.Select[Any]:
+def _registered() -> sa.Select[Any]:
     s = tables.sessions
     places = sa.select(s.c.session_id, s.c.next_sequence, s.c.completed_at, s.c.consolidated_at)
     return places.where(among(s.c.session_id, "ids"))
@@ -66,7 +66,7 @@ def registered(snapshot: Snapshot, session_ids: Collection[str]) -> dict[str, Re
     """Return the registered sessions, by id."""
     if not session_ids:
         return {}
-    rows = _known().rows(snapshot, ids=session_ids)
+    rows = _registered().rows(snapshot, ids=session_ids)
     return {session_id: RegisteredSession(*rest) for session_id, *rest in rows}
 
 
@@ -89,7 +89,7 @@ def open_ids(snapshot: Snapshot, view: View | None = None) -> list[str]:
 
 
 @prepared
-def _seen() -> sa.Insert:
+def _note_turns() -> sa.Insert:
     s = tables.sessions
     row = {name: value(name) for name in ("session_id", "next_sequence", "completed_at")}
     new = insert(s).values(row | {"first_seen_at": value("at"), "last_seen_at": value("at")})
@@ -107,7 +107,7 @@ def _seen() -> sa.Insert:
 def note_turns(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
     """Record that turns were stored; this reopens consolidated sessions."""
     if rows:
-        _seen().write_all(
+        _note_turns().write_all(
             transaction,
             [
                 {
@@ -209,7 +209,7 @@ def _select(view: View, pending: bool | None, is_next: bool) -> sa.Select[Any]:
     completed: Column = sa.case((last_pk == v.c.last_pk, s.c.completed_at))
     consolidated: Column = s.c.consolidated_at
     if not view.viewer.sees_use:
-        # Otherwise hidden turns and sessions would show: they reopen a session or complete it.
+        # Hidden turns and sessions can reopen or complete a session; do not reveal this.
         completed = sa.null()
         consolidated = sa.case(
             (s.c.consolidated_through.is_not(None) & (waiting == 0), v.c.last_at)
@@ -331,7 +331,7 @@ def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) ->
 def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     """Select the turns of a session with the fields of ``TurnRow``, and return their table."""
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    told_then = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
+    stored_when_said = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
     columns = sa.select(
         *(m.c[name] for name in ("pk", "memory_id", "content", "status", "source_role")),
         happened_at(m),
@@ -339,7 +339,7 @@ def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
         *(s.c[name] for name in ("source_path", "workflow_run_id", "step_id", "content_sha256")),
         m.c.created_at,
         member(m.c.attributes, "told_as"),
-        (m.c.event_time.is_not(None) | told_then).label("dated"),
+        (m.c.event_time.is_not(None) | stored_when_said).label("dated"),
     )
     joined = columns.select_from(m.join(s, s.c.source_id == m.c.source_id))
     return joined.where(*_is_turn_of(m, value("session_id"))), m
@@ -382,7 +382,7 @@ def has_turns_after(snapshot: Snapshot, session_id: str, pk: int) -> bool:
 
 
 @prepared
-def _move_on() -> sa.Update:
+def _set_progress() -> sa.Update:
     s = tables.sessions
     read = {"consolidated_through": value("through"), "consolidated_at": value("at")}
     return sa.update(s).where(s.c.session_id == value("session")).values(read)
@@ -392,22 +392,24 @@ def note_consolidated(
     transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
 ) -> None:
     """Record the progress of a session; ``consolidated_at`` is None if turns remain."""
-    _move_on().write(transaction, session=session_id, through=through, at=consolidated_at)
+    _set_progress().write(transaction, session=session_id, through=through, at=consolidated_at)
 
 
-def _facts_beside() -> tuple[sa.Select[Any], sa.FromClause]:
+def _comparable_facts() -> tuple[sa.Select[Any], sa.FromClause]:
     """Select the facts that may be compared with new ones, and return their table.
 
     They belong to one scope, are open to one agent, and have at most a sensitivity. The columns are
-    those of ``FactRow``, the parameters those of ``_beside``.
+    those of ``FactRow``, the parameters those of ``_comparison_params``.
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
-    twin = own & (m.c.sensitivity == value("sensitivity"))
+    is_own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
+    twin = is_own & (m.c.sensitivity == value("sensitivity"))
     columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, happened_at(m))
     columns = columns.add_columns(s.c.captured_by, s.c.source_type, twin.label("twin"))
     return columns.select_from(m.join(s, s.c.source_id == m.c.source_id)).where(
-        *_is_fact_of_scope(m), m.c.agent_id.is_(None) | own, among(m.c.sensitivity, "sensitivities")
+        *_is_fact_of_scope(m),
+        m.c.agent_id.is_(None) | is_own,
+        among(m.c.sensitivity, "sensitivities"),
     ), m
 
 
@@ -425,7 +427,7 @@ def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
 
 @prepared
 def _facts_by_id() -> sa.Select[Any]:
-    facts, m = _facts_beside()
+    facts, m = _comparable_facts()
     return facts.where(among(m.c.memory_id, "ids"))
 
 
@@ -433,7 +435,7 @@ def facts_by_id(
     snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, FactRow]:
     """Return the facts of ``ids`` that belong to a place, by id."""
-    rows = _facts_by_id().rows(snapshot, _beside(place, at), ids=ids)
+    rows = _facts_by_id().rows(snapshot, _comparison_params(place, at), ids=ids)
     return {row[0]: FactRow._make(row) for row in rows}
 
 
@@ -467,7 +469,7 @@ def same_facts(
 
 @prepared
 def _facts_since() -> sa.Select[Any]:
-    facts, m = _facts_beside()
+    facts, m = _comparable_facts()
     return facts.where(m.c.pk > value("pk")).order_by(m.c.pk).limit(value("limit"))
 
 
@@ -475,7 +477,9 @@ def facts_since(
     snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
 ) -> list[FactRow]:
     """Return the comparable facts that were stored after a key, oldest first."""
-    return _facts_since().mapped(FactRow._make, snapshot, _beside(place, at), pk=pk, limit=limit)
+    return _facts_since().mapped(
+        FactRow._make, snapshot, _comparison_params(place, at), pk=pk, limit=limit
+    )
 
 
 @prepared
@@ -519,13 +523,13 @@ def _speakers() -> sa.Select[Any]:
 def speakers(
     snapshot: Snapshot, ids: Collection[str]
 ) -> dict[str, list[tuple[str | None, str | None]]]:
-    """Return the speakers of the turns behind each memory, as (role, declared role)."""
+    """Return the speakers of the turns each memory was derived from, as (role, declared role)."""
     result: dict[str, list[tuple[str | None, str | None]]] = {}
     for memory_id, role, told_as in _speakers().rows(snapshot, ids=sorted(ids)):
         result.setdefault(memory_id, []).append((role, told_as))
     return result
 
 
-def _beside(place: ComparisonPlace, at: int) -> dict[str, Any]:
+def _comparison_params(place: ComparisonPlace, at: int) -> dict[str, Any]:
     sensitivities = up_to(Sensitivity(place.sensitivity))
     return place._asdict() | {"sensitivities": sensitivities, "at": at}

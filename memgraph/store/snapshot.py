@@ -1,4 +1,4 @@
-"""Snapshots to read, transactions to write: the first argument of every function of the store."""
+"""Snapshots to read and transactions to write: the first argument of the store's functions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Rows = sa.CursorResult[*tuple[Any, ...]]
 
 
 class Snapshot:
-    """One state of a database; all that is read through it agrees, whatever others write.
+    """A consistent state of a database, unaffected by concurrent writes.
 
     Args:
-        connection: in a transaction, which ends with the block that made the snapshot.
-        engine: whose connection it is.
+        connection: a connection in a transaction that ends with the block of the snapshot.
+        engine: the engine of the connection.
     """
 
     __slots__ = ("connection", "driver", "engine")
@@ -28,7 +28,7 @@ class Snapshot:
     def __init__(self, connection: sa.Connection, engine: Engine) -> None:
         self.connection = connection
         self.engine = engine
-        # The driver's own connection, inside of the same transaction; its rows are tuples.
+        # The driver's connection, in the same transaction; its rows are tuples.
         self.driver: Any = connection.connection.driver_connection
 
     def execute(
@@ -36,11 +36,11 @@ class Snapshot:
         statement: sa.Executable,
         values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Rows:
-        """Execute an expression, or a text with named values."""
+        """Execute an expression or a text with named values."""
         return self.connection.execute(statement, values)
 
     def scalar(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Any:
-        """Return the first value of the first row; None: there is no row."""
+        """Return the first value of the first row, or None if there is no row."""
         return self.connection.scalar(statement, values)
 
     def exec_driver_sql(
@@ -48,20 +48,20 @@ class Snapshot:
         statement: str,
         values: tuple[Any, ...] | list[tuple[Any, ...]] | Mapping[str, Any] | None = None,
     ) -> Rows:
-        """Execute the engine's own SQL; rows have names."""
+        """Execute SQL of the engine's own dialect; the rows have named columns."""
         return self.connection.exec_driver_sql(statement, values)
 
 
 class Transaction(Snapshot):
-    """A write: all of it becomes durable when its block ends, or none of it happens.
+    """A write transaction: committed when its block ends, rolled back if the block raises.
 
-    It reads what it has written itself.
+    Reads in it see its own writes.
     """
 
     __slots__ = ()
 
     def begin_nested(self) -> sa.NestedTransaction:
-        """Begin a savepoint, which can be rolled back alone."""
+        """Begin a savepoint, which can be rolled back separately."""
         return self.connection.begin_nested()
 
 
@@ -70,8 +70,8 @@ class NewEntry:
     """A journal entry to append at commit.
 
     Attributes:
-        action: such as ``remember`` or ``resolve``.
-        subject: the id of a memory, if it is about one.
+        action: the name of the action, such as ``remember`` or ``resolve``.
+        subject: the id of the memory that it concerns, if any.
     """
 
     action: str
@@ -80,12 +80,12 @@ class NewEntry:
 
 
 class JournalledTransaction(Transaction):
-    """A change with its actor, its time and its journal entries.
+    """A transaction with its actor, its time and its journal entries.
 
     Attributes:
-        at: when it began, milliseconds since 1970; the time of all that it writes.
-        actor: the name in the journal.
-        entries: appended to the journal when it commits.
+        at: when it began, in milliseconds since 1970; everything it writes has this time.
+        actor: the actor's name in the journal.
+        entries: the entries to append to the journal at commit.
     """
 
     __slots__ = ("actor", "at", "entries")
@@ -97,7 +97,7 @@ class JournalledTransaction(Transaction):
         self.entries: list[NewEntry] = []
 
     def record(self, entries: Sequence[NewEntry]) -> None:
-        """Add entries for the journal."""
+        """Add journal entries, which are appended at commit."""
         self.entries.extend(entries)
 
 
@@ -107,13 +107,13 @@ _SOME_ROWS = 16
 
 
 class InsertRows:
-    """``INSERT INTO table (columns)`` as constant SQL; called with rows of values.
+    """A callable that inserts rows into some columns of a table, with constant SQL.
 
-    The values are plain and in the order of the columns: an enum's member takes 10 µs more to bind.
+    A row has plain values in the order of the columns: binding an enum member takes 10 µs more.
 
     Args:
-        or_ignore: a row that is there already stays as it is.
-        values: what stands for a row, with a ``?`` for each value; by default just those.
+        or_ignore: skip rows that conflict with existing ones instead of failing.
+        values: the SQL of one row, with a ``?`` for each value; by default just the placeholders.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class InsertRows:
                 done += size
 
     def _statements(self, placeholder: str) -> list[tuple[int, str]]:
-        # Three statements at most: the driver keeps them prepared.
+        # At most three different statements, so that the driver can keep them prepared.
         row = self._row.replace("?", placeholder)
         sizes = sorted({self._most, min(_SOME_ROWS, self._most), 1}, reverse=True)
         statements = [(size, self._head + ", ".join([row] * size) + self._tail) for size in sizes]

@@ -1,9 +1,9 @@
-"""Statements as expressions over the tables: compiled once, then handed to the driver.
+"""Statements as SQLAlchemy expressions, compiled once and then executed by the driver.
 
-An expression that SQLAlchemy compiles for each call costs 30 to 170 µs; the driver takes a text
-that it knows with 3. So a statement is built by a function marked ``prepared``, whose arguments
-are its shape, and compiled when a shape is first asked for. Values that are known when it is built
-are literals, which partial indexes need; what changes is a ``value``.
+Executing an expression through SQLAlchemy costs 30 to 170 µs per call; executing a cached text with
+the driver costs 3. So a statement is built by a function decorated with ``prepared``, whose
+arguments are its shape, and is compiled at the first use of each shape. Values known at build time
+become literals, which partial indexes need; all other values are parameters (``value``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
-# PostgreSQL's own would load all its drivers; INSERT … ON CONFLICT is the same in either.
+# PostgreSQL's ``insert`` would load all of its drivers; ON CONFLICT is the same in both dialects.
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 from sqlalchemy.sql.selectable import Join
@@ -29,33 +29,33 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Column = sa.ColumnElement[Any]
 SHAPES = 256
-"""The number of shapes of one statement that are kept."""
+"""The number of compiled shapes that are cached per statement."""
 _json = JSONEncoder().encode
 
 
 class _JsonParameter(sa.BindParameter[Any]):
-    """A value that is bound as a JSON array: any collection, or a text that is JSON already."""
+    """A parameter that is bound as a JSON array: a collection, or a string of encoded JSON."""
 
     inherit_cache = True
     plain: Callable[[Any], Any] = list
 
 
 class _JsonObject(_JsonParameter):
-    """A value that is bound as a JSON object."""
+    """A parameter that is bound as a JSON object."""
 
     inherit_cache = True
     plain = dict
 
 
 def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
-    """Return the text of an expression, with ``:name`` for each ``value``."""
+    """Return the SQL of an expression, with ``:name`` for each ``value``."""
     return str(expression.compile(dialect=engine.dialect))
 
 
 class CompiledStatement:
-    """A statement, compiled once for an engine.
+    """A statement that is compiled once per engine.
 
-    Values are plain: an enum's member takes the driver 10 µs more. Lists are bound as JSON.
+    Pass plain values, because binding an enum member takes 10 µs more. Lists are bound as JSON.
     """
 
     __slots__ = ("_expression", "_json", "_texts")
@@ -63,11 +63,11 @@ class CompiledStatement:
     def __init__(self, expression: sa.ClauseElement) -> None:
         self._expression = expression
         self._texts: dict[Engine, str] = {}
-        # The names of the values that are bound as JSON, and what makes them plain.
+        # The names of the values that are bound as JSON, with the types to convert them to.
         self._json: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
 
     def text(self, engine: Engine) -> str:
-        """Return the SQL that an engine's driver executes."""
+        """Return the SQL for an engine's driver."""
         text = self._texts.get(engine)
         if text is None:
             compiled = self._expression.compile(dialect=engine.dialect)
@@ -83,7 +83,7 @@ class CompiledStatement:
     def rows(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
     ) -> list[Any]:
-        """Return all rows, which are tuples."""
+        """Return all rows as tuples."""
         rows: list[Any] = self._execute(snapshot, values, more).fetchall()
         return rows
 
@@ -98,7 +98,7 @@ class CompiledStatement:
         return [make(row) for row in self._execute(snapshot, values, more).fetchall()]
 
     def row(self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Return the first row; None: there is none."""
+        """Return the first row, or None if there is no row."""
         return self._execute(snapshot, values, more).fetchone()
 
     def column(
@@ -110,20 +110,20 @@ class CompiledStatement:
     def scalar(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
     ) -> Any:
-        """Return the first value of the first row; None: there is no row."""
+        """Return the first value of the first row, or None if there is no row."""
         row = self._execute(snapshot, values, more).fetchone()
         return None if row is None else row[0]
 
     def cursor(
         self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
     ) -> Any:
-        """Return the driver's cursor, for more rows than should be in memory at once."""
+        """Return the driver's cursor, to fetch more rows than should be in memory at once."""
         return self._execute(snapshot, values, more)
 
     def write(
         self, transaction: Transaction, values: Mapping[str, Any] | None = None, **more: Any
     ) -> int:
-        """Return how many rows were written."""
+        """Execute the statement and return the number of rows it affected."""
         count: int = self._execute(transaction, values, more).rowcount
         return count
 
@@ -144,10 +144,10 @@ class CompiledStatement:
 
 
 def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatement]:
-    """Compile the statement that a function builds once for each combination of its arguments.
+    """Decorate a function that builds a statement; compile it once per combination of arguments.
 
-    The arguments are its shape: hashable and few, such as a view's shape or a flag. Everything else
-    is bound as a ``value``.
+    The arguments are the shape of the statement. They must be hashable and have few values, such as
+    the shape of a view or a flag. Everything else is bound as a ``value``.
     """
 
     @lru_cache(maxsize=SHAPES)
@@ -158,10 +158,10 @@ def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatem
 
 
 def value(name: str, type_: Any = None) -> Column:
-    """Return the parameter for a value that is bound when the statement is executed.
+    """Return a parameter, whose value is bound when the statement is executed.
 
     Args:
-        type_: needed only where the statement compares it with NULL.
+        type_: its SQL type, needed only if the statement compares it with NULL.
     """
     return sa.bindparam(name, type_=type_)
 
@@ -174,21 +174,21 @@ class JsonEach(GenericFunction[Any]):
 
 
 class JsonNumbers(JsonEach):
-    """The same where the elements are whole numbers."""
+    """The elements of a JSON array of integers as rows."""
 
     name = "json_numbers"
     inherit_cache = True
 
 
 class JsonMembers(JsonEach):
-    """The members of a JSON object as rows: ``key`` and ``value``, which is a whole number."""
+    """The members of a JSON object as rows: ``key`` and ``value``, an integer."""
 
     name = "json_members"
     inherit_cache = True
 
 
 class ChangedSince(GenericFunction[Any]):
-    """The memories that have changed since a time, as rows: ``memory_id``; see ``bulletins``."""
+    """The ids of memories that have changed since a time, as rows; see ``bulletins``."""
 
     name = "changed_since"
     inherit_cache = True
@@ -197,17 +197,17 @@ class ChangedSince(GenericFunction[Any]):
 def listed(name: str, alias: str, *, numbers: bool = False) -> Any:
     """Return a table of the elements of a list that is bound as ``name``.
 
-    Its columns are ``value`` and ``key``, which counts from 0.
+    Its columns are ``value`` and ``key``, the position from 0.
 
     Args:
-        numbers: whether the elements are whole numbers; else they are texts or arrays.
+        numbers: True if the elements are integers; otherwise they are strings or arrays.
     """
     kind = JsonNumbers if numbers else JsonEach
     return kind(_JsonParameter(name)).table_valued("value", "key", name=alias)
 
 
 def members(name: str, alias: str) -> Any:
-    """Return a table of the members of a mapping to whole numbers that is bound as ``name``."""
+    """Return a table of the members of a mapping to integers that is bound as ``name``."""
     return JsonMembers(_JsonObject(name)).table_valued("value", "key", name=alias)
 
 
@@ -215,41 +215,41 @@ def each(array: Column, alias: str, key: str | None = None) -> Any:
     """Return a table of the elements of a JSON array; see ``listed``.
 
     Args:
-        key: of the member that is the array; None: it is the whole value.
+        key: the key of the member that contains the array; None: the value is the array.
     """
     path: list[Column] = [] if key is None else [sa.literal_column(f"'$.{key}'")]
     return JsonEach(array, *path).table_valued("value", "key", name=alias)
 
 
 def among(column: Column, name: str) -> Column:
-    """Return whether a column's value is in a list that is bound as ``name``."""
+    """Return the condition that a column's value is in a list that is bound as ``name``."""
     kind = JsonNumbers if isinstance(column.type, sa.Integer) else JsonEach
     return column.in_(sa.select(sa.column("value")).select_from(kind(_JsonParameter(name))))
 
 
 def is_untrue(condition: Column) -> Column:
-    """Return whether a condition is false or NULL."""
+    """Return the condition that another one is false or NULL."""
     return condition.is_not(sa.true())
 
 
 def holds_all(array: Column, name: str) -> Column:
-    """Return whether a JSON array has every element of a list that is bound as ``name``."""
+    """Return the condition that a JSON array has every element of a list bound as ``name``."""
     required, stored = listed(name, "wanted"), each(array, "held")
     return ~sa.exists().where(required.c.value.not_in(sa.select(stored.c.value)))
 
 
 class OrderedJoin(Join):
-    """A join that the planner executes from left to right."""
+    """A join that the planner must execute from left to right."""
 
     inherit_cache = True
 
 
 def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
-    """Join tables in this order: each row is looked up from those before it.
+    """Join tables in this order, so that each is looked up from the ones before it.
 
     Args:
-        first: the table that is read first.
-        joined: further tables, each with its condition.
+        first: the table to read first.
+        joined: further tables, each with its join condition.
     """
     join = first
     for table, condition in joined:
@@ -258,9 +258,9 @@ def ordered(first: Any, *joined: tuple[Any, Column]) -> Any:
 
 
 class Construct(FunctionElement[Any]):
-    """A construct that each engine's ``dialect`` renders its own way.
+    """A construct that each engine's ``dialect`` renders in its own way.
 
-    Its type is that of its first column, unless another one is named.
+    Its type is that of its first column, unless ``type_`` is set.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -273,19 +273,19 @@ class Construct(FunctionElement[Any]):
 
 
 class Unindexed(Construct):
-    """A column whose index the planner leaves alone."""
+    """A column for which the planner must not use an index."""
 
     name = "unindexed"
 
 
 class GreatestOf(Construct):
-    """The greatest of some values; NULL where one of them is."""
+    """The greatest of several values; NULL if any of them is NULL."""
 
     name = "greatest"
 
 
 class LeastOf(Construct):
-    """The least of some values; NULL where one of them is."""
+    """The least of several values; NULL if any of them is NULL."""
 
     name = "least"
 
@@ -299,34 +299,34 @@ class JsonElement(Construct):
 
 
 class FirstValue(Construct):
-    """The value of a column in that row of a group where another column is least.
+    """The value of a column in the row of a group in which another column is least.
 
-    Select that least value, too, and no other extreme.
+    Select that least value, too, and no other minimum or maximum.
     """
 
     name = "of_first"
 
 
 class LastValue(Construct):
-    """The value of a column in that row of a group where another is greatest."""
+    """The value of a column in the row of a group in which another column is greatest."""
 
     name = "of_last"
 
 
 class StoredText(Construct):
-    """A column to order by, for an engine that does not read in the order of a join."""
+    """A column to order by, on engines that do not keep the order of the joined rows."""
 
     name = "as_read"
 
 
 class RawText(Construct):
-    """A text as it is stored: as bytes where the engine may hold bytes that are no text."""
+    """A text as it is stored; read as bytes if the engine may store invalid text."""
 
     name = "raw_text"
 
 
 class WholeNumber(Construct):
-    """The whole number that a value of JSON is."""
+    """A JSON value as an integer."""
 
     name = "whole_number"
 
@@ -349,33 +349,33 @@ as_read, raw_text, whole_number = StoredText, RawText, WholeNumber
 
 
 class RowPlace(sa.ColumnClause[int]):
-    """The place of a row in its table."""
+    """The position of a row in the order in which the rows of its table were stored."""
 
     inherit_cache = True
 
 
 def place_of(table: sa.FromClause) -> Column:
-    """Return the place of a row in the order in which a table's rows were stored."""
+    """Return the position of a row in the order in which the rows of a table were stored."""
     return RowPlace("place", sa.Integer, _selectable=table)
 
 
 def member(column: Column, key: str, type_: Any = None) -> Column:
-    """Return a member of a JSON object; NULL where there is none.
+    """Return a member of a JSON object; NULL if it does not exist.
 
     Args:
-        key: its name; ``one.two`` is a member of a member.
-        type_: what it is; None: a text.
+        key: the key of the member; ``one.two`` is a nested member.
+        type_: its SQL type; None: text.
     """
     return JsonMember(column, sa.literal(key), type_=type_)
 
 
 def element(array: Column, index: int) -> Column:
-    """Return an element of a JSON array, counted from 0; see ``member``."""
+    """Return the element of a JSON array at an index from 0; see ``member``."""
     return JsonElement(array, sa.literal(index))
 
 
 def replacing(table: sa.Table) -> sa.Insert:
-    """Insert a row by the names of all columns, or replace the row of the same key."""
+    """Insert a row by the names of all columns, or replace the row with the same key."""
     row = insert(table).values({column.name: value(column.name) for column in table.columns})
     rest = {
         column.name: row.excluded[column.name] for column in table.columns if not column.primary_key
@@ -384,7 +384,7 @@ def replacing(table: sa.Table) -> sa.Insert:
 
 
 def last_number(table: sa.Table) -> sa.Select[Any]:
-    """Select the highest key that a table's rows ever had; NULL: none."""
+    """Select the highest key that any row of a table ever had; NULL if there was none."""
     names = (sa.literal(item.name, sa.Text()) for item in (table, *table.primary_key))
     return sa.select(LastNumber(*names, type_=sa.Integer()))
 
@@ -395,5 +395,9 @@ def _row_count(table: str) -> sa.Select[Any]:
 
 
 def row_count(snapshot: Snapshot, table: str) -> int:
-    """Return how many rows a table has, by its name in the database."""
+    """Return the number of rows in a table.
+
+    Args:
+        table: its name in the database.
+    """
     return int(_row_count(table).scalar(snapshot))

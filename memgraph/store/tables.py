@@ -1,4 +1,4 @@
-"""The tables of ``memgraph.model.tables`` for statements, loaded when the first is asked for."""
+"""The tables of ``memgraph.model.tables`` for use in statements, loaded at the first access."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ supports: sa.Table
 table_digests: sa.Table
 vector_changes: sa.Table
 
-# The tables that have another name here than in the database.
+# The tables whose names in the database differ from those here.
 _NAMES = {
     "aliases": "entity_aliases",
     "comparisons": "memory_comparisons",

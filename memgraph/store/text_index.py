@@ -1,7 +1,7 @@
-"""Words and expressions of the text index.
+"""Search terms and match expressions of the text index.
 
-FTS5 cuts text at blanks, so a CJK sentence would be one word. What ``search_terms`` makes of a
-text is stored beside it and indexed too: every two neighbouring CJK characters are a word.
+FTS5 splits text at spaces, so a CJK sentence would be a single word. Therefore ``search_terms``
+returns all pairs of neighbouring CJK characters, which are stored and indexed with the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memgraph.store.enrichment import ENRICHED_NAMES
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import Column, among, member, prepared, value
 
-# Han, kana, Hangul and their extensions: scripts written without blanks, or searched by syllables.
+# Han, kana, Hangul and their extensions: scripts written without spaces, or searched by syllables.
 _CJK = re.compile(
     "[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003134f]+"
@@ -28,7 +28,7 @@ _CJK = re.compile(
 
 
 def cjk_bigrams(text: str) -> list[str]:
-    """Return all pairs of neighbouring CJK characters in order; a lone one by itself."""
+    """Return all pairs of neighbouring CJK characters in order; a lone one is returned alone."""
     grams: list[str] = []
     for run in _CJK.findall(text):
         grams.extend(run[at : at + 2] for at in range(max(len(run) - 1, 1)))
@@ -36,13 +36,13 @@ def cjk_bigrams(text: str) -> list[str]:
 
 
 def search_terms(text: str) -> str | None:
-    """Return the value of ``memories.search_terms``; None: the tokenizer needs no help."""
+    """Return the value of ``memories.search_terms``, or None for a text without CJK characters."""
     grams = cjk_bigrams(unicodedata.normalize("NFKC", text).casefold())
     return " ".join(grams) if grams else None
 
 
 def saying(names: Collection[str]) -> str:
-    """Return a query for texts that contain one of some names as a phrase."""
+    """Return a match expression for texts that contain one of the names as a phrase."""
     terms = []
     for name in names:
         terms.append(f"content : {_quoted(name)}")
@@ -53,7 +53,7 @@ def saying(names: Collection[str]) -> str:
 
 
 class PhraseMatches(GenericFunction[Any]):
-    """The memories that an index of phrases finds, as rows: ``pk`` and ``rank``."""
+    """The memories that match in the phrase index, as rows: ``pk`` and ``rank``."""
 
     name = "phrase_matches"
     inherit_cache = True
@@ -62,11 +62,11 @@ class PhraseMatches(GenericFunction[Any]):
 def matching(name: str, *more: str) -> sa.Select[Any]:
     """Select the keys of memories that match an expression, bound as ``name``.
 
-    Words and phrases in double quotes are joined by ``AND``, ``OR`` and parentheses; ``content :``,
-    ``search_terms :`` or ``{content search_terms} :`` names the columns that what follows is in.
+    Words and phrases in double quotes are joined by ``AND``, ``OR`` and parentheses. A prefix
+    ``content :``, ``search_terms :`` or ``{content search_terms} :`` restricts the columns.
 
     Args:
-        more: further columns; ``rank`` is bm25, the best is the least.
+        more: further columns to select; ``rank`` is the BM25 score, the lowest is the best.
     """
     f = PhraseMatches(value(name)).table_valued("pk", *more, name="phrases")
     return sa.select(f.c.pk, *(f.c[column] for column in more))
@@ -76,7 +76,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-# What a rebuild reads and writes: contents in batches, entity links and counts.
+# Queries for a rebuild: contents in batches, entity links and mention counts.
 
 
 @prepared
@@ -91,15 +91,16 @@ def _contents(*, of_these: bool) -> sa.Select[Any]:
 
 
 def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str, Any]]:
-    """Return keys, texts and ``attributes.enriched_names`` (None: none) of the next memories.
+    """Return (key, content, ``attributes.enriched_names`` or None) of the next memories.
 
-    ``after``: the last key of the batch before, or 0.
+    Args:
+        after: the last key of the previous batch, or 0.
     """
     return _with_names(_contents(of_these=False).rows(snapshot, after=after, limit=limit))
 
 
 def contents_of(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, Any]]:
-    """Return the same of the memories with these keys."""
+    """Return (key, content, ``attributes.enriched_names`` or None) of memories by their keys."""
     return _with_names(_contents(of_these=True).rows(snapshot, pks=pks))
 
 
@@ -116,7 +117,7 @@ def _set_terms() -> sa.Update:
 
 
 def rewrite_search_terms(transaction: Transaction) -> int:
-    """Rewrite ``search_terms`` that do not match the content; return how many."""
+    """Rewrite all ``search_terms`` that do not match the content, and return their number."""
     after, changed = 0, 0
     while batch := _terms().rows(transaction, after=after):
         fresh = (
@@ -137,7 +138,7 @@ def _terms() -> sa.Select[Any]:
 
 
 @prepared
-def _named_by() -> sa.Select[Any]:
+def _entities_of() -> sa.Select[Any]:
     link = tables.links
     return sa.select(link.c.entity_pk).distinct().where(among(link.c.memory_pk, "pks"))
 
@@ -148,8 +149,8 @@ def _unlink() -> sa.Delete:
 
 
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
-    """Remove the entity links of memories; return the keys of the entities."""
-    touched: list[int] = _named_by().column(transaction, pks=pks)
+    """Remove the entity links of memories, and return the keys of the entities."""
+    touched: list[int] = _entities_of().column(transaction, pks=pks)
     _unlink().write(transaction, pks=pks)
     return touched
 
@@ -166,7 +167,7 @@ def _recount(*, some: bool) -> sa.Update:
 
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
-    """Recount the mentions of these entities and of those that these memories name."""
+    """Recount the mentions of these entities and of the entities that these memories name."""
     _recount(some=True).write(transaction, entities=entities, memories=memories)
 
 
@@ -176,16 +177,16 @@ def recount_all(transaction: Transaction) -> None:
 
 
 def _is_unnamed(e: sa.FromClause) -> Column:
-    """Return whether no memory names an entity and no decision concerns it."""
+    """Return the condition that no memory names an entity and no decision concerns it."""
     o, a = tables.entities.alias("o"), tables.aliases.alias("a")
-    means_others = sa.exists().where(o.c.merged_into == e.c.entity_id).correlate(e)
+    is_merge_target = sa.exists().where(o.c.merged_into == e.c.entity_id).correlate(e)
     has_names = sa.exists().where(a.c.entity_pk == e.c.pk, a.c.alias_key != e.c.name_key)
     return sa.and_(
         e.c.mention_count == 0,
         e.c.protected == sa.false(),
         e.c.summary.is_(None),
         e.c.merged_into.is_(None),
-        ~means_others,
+        ~is_merge_target,
         ~has_names.correlate(e),
     )
 
@@ -204,13 +205,13 @@ def _remove_unnamed() -> sa.Delete:
 
 
 def remove_unnamed(transaction: Transaction) -> int:
-    """Remove entities without mentions and decisions; return how many."""
-    # Another spelling of the own name is no more than that name.
+    """Remove entities without mentions and decisions, and return their number."""
+    # An alias with the key of the entity's own name is not a decision; remove it first.
     _remove_own_names().write(transaction)
     return _remove_unnamed().write(transaction)
 
 
-# The postings (see ``postings``), in tables that migrations make by hand.
+# The tables of the postings (see ``postings``), which the migrations create explicitly.
 POSTINGS_SCHEMA: Final = sa.MetaData()
 
 segments: Final = sa.Table(

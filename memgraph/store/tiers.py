@@ -1,4 +1,4 @@
-"""The memories of a task, of a project and of everybody, read along indexes; no turns of talk."""
+"""Queries for the memories of the task, project and global tiers, without turns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, prepared, value
 from memgraph.store.visibility import KNOWLEDGE, by_importance, happened_at, memories_listed
 
-# Two indexes hold all types between them: one of four, and one by type.
+# Two indexes cover all types: one for the types in KNOWLEDGE together, and one by type.
 _KNOWLEDGE_INDEX, _TYPE_INDEX = "ix_memories_knowledge", "ix_memories_type_status"
 _OTHERS = tuple(memory_type for memory_type in MemoryType if memory_type not in KNOWLEDGE)
 
 
 def _in_task_or_project(narrowed: FilterShape, m: sa.FromClause) -> Column:
-    """Return whether a memory belongs to one task or project."""
+    """Return the condition that a memory belongs to one task or project."""
     return sa.and_(
         m.c.scope == value("tier_scope"),
         m.c.scope_id == value("tier_scope_id"),
@@ -57,13 +57,13 @@ def _both_ends(narrowed: FilterShape, each_end: int) -> sa.Select[Any]:
 def first_and_last(
     snapshot: Snapshot, narrowing: RecallFilter, scope: Scope, scope_id: str, limit: int
 ) -> list[Memory]:
-    """Return the memories of a task or project in time order; of many the first and last half.
+    """Return the memories of a task or project in time order: the first and the last if too many.
 
     Args:
-        limit: memories at most, >= 2.
+        limit: the maximum number of memories, at least 2; each end gets half of it.
     """
     values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
-    # Hardly ever does one hold more: then its ends are looked for.
+    # A task or project rarely has more memories; only then are its two ends selected.
     rows = _first(narrowing.shape, limit + 1).rows(snapshot, narrowing.params, **values)
     if len(rows) > limit:
         ends = _both_ends(narrowing.shape, limit // 2)
@@ -81,8 +81,8 @@ def _most_important(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
 @prepared
 def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    # Left to itself the planner gathers the four types one by one and sorts them all.
-    ways = [
+    # Without a hint the planner reads the four types one by one and sorts all of their rows.
+    indexed_conditions = [
         (_KNOWLEDGE_INDEX, n.c.type.in_(KNOWLEDGE)),
         *((_TYPE_INDEX, n.c.type == memory_type) for memory_type in _OTHERS),
     ]
@@ -99,7 +99,7 @@ def _most_important_of_all(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
         .order_by(*by_importance(n))
         .limit(limit)
         .subquery()
-        for index, of_type in ways
+        for index, of_type in indexed_conditions
     )
     leg = sa.union_all(*(sa.select(leg) for leg in legs)).subquery()
     first = sa.select(leg.c.pk).order_by(*by_importance(leg)).limit(limit)
@@ -113,10 +113,10 @@ def most_important(
     scope_id: str | None,
     limit: int,
 ) -> list[Memory]:
-    """Return the memories of a scope, the most important first, then the newest."""
+    """Return the memories of a scope, most important first, then newest first."""
     build = _most_important_of_all if scope is Scope.GLOBAL else _most_important
     values = {"tier_scope": scope.value, "tier_scope_id": scope_id}
-    # The limit is written out: with one that is bound, more rows are sorted.
+    # The limit is a literal: with a bound limit, SQLite sorts more rows.
     return build(narrowing.shape, limit).mapped(
         memory_from_row, snapshot, narrowing.params, **values
     )
@@ -131,7 +131,7 @@ def _by_ids(narrowed: FilterShape) -> sa.Select[Any]:
 def by_ids(
     snapshot: Snapshot, narrowing: RecallFilter, memory_ids: Collection[str]
 ) -> list[Memory]:
-    """Return the memories that pass, in the order of ``memory_ids``."""
+    """Return the memories of ``memory_ids`` that pass the filter, in the order of the ids."""
     if not memory_ids:
         return []
     return _by_ids(narrowing.shape).mapped(

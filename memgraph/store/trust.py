@@ -1,7 +1,4 @@
-"""Trust and support of memories: ``memgraph.rules.trust`` over SQL.
-
-Every function works on a snapshot or transaction that the caller holds.
-"""
+"""Queries for the trust in memories and for their further sources; see ``memgraph.rules.trust``."""
 
 from __future__ import annotations
 
@@ -42,13 +39,13 @@ _CAPTURED: Final = (
 
 
 def _was_ended(row: sa.FromClause, since: Column) -> Column:
-    """Return whether a counting source did not count at the time ``at``.
+    """Return the condition that a source which counts now did not count at the time ``at``.
 
-    Of a source that counts again the journal alone tells that it did not for a while.
+    When a source counts again, only the journal still shows that it was ended for a while.
 
     Args:
-        row: that has the ids of the memory and of the source.
-        since: when it began to count.
+        row: a table with the ids of the memory and the source.
+        since: the time at which the source began to count.
     """
     w, r = tables.audit_log.alias("w"), tables.audit_log.alias("r")
     i, j = each(w.c.details, "i", "source_ids"), each(r.c.details, "j", "source_ids")
@@ -70,7 +67,7 @@ def _was_ended(row: sa.FromClause, since: Column) -> Column:
 
 
 def _own_ended(m: sa.FromClause) -> Column:
-    """Return whether a memory's own source does not count at ``at``; None: now."""
+    """Return the condition that a memory's own source does not count at ``at``; NULL: now."""
     p = tables.supports.alias("p")
     ended = sa.exists().where(
         p.c.memory_id == m.c.memory_id,
@@ -81,19 +78,19 @@ def _own_ended(m: sa.FromClause) -> Column:
 
 
 def _counts_at(p: sa.FromClause) -> Column:
-    """Return whether a further source counts at ``at``; NULL where that is None."""
+    """Return the condition that a further source counts at ``at``; NULL if ``at`` is NULL."""
     counts = (p.c.added_at <= _AT) & (p.c.ended_at.is_(None) | (p.c.ended_at > _AT))
     return counts & ~_was_ended(p, p.c.added_at)
 
 
-def _of(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
+def _columns(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
     return [s.c[name] for name in names]
 
 
 @prepared
-def _own() -> sa.Select[Any]:
+def _own_origins() -> sa.Select[Any]:
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    query = sa.select(*_of(s, _ORIGIN), m.c.session_id)
+    query = sa.select(*_columns(s, _ORIGIN), m.c.session_id)
     query = query.select_from(m.join(s, s.c.source_id == m.c.source_id))
     return query.where(m.c.memory_id == value("memory_id"), ~_own_ended(m))
 
@@ -101,7 +98,7 @@ def _own() -> sa.Select[Any]:
 @prepared
 def _further(names: tuple[str, ...]) -> sa.Select[Any]:
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    query = sa.select(p.c.added_at, *_of(s, names))
+    query = sa.select(p.c.added_at, *_columns(s, names))
     query = query.select_from(p.join(s, s.c.source_id == p.c.source_id))
     query = query.where(p.c.memory_id == value("memory_id"), _counts_at(p))
     return query.order_by(p.c.added_at, p.c.source_id)
@@ -121,7 +118,7 @@ def _turns() -> sa.Select[Any]:
 
 
 class _TurnFacts(NamedTuple):
-    """A turn behind a memory; ``words``: the hash of its content."""
+    """A turn from which a memory was derived; ``words`` is the hash of its content."""
 
     speaker: str
     day: int
@@ -132,30 +129,35 @@ class _TurnFacts(NamedTuple):
 def origins(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[list[Origin], list[Origin]]:
-    """Return the origins of a memory: its own, and further ones in order.
+    """Return the own origins of a memory, and the further ones in order.
 
-    Each with who said it there: the persons among those whose turns the memory rests on, else all.
+    Each has the speakers of the turns from which the memory was derived there: only persons if
+    there are any, or else all speakers.
 
     Args:
-        until: milliseconds; what was noted later counts for nothing.
+        until: a time in milliseconds; later records are ignored.
     """
     turns_by_conversation = _turns_by_conversation(snapshot, memory_id, until)
-    own = []
-    for *row, session_id in _own().rows(snapshot, memory_id=memory_id, at=until):
-        own = [
+    own_origins = []
+    for *row, session_id in _own_origins().rows(snapshot, memory_id=memory_id, at=until):
+        own_origins = [
             _origin(row, turns_by_conversation),
             _origin((session_id, None, None, None), turns_by_conversation),
         ]
     rows = _further(_ORIGIN).rows(snapshot, memory_id=memory_id, at=until)
-    further = [_origin(row, turns_by_conversation) for _, *row in rows]
-    # Its own source was ended: the first remaining one takes its place.
-    return (own, further) if own else (further[:1], further[1:])
+    further_origins = [_origin(row, turns_by_conversation) for _, *row in rows]
+    # If the own source was ended, the first further one takes its place.
+    return (
+        (own_origins, further_origins)
+        if own_origins
+        else (further_origins[:1], further_origins[1:])
+    )
 
 
 def _turns_by_conversation(
     snapshot: Snapshot, memory_id: str, until: int
 ) -> dict[str, list[_TurnFacts]]:
-    """Return the turns that a memory rests on, by conversation."""
+    """Return the turns from which a memory was derived, by conversation."""
     result: dict[str, list[_TurnFacts]] = {}
     rows = _turns().rows(snapshot, memory_id=memory_id, at=until)
     for session_id, role, told_as, at, words in rows:
@@ -188,7 +190,7 @@ def _origin(
 def further(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> list[tuple[int, StoredSource]]:
-    """Return each further source of a memory with the time it was added, in order."""
+    """Return the further sources of a memory as (time added, source), in this order."""
     rows = _further(SOURCE_FIELDS).rows(snapshot, memory_id=memory_id, at=until)
     return [(at, source_from_row(row)) for at, *row in rows]
 
@@ -199,21 +201,24 @@ def _further_of() -> sa.Select[Any]:
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
     counts = (p.c.memory_id == f.c.value) & p.c.ended_at.is_(None)
     joined = ordered(f, (p, counts), (s, s.c.source_id == p.c.source_id))
-    query = sa.select(p.c.memory_id, p.c.added_at, *_of(s, SOURCE_FIELDS)).select_from(joined)
+    query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
     return query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
 
 
 def further_of(
     snapshot: Snapshot, memory_ids: Collection[str]
 ) -> list[tuple[str, int, StoredSource]]:
-    """Return the further sources of several memories, with the id of each, by ids."""
+    """Return the further sources of several memories as (memory id, time added, source)."""
     rows = _further_of().rows(snapshot, ids=memory_ids)
     return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
 
 
 @prepared
 def _add() -> sa.Insert:
-    """Add a source, again if it was ended. The own source has a row only then."""
+    """Insert a source, or let an ended one count again.
+
+    The memory's own source has a row only if it was ended.
+    """
     m, p = tables.memories.alias("m"), tables.supports.alias("p")
     own = sa.exists().where(p.c.memory_id == m.c.memory_id, p.c.source_id == m.c.source_id)
     chosen = sa.select(m.c.memory_id, value("source"), _AT).where(
@@ -228,7 +233,7 @@ def _add() -> sa.Insert:
 
 
 def add(transaction: JournalledTransaction, memory_id: str, source_id: str) -> bool:
-    """Add a further source; return whether it is new. The own source is not one."""
+    """Add a further source and return True if it is new. The own source is not added."""
     return _add().write(transaction, memory=memory_id, source=source_id, at=transaction.at) > 0
 
 
@@ -252,13 +257,13 @@ def _gained() -> sa.Select[Any]:
 def gained(
     snapshot: Snapshot, memory_id: str, source_ids: Collection[str]
 ) -> list[tuple[float, float]]:
-    """Return the confidence before and after, each time that one of these sources gave some."""
+    """Return (confidence before, after) for each time that one of these sources raised it."""
     rows = _gained().rows(snapshot, memory_id=memory_id, source_ids=source_ids)
     return [(before, after) for before, after in rows if before is not None and after is not None]
 
 
 def _of_memory(p: sa.Table) -> tuple[Column, Column]:
-    """Return the condition on the rows of some sources of a memory."""
+    """Return the conditions for the rows of some sources of a memory."""
     return p.c.memory_id == value("memory"), among(p.c.source_id, "sources")
 
 
@@ -275,7 +280,7 @@ def end(transaction: JournalledTransaction, memory_id: str, source_ids: Collecti
 
 @prepared
 def _end_own() -> sa.Insert:
-    """Insert the own source as ended from the start: it is never a further source."""
+    """Insert the own source as already ended, because it is never a further source."""
     m, p = tables.memories, tables.supports
     chosen = sa.select(m.c.memory_id, m.c.source_id, _AT.label("added"), _AT.label("ended"))
     new = insert(p).from_select(
@@ -290,32 +295,33 @@ def _end_own() -> sa.Insert:
 
 
 def end_own(transaction: JournalledTransaction, memory_id: str) -> bool:
-    """End a memory's own source, which has others; return whether that is new."""
+    """End the own source of a memory that has others; return False if it was already ended."""
     return _end_own().write(transaction, memory=memory_id, at=transaction.at) > 0
 
 
 @prepared
-def _return_own() -> sa.Delete:
-    """Of the own source there was a row only because it was ended."""
+def _reinstate_own() -> sa.Delete:
+    """Delete the row of the own source, which exists only while the source is ended."""
     p, m = tables.supports, tables.memories.alias("m")
     own = sa.select(m.c.source_id).where(m.c.memory_id == value("memory")).scalar_subquery()
     return sa.delete(p).where(*_of_memory(p), p.c.source_id == own)
 
 
 @prepared
-def _return() -> sa.Update:
+def _reinstate() -> sa.Update:
     p = tables.supports
     return sa.update(p).where(*_of_memory(p)).values(ended_at=None)
 
 
 def reinstate(transaction: Transaction, memory_id: str, source_ids: Collection[str]) -> None:
-    """Let ended sources of a memory count again, the own one too."""
-    for statement in (_return_own(), _return()):
+    """Let ended sources of a memory count again, including its own source."""
+    for statement in (_reinstate_own(), _reinstate()):
         statement.write(transaction, memory=memory_id, sources=source_ids)
 
 
 MAX_LOOKED_AT: Final = 20_000
-"""Grounds, and grounds of grounds, that are looked at; the rest counts as the lowest."""
+"""The number of memories that are examined as direct or indirect evidence; further evidence counts
+as the lowest tier."""
 
 _UNREAD: Final = ""
 
@@ -331,11 +337,13 @@ class TrustRow(NamedTuple):
 
 
 def with_assigned(snapshot: Snapshot, defaults: TrustRules) -> TrustRules:
-    """Return the trust rules of the settings with the assignments of operators."""
-    words = {row.named: row.trusted for row in assigned(snapshot)}
-    if not words:
+    """Return the trust rules of the settings, with the assignments of operators added."""
+    assignments = {row.named: row.trusted for row in assigned(snapshot)}
+    if not assignments:
         return defaults
-    return TrustRules(defaults.captured_by, defaults.source_type, defaults.max_memories, words)
+    return TrustRules(
+        defaults.captured_by, defaults.source_type, defaults.max_memories, assignments
+    )
 
 
 _ASSIGNED: Final = ("kind", "name", "tier", "max_memories", "set_at", "actor", "reason")
@@ -344,11 +352,11 @@ _ASSIGNED: Final = ("kind", "name", "tier", "max_memories", "set_at", "actor", "
 @prepared
 def _assigned() -> sa.Select[Any]:
     t = tables.source_trust
-    return sa.select(*_of(t, _ASSIGNED)).order_by(t.c.kind, t.c.name)
+    return sa.select(*_columns(t, _ASSIGNED)).order_by(t.c.kind, t.c.name)
 
 
 def assigned(snapshot: Snapshot) -> list[TrustRow]:
-    """Return the assignments of operators, by kind and name."""
+    """Return the assignments of operators, ordered by kind and name."""
     return [
         TrustRow(
             NamedSource(SourceName(kind), name),
@@ -384,14 +392,14 @@ def _unassign() -> sa.Delete:
 
 
 def unassign(transaction: Transaction, source: NamedSource) -> bool:
-    """Remove the assignment of a source; return whether there was one."""
+    """Remove the assignment of a source; return False if there was none."""
     return _unassign().write(transaction, kind=source.kind.value, name=source.name) > 0
 
 
 def tiers(
     snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
 ) -> dict[str, TrustTier]:
-    """Return with which tier each of some memories may replace others: see ``floors``."""
+    """Return the tier with which each memory may replace others; see ``floors``."""
     ids = list(dict.fromkeys(memory_ids))
     if trust.uniform:
         return dict.fromkeys(ids, next(iter(trust.captured_by.values())))
@@ -401,7 +409,7 @@ def tiers(
 def protections(
     snapshot: Snapshot, trust: TrustRules, memory_ids: Collection[str]
 ) -> dict[str, TrustTier]:
-    """Return the tier against which each of some memories is protected: see ``ceiling``."""
+    """Return the tier that is required to replace each memory; see ``ceiling``."""
     facts_by_id = _trust_facts(snapshot, list(dict.fromkeys(memory_ids)), 0)
     return {memory_id: ceiling(facts, trust) for memory_id, facts in facts_by_id.items()}
 
@@ -409,14 +417,14 @@ def protections(
 def protections_then(
     snapshot: Snapshot, defaults: TrustRules, memory_ids: Collection[str], at: int
 ) -> dict[str, tuple[TrustTier, bool]]:
-    """Return the tier that protected each memory at a time, and whether it is known.
+    """Return the tier that protected each memory at a time, and whether this is certain.
 
-    It is where all that an operator says of the sources that it had then was said by then, for a
-    word takes the place of an earlier one. Elsewhere it is the tier in which these are now.
+    It is certain if operators had already assigned the trust of all sources that the memory had
+    then. Later assignments replaced the earlier ones, so the current tier is returned instead.
 
     Args:
-        defaults: the settings' tiers, of which nobody knows what they were.
-        at: milliseconds.
+        defaults: the current settings; their earlier values are unknown.
+        at: the time in milliseconds.
     """
     now = with_assigned(snapshot, defaults)
     since = {row.named: row.set_at for row in assigned(snapshot)}
@@ -434,7 +442,7 @@ def protections_then(
 
 
 def may_replace(snapshot: Snapshot, trust: TrustRules, new_id: str, old_id: str) -> bool:
-    """Return whether one memory is trusted far enough to replace another."""
+    """Return True if a memory is trusted enough to replace another."""
     if trust.uniform:
         return True
     newer = tiers(snapshot, trust, [new_id])[new_id]
@@ -444,7 +452,7 @@ def may_replace(snapshot: Snapshot, trust: TrustRules, new_id: str, old_id: str)
 def replaceable(
     snapshot: Snapshot, trust: TrustRules, source: CaptureFacts, memory_ids: Collection[str]
 ) -> set[str]:
-    """Return the memories that a new memory of this source, without evidence, may replace."""
+    """Return the memories that a new memory from this source, without evidence, may replace."""
     if trust.uniform:
         return set(memory_ids)
     newer = trust.tier(source)
@@ -460,7 +468,7 @@ def _sources_by_id() -> sa.Select[Any]:
 
 
 def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, CaptureFacts]:
-    """Return sources by their ids, each without the session of a memory."""
+    """Return the facts of sources by id, without the session of a memory."""
     rows = _sources_by_id().rows(snapshot, ids=source_ids)
     return {source_id: captured_from_row(row) for source_id, *row in rows}
 
@@ -477,15 +485,16 @@ def _some_sessions() -> sa.Select[Any]:
 
 
 def has_other_conversations(snapshot: Snapshot, names: Collection[NamedSource]) -> bool:
-    """Return whether there is a conversation or session other than the named ones.
+    """Return True if there is a conversation other than the named ones.
 
-    Sessions count where none of the names is a conversation: a talk has many of them.
+    Sessions are compared instead if no source has a conversation id: a conversation can consist of
+    many sessions.
     """
     conversations = sorted(
         {source.name for source in names if source.kind is SourceName.CONVERSATION}
     )
     count, name = 0, ""
-    # One look into the index for each conversation, however many turns it has.
+    # One index lookup per conversation, however many turns it has.
     while (conversation_id := _next_conversation().scalar(snapshot, after=name)) is not None:
         if conversation_id not in conversations:
             return True
@@ -497,7 +506,7 @@ def has_other_conversations(snapshot: Snapshot, names: Collection[NamedSource]) 
 
 
 def trust_facts(snapshot: Snapshot, memory_ids: Iterable[str]) -> dict[str, TrustFacts]:
-    """Return the trust facts of memories and of their evidence, at most ``MAX_LOOKED_AT``."""
+    """Return the trust facts of memories and all their evidence, at most ``MAX_LOOKED_AT``."""
     result: dict[str, TrustFacts] = {}
     layer = list(memory_ids)
     while layer and len(result) < MAX_LOOKED_AT:
@@ -546,15 +555,16 @@ def _trust_facts(
     """Return the trust facts of memories.
 
     Args:
-        at: milliseconds; with the further sources of then, None: of now.
+        most_grounds: the maximum number of evidence links to read; 0: do not read evidence.
+        at: use the sources as of this time, in milliseconds; None: as of now.
     """
     ids = list(memory_ids)
-    own: dict[str, CaptureFacts] = {}
-    own_gone: set[str] = set()
+    own_sources: dict[str, CaptureFacts] = {}
+    ended_ids: set[str] = set()
     for memory_id, has_ended, *row in _sources().rows(snapshot, ids=ids, at=at):
-        own[memory_id] = captured_from_row(row)
+        own_sources[memory_id] = captured_from_row(row)
         if has_ended:
-            own_gone.add(memory_id)
+            ended_ids.add(memory_id)
     supports: dict[str, list[CaptureFacts]] = {}
     for memory_id, *row in _supports().rows(snapshot, ids=ids, at=at):
         supports.setdefault(memory_id, []).append(captured_from_row(row))
@@ -564,26 +574,26 @@ def _trust_facts(
         for memory_id, ground in pairs[:most_grounds]:
             grounds.setdefault(memory_id, []).append(ground)
         if len(pairs) > most_grounds:
-            # The unread evidence may belong to any of them: none of it is trusted.
-            grounds = {key: [*grounds.get(key, ()), _UNREAD] for key in own}
+            # Unread evidence may belong to any of the memories, so mark all of them.
+            grounds = {key: [*grounds.get(key, ()), _UNREAD] for key in own_sources}
     return {
         key: TrustFacts(
-            source, tuple(supports.get(key, ())), tuple(grounds.get(key, ())), key in own_gone
+            source, tuple(supports.get(key, ())), tuple(grounds.get(key, ())), key in ended_ids
         )
-        for key, source in own.items()
+        for key, source in own_sources.items()
     }
 
 
 def captured_columns(s: sa.FromClause) -> list[Column]:
-    """Return the columns of a source that ``captured_from_row`` takes."""
-    return _of(s, _CAPTURED)
+    """Return the columns of a source that ``captured_from_row`` needs."""
+    return _columns(s, _CAPTURED)
 
 
 def captured_from_row(row: Sequence[Any]) -> CaptureFacts:
-    """Return the facts of a source that decide its trust.
+    """Return the facts that decide the trust in a source.
 
     Args:
-        row: ``captured_columns``, and the session of the memory.
+        row: the values of ``captured_columns``, followed by the memory's session id.
     """
     source_type, captured_by, *names = row
     return CaptureFacts(SourceType(source_type), CapturedBy(captured_by), *names)

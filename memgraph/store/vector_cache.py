@@ -1,8 +1,8 @@
-"""Vectors that a process keeps in memory, and the search over them.
+"""A cache of vectors in the memory of the process, and the search over it.
 
-A search has two steps, each over whole arrays: the number of differing sign bits nominates
-candidates among all that a reader may see, and the stored vectors rank these. Where a reader sees
-few, all of them are ranked.
+A search has two steps over whole arrays. First, the number of differing sign bits selects
+candidates among the vectors that a reader may see. Then the stored vectors rank them. If a reader
+sees few vectors, all of them are ranked.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Ranked by their vectors: so many and this share of all. On real sentences 0.99 of the nearest 50
-# are among them, at 100,000 vectors as at a million.
+# The number of candidates to rank: this number plus this share of all vectors. On real sentences
+# they contain 0.99 of the nearest 50, with 100,000 vectors as well as with a million.
 RANKED, RANKED_SHARE = 16_000, 0.015
 _PART = 65_536
 _ROWS_AT_ONCE = 512
 _WORD_BITS = 64
-# A reader's snapshot may be older than the state that another reader has loaded.
+# Several states are kept, because one reader's snapshot may be older than another's.
 _STATES_KEPT = 8
 _VIEWS_KEPT = 8
-# The visibility of a vector that was removed, as a place in ``_Arrays.visibilities``.
+# The mark of a removed vector; marks are indexes in ``_Arrays.visibilities``.
 _REMOVED = 0
 
 
 class VectorRows(NamedTuple):
-    """Vectors as they are stored, by ascending key.
+    """Stored vectors in ascending order of their keys.
 
     Attributes:
-        keys: shape (n,).
-        visibilities: shape (n,).
-        codes: shape (n, dimensions), integers of -127..127.
+        keys: the keys of the memories, shape (n,).
+        visibilities: their visibilities, shape (n,).
+        codes: the quantized vectors, shape (n, dimensions), integers in -127..127.
     """
 
     keys: NDArray[np.int64]
@@ -44,7 +44,7 @@ class VectorRows(NamedTuple):
 
 
 class VectorStamp(NamedTuple):
-    """The stamp of a snapshot's vectors: equal stamps of one database mean equal vectors."""
+    """The stamp of a snapshot's vectors. Equal stamps of a database mean equal vectors."""
 
     version: int
     model: str | None
@@ -52,10 +52,10 @@ class VectorStamp(NamedTuple):
 
 
 class LocalVectorCache:
-    """Room for the vectors of many orchestrators; the longest unused give way.
+    """A cache for the vectors of several orchestrators, which evicts the least recently used ones.
 
     Args:
-        max_bytes: of all vectors together.
+        max_bytes: the capacity for all vectors together, in bytes.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -64,27 +64,30 @@ class LocalVectorCache:
         self._used: OrderedDict[LocalHeldVectors, int] = OrderedDict()
 
     def make_room(self, vectors: LocalHeldVectors, size: int) -> bool:
-        """Record how many bytes one orchestrator's vectors take; False: too many to keep."""
+        """Reserve bytes for the vectors of an orchestrator, and evict others if necessary.
+
+        Return False if the cache is too small for them.
+        """
         with self._lock:
             self._used.pop(vectors, None)
             if size > self.max_bytes:
                 return False
             self._used[vectors] = size
-            idle = []
+            evicted = []
             while sum(self._used.values()) > self.max_bytes:
-                idle.append(self._used.popitem(last=False)[0])
-        for entry in idle:
+                evicted.append(self._used.popitem(last=False)[0])
+        for entry in evicted:
             entry.clear()
         return True
 
     @property
     def used(self) -> int:
-        """Bytes that all vectors together take."""
+        """The number of bytes that all vectors together take."""
         with self._lock:
             return sum(self._used.values())
 
     def hold(self) -> LocalHeldVectors:
-        """Return an empty place for one orchestrator's vectors."""
+        """Return an empty cache entry for the vectors of one orchestrator."""
         return LocalHeldVectors(self)
 
     def forget(self, vectors: LocalHeldVectors) -> None:
@@ -93,7 +96,7 @@ class LocalVectorCache:
 
 
 class LocalHeldVectors:
-    """The vectors of one orchestrator in the states of the last snapshots. Thread-safe."""
+    """The cached vectors of one orchestrator, as of several recent snapshots. Thread-safe."""
 
     def __init__(self, cache: LocalVectorCache) -> None:
         self._cache = cache
@@ -101,7 +104,7 @@ class LocalHeldVectors:
         self.clear()
 
     def clear(self) -> None:
-        """Keep nothing any more."""
+        """Drop all cached vectors."""
         self._states: OrderedDict[VectorStamp, VectorState] = OrderedDict()
         self._loading: _Loading | None = None
 
@@ -110,7 +113,7 @@ class LocalHeldVectors:
         self.clear()
 
     def has(self, stamp: VectorStamp) -> bool:
-        """Return whether the vectors of a snapshot are kept."""
+        """Return True if the vectors of a snapshot are cached."""
         with self._lock:
             return stamp in self._states
 
@@ -121,37 +124,38 @@ class LocalHeldVectors:
         read: Callable[[int], tuple[VectorRows, int]],
         changed: Callable[[int], Iterable[tuple[int, int, VectorRows]] | None],
     ) -> VectorState | None:
-        """Return the vectors of a snapshot, updated by changes.
+        """Return the vectors of a snapshot: cached, updated from an older state, or loaded.
 
-        What an interrupted call has read is kept for the next.
+        If a call is interrupted while loading, the next call continues.
 
         Args:
-            last_key: no memory has a higher one.
-            read: a key to the rows of some keys above it, and the last key looked at.
-            changed: a version to (first key, last key, their rows) of all changes after it;
-                None: nobody knows them any more.
+            stamp: the stamp of the snapshot's vectors.
+            last_key: the highest key with a vector.
+            read: takes a key; returns the next rows above it and the last key examined.
+            changed: takes a version; returns (first key, last key, their rows) for all changes
+                after it, or None if these are no longer known.
 
         Returns:
-            None: they are too many to keep, or the snapshot is older than what is kept.
+            The state, or None if it is too large to cache or the snapshot is too old.
         """
         with self._lock:
-            state_found = self._states.get(stamp)
-            if state_found is None:
+            state = self._states.get(stamp)
+            if state is None:
                 newest = next(reversed(self._states.values()), None)
                 if newest is not None and newest.stamp[1:] == stamp[1:]:
                     if newest.stamp.version > stamp.version:
                         return None
-                    state_found = newest.followed(stamp, changed(newest.stamp.version))
-                if state_found is None:
-                    state_found = self._loaded(stamp, last_key, read, changed)
-                if state_found is None:
+                    state = newest.followed(stamp, changed(newest.stamp.version))
+                if state is None:
+                    state = self._loaded(stamp, last_key, read, changed)
+                if state is None:
                     return None
-                self._states[stamp] = state_found
+                self._states[stamp] = state
                 while len(self._states) > _STATES_KEPT:
                     self._states.popitem(last=False)
-        if not self._cache.make_room(self, state_found.size):
+        if not self._cache.make_room(self, state.size):
             self.clear()
-        return state_found
+        return state
 
     def _loaded(
         self,
@@ -168,7 +172,7 @@ class LocalHeldVectors:
             size = _Arrays.row_bytes(stamp.dimensions) * last_key
             if not self._cache.make_room(self, size):
                 return None
-            # With some room for what will be added.
+            # Leave room for vectors to be added.
             arrays = _Arrays(stamp.dimensions, last_key * 5 // 4 + _ROWS_AT_ONCE)
             loading = self._loading = _Loading(stamp, arrays)
         while loading.through < last_key:
@@ -181,27 +185,27 @@ class LocalHeldVectors:
         )
         if loading.stamp == stamp:
             return loaded
-        # Its parts are of several snapshots; all that changed since the first is read once more.
+        # The rows were read from several snapshots: read all changes since the first one again.
         return loaded.followed(stamp, changed(loading.stamp.version))
 
 
 class _Arrays:
-    """Arrays that states share: each sees the first rows, which never change.
+    """The arrays that several states share. Each state uses the first n rows, which never change.
 
     Attributes:
-        keys: shape (room,).
-        codes: shape (room, dimensions).
-        bits: shape (words, room), the signs of the codes.
-        scales: shape (room,), what makes a unit vector of the codes.
-        marks: shape (room,), places in ``visibilities`` as they were when a row was added.
-        visibilities: the different ones; the first stands for removed rows.
+        keys: the keys of the memories, shape (room,).
+        codes: the quantized vectors, shape (room, dimensions).
+        bits: the signs of the codes, shape (words, room).
+        scales: the factors that turn codes into unit vectors, shape (room,).
+        marks: the index in ``visibilities`` of each row when it was added, shape (room,).
+        visibilities: the index of each distinct visibility; index 0 is for removed rows.
     """
 
     def __init__(self, dimensions: int, room: int) -> None:
         self.dimensions = dimensions
         self.words = -(-dimensions // _WORD_BITS)
         self.visibilities: dict[int | None, int] = {None: _REMOVED}
-        # Nothing of them takes memory before it is written to.
+        # Empty arrays take no memory until they are written to.
         self.keys = np.empty(room, np.int64)
         self.codes = np.empty((room, dimensions), np.int8)
         self.bits = np.empty((self.words, room), np.uint64)
@@ -210,11 +214,11 @@ class _Arrays:
 
     @staticmethod
     def row_bytes(dimensions: int) -> int:
-        """Return the bytes of a row."""
+        """Return the size of a row in bytes."""
         return dimensions + -(-dimensions // _WORD_BITS) * 8 + 16
 
     def append(self, count: int, rows: VectorRows) -> int:
-        """Write rows behind the first ``count``; returns how many there are then."""
+        """Write rows after the first ``count`` rows, and return the new number of rows."""
         end = count + len(rows.keys)
         if end > len(self.keys):
             self._grow(count, end * 5 // 4)
@@ -252,7 +256,7 @@ class _Arrays:
 
 @dataclass(slots=True)
 class _Loading:
-    """The rows read so far, from the snapshot of ``stamp`` on."""
+    """An unfinished load: the rows read so far, the first from the snapshot of ``stamp``."""
 
     stamp: VectorStamp
     arrays: _Arrays
@@ -261,25 +265,25 @@ class _Loading:
 
 
 class _Order(NamedTuple):
-    """Keys in ascending order, and the place of each."""
+    """The keys in ascending order, and the row of each key."""
 
     keys: NDArray[np.int64]
     places: NDArray[np.intp]
 
 
-class _Seen(NamedTuple):
-    """Which rows are hidden from a reader, and the places of visible rows if they are few."""
+class _ReaderRows(NamedTuple):
+    """The rows hidden from a reader, as a mask, and the visible rows if they are few."""
 
     hidden: NDArray[np.bool_]
     places: NDArray[np.intp] | None
 
 
 class VectorState:
-    """The vectors of one snapshot; never changed.
+    """The vectors of one snapshot; immutable.
 
     Args:
-        marks: shape (n,), places in ``_Arrays.visibilities``.
-        order: None: the keys are ascending.
+        marks: the index in ``_Arrays.visibilities`` of each row, shape (n,).
+        order: the order of the keys; None: the keys are ascending.
     """
 
     def __init__(
@@ -290,16 +294,16 @@ class VectorState:
         self._arrays = arrays
         self._marks = marks
         self._order = order
-        # Growing replaces the arrays: these stay as they are.
+        # Growing replaces the shared arrays, so these slices stay valid.
         self.keys = arrays.keys[:count]
         self._codes = arrays.codes[:count]
         self._bits = arrays.bits[:, :count]
         self._scales = arrays.scales[:count]
-        self._views: dict[tuple[int, ...], _Seen | None] = {}
+        self._views: dict[tuple[int, ...], _ReaderRows | None] = {}
 
     @property
     def size(self) -> int:
-        """Bytes in use."""
+        """The number of bytes in use."""
         return len(self.keys) * self._arrays.row_bytes(self._arrays.dimensions)
 
     def nearest(
@@ -309,11 +313,11 @@ class VectorState:
         visibilities: Collection[int],
         among: Collection[int] | None,
     ) -> list[int]:
-        """Return keys by descending cosine, equal ones by key. Args: as of the port's search."""
+        """Return keys by descending cosine, then by key; see ``ports.VectorIndex.search``."""
         hidden, places = self._seen(visibilities) or (None, None)
         if among is not None:
-            candidates, there = self._places(np.fromiter(among, np.int64, count=len(among)))
-            places = candidates[there]
+            candidates, exists = self._places(np.fromiter(among, np.int64, count=len(among)))
+            places = candidates[exists]
             if hidden is not None:
                 places = places[~hidden[places]]
         elif places is None and len(self.keys) > self._ranked:
@@ -325,58 +329,59 @@ class VectorState:
         return nearest_keys
 
     def visible(self, visibilities: Collection[int]) -> NDArray[np.int64]:
-        """Return the keys of all vectors of some visibilities."""
+        """Return the keys of all vectors with one of the visibilities."""
         visible = self._seen(visibilities)
         return self.keys if visible is None else self.keys[~visible.hidden]
 
     @property
     def _ranked(self) -> int:
-        """Return how many are ranked by their vectors."""
+        """The number of candidates to rank by their vectors."""
         return RANKED + int(RANKED_SHARE * len(self.keys))
 
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
-        """Return a unit vector for each key, zeros where there is none."""
-        places, there = self._places(np.fromiter(pks, np.int64, count=len(pks)))
+        """Return a unit vector for each key, or zeros for a key without a vector."""
+        places, exists = self._places(np.fromiter(pks, np.int64, count=len(pks)))
         result = np.zeros((len(pks), self._codes.shape[1]), np.float32)
-        places = places[there]
-        result[there] = self._codes.take(places, axis=0) * self._scales[places, None]
+        places = places[exists]
+        result[exists] = self._codes.take(places, axis=0) * self._scales[places, None]
         return result
 
     def followed(
         self, stamp: VectorStamp, changes: Iterable[tuple[int, int, VectorRows]] | None
     ) -> VectorState | None:
-        """Return the state after some changes; None: it has to be read anew.
+        """Return the state after applying changes, or None if it must be reloaded.
 
         Args:
-            changes: as of ``LocalHeldVectors.state``.
+            stamp: the stamp of the new state.
+            changes: the result of ``changed``, see ``LocalHeldVectors.state``.
         """
         if changes is None:
             return None
         state = self
         marks = self._marks
         for first, last, rows in changes:
-            known_places, there = state._places(rows.keys)
-            known_places = known_places[there]
-            if not np.array_equal(state._codes[known_places], rows.codes[there]):
-                # Another vector for a known key: rows that states share never change.
+            known_places, exists = state._places(rows.keys)
+            known_places = known_places[exists]
+            if not np.array_equal(state._codes[known_places], rows.codes[exists]):
+                # A known key has a new vector, but rows shared by states never change.
                 return None
             if marks is self._marks:
                 marks = marks.copy()
             marks[state._between(first, last)] = _REMOVED
-            marks[known_places] = state._arrays.marks_of(rows.visibilities[there])
-            new = VectorRows(rows.keys[~there], rows.visibilities[~there], rows.codes[~there])
+            marks[known_places] = state._arrays.marks_of(rows.visibilities[exists])
+            new = VectorRows(rows.keys[~exists], rows.visibilities[~exists], rows.codes[~exists])
             state = state._with(marks, new)
             marks = state._marks
         return VectorState(stamp, state._arrays, marks, state._order)
 
     def _with(self, marks: NDArray[np.int32], new: VectorRows) -> VectorState:
-        """Return the state with new rows behind the known ones."""
+        """Return the state with new rows after the known ones."""
         if not len(new.keys):
             return VectorState(self.stamp, self._arrays, marks, self._order)
         count = len(marks)
         end = self._arrays.append(count, new)
         order = self._order
-        # A key that was removed comes again: its new place is found first.
+        # If a removed key returns, its new row is inserted before the old one, to be found first.
         if order is not None or (count and new.keys[0] <= self.keys[-1]):
             if order is None:
                 order = _Order(self.keys, np.arange(count))
@@ -389,48 +394,48 @@ class VectorState:
         return VectorState(self.stamp, self._arrays, marks, order)
 
     def _places(self, pks: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the place of each key, and which keys exist."""
+        """Return the row of each key, and a mask of the keys that exist."""
         keys, places = (self.keys, None) if self._order is None else self._order
         if not len(keys):
             return np.zeros(len(pks), np.intp), np.zeros(len(pks), np.bool_)
         at = np.minimum(np.searchsorted(keys, pks), len(keys) - 1)
-        there = keys[at] == pks
+        exists = keys[at] == pks
         at = at if places is None else places[at]
-        return at, there & (self._marks[at] != _REMOVED)
+        return at, exists & (self._marks[at] != _REMOVED)
 
     def _between(self, first: int, last: int) -> NDArray[np.intp] | slice:
-        """Return the places of all keys from ``first`` to ``last``."""
+        """Return the rows of all keys from ``first`` to ``last``."""
         keys, places = (self.keys, None) if self._order is None else self._order
         start, end = np.searchsorted(keys, first), np.searchsorted(keys, last, side="right")
         return slice(start, end) if places is None else places[start:end]
 
-    def _seen(self, visibilities: Collection[int]) -> _Seen | None:
-        """Return the rows visible to a reader; None: all rows."""
+    def _seen(self, visibilities: Collection[int]) -> _ReaderRows | None:
+        """Return the rows visible to a reader, or None if all rows are visible."""
         key = tuple(visibilities)
         views = self._views
         if key in views:
             return views[key]
         places_by_visibility = self._arrays.visibilities
-        hides = np.ones(len(places_by_visibility), np.bool_)
-        hides[
+        is_hidden_mark = np.ones(len(places_by_visibility), np.bool_)
+        is_hidden_mark[
             [
                 places_by_visibility[visibility]
                 for visibility in key
                 if visibility in places_by_visibility
             ]
         ] = False
-        hidden = hides[self._marks]
+        hidden = is_hidden_mark[self._marks]
         visible_count = len(hidden) - int(np.count_nonzero(hidden))
-        few = np.flatnonzero(~hidden) if visible_count <= self._ranked else None
-        visible = None if visible_count == len(hidden) else _Seen(hidden, few)
-        # Replaced, not changed: another thread may be reading it.
+        visible_rows = np.flatnonzero(~hidden) if visible_count <= self._ranked else None
+        visible = None if visible_count == len(hidden) else _ReaderRows(hidden, visible_rows)
+        # Replace the dictionary, because another thread may be reading it.
         self._views = {**dict(list(views.items())[1 - _VIEWS_KEPT :]), key: visible}
         return visible
 
     def _nominated(
         self, query: NDArray[np.float32], count: int, hidden: NDArray[np.bool_] | None
     ) -> NDArray[np.intp]:
-        """Return the places of about ``count`` rows that differ from a query in few bits."""
+        """Return about ``count`` visible rows that differ from a query in the fewest bits."""
         distances = self._distances(query)
         if hidden is not None:
             np.putmask(distances, hidden, np.iinfo(distances.dtype).max)
@@ -440,15 +445,15 @@ class VectorState:
         bound = np.searchsorted(counts, min(count / step, counts[-1]))
         near = np.flatnonzero(distances <= bound)
         if len(near) > 2 * count:
-            # Very many are equally near: those with the lowest keys count.
+            # Very many rows are equally near: take the first of them.
             nearer = near[distances[near] < bound]
             near = np.union1d(nearer, near[distances[near] == bound][:count])
         return near if hidden is None else near[~hidden[near]]
 
     def _distances(self, query: NDArray[np.float32]) -> NDArray[np.unsignedinteger[Any]]:
-        """Return in how many signs each row differs from a query.
+        """Return the number of signs in which each row differs from a query.
 
-        With 256 dimensions the exact opposite counts as equal: it is ranked low later.
+        With 256 dimensions the count of an exact opposite overflows to 0; the ranking corrects it.
         """
         words = sign_words(query[None, :], len(self._bits))[0]
         width = np.uint8 if len(words) <= 4 else np.uint16
@@ -462,10 +467,10 @@ class VectorState:
     def _cosines(
         self, query: NDArray[np.float32], places: NDArray[np.intp] | None
     ) -> NDArray[np.float32]:
-        """Return the cosine of each row, or of those at some places, with a unit vector."""
+        """Return the cosine of each row, or of the rows at ``places``, with a unit vector."""
         count = len(self.keys) if places is None else len(places)
         cosines = np.empty(count, np.float32)
-        # Parts that fit a processor's cache.
+        # Process parts that fit into the processor's cache.
         for start in range(0, count, _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             codes = self._codes[part]
@@ -477,7 +482,7 @@ class VectorState:
 
 
 def sign_words(rows: NDArray[np.int8] | NDArray[np.float32], words: int) -> NDArray[np.uint64]:
-    """Return the signs of rows, shape (n, words): a bit is 1 where a number is positive."""
+    """Return the signs of rows as bits, shape (n, words): 1 for a positive number."""
     packed = np.zeros((len(rows), words * 8), np.uint8)
     signs = np.packbits(rows > 0, axis=1, bitorder="little")
     packed[:, : signs.shape[1]] = signs
@@ -485,7 +490,7 @@ def sign_words(rows: NDArray[np.int8] | NDArray[np.float32], words: int) -> NDAr
 
 
 def smallest(keys: NDArray[np.int64], values: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
-    """Return the places of the ``limit`` smallest by value, then by key."""
+    """Return the indexes of the ``limit`` smallest values, ordered by value, then by key."""
     if len(keys) <= limit:
         return np.lexsort((keys, values))
     bound = np.partition(values, limit - 1)[limit - 1]

@@ -1,7 +1,7 @@
-"""The vector index of an engine: rows of ``memory_embeddings``, eight bits a number.
+"""The vector index: rows of ``memory_embeddings`` with 8 bits per number.
 
-A process that recalls keeps a copy in memory (``vector_cache``) and follows what changes by
-``memory_vector_changes``. Without a copy the engine compares every row.
+A process that recalls caches the vectors in memory (``vector_cache``) and updates them from
+``memory_vector_changes``. Without the cache the engine compares every row.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
     from memgraph.store.vector_cache import LocalHeldVectors, VectorRows, VectorStamp, VectorState
 
-# Of older versions a process reads all vectors anew; so many runs of keys have a version each.
+# A cache that is more versions behind is reloaded. A change of up to MOST_RUNS runs of keys adds a
+# version per run, a larger one a single version for the whole range.
 VERSIONS_KEPT: Final = 1_024
 MOST_RUNS: Final = 256
 _BATCH: Final = 5_000
 _LAST_KEY: Final = 2**63 - 1
-# What one statement reads: 4,096 vectors of 256 numbers.
+# The number of bytes that one statement reads: 4,096 vectors with 256 dimensions.
 _BYTES_AT_ONCE: Final = 4_096 * 256
 
 
@@ -63,9 +64,14 @@ def _add() -> sa.Insert:
 @prepared
 def _remove() -> sa.Update:
     e = tables.embeddings
-    nothing = dict.fromkeys(("vector", "model", "dimensions", "error_code"), sa.null())
-    anew = {"state": EmbeddingState.PENDING, "visibility": -1, "next_attempt_at": 0, "attempts": 0}
-    return sa.update(e).where(among(e.c.memory_pk, "pks")).values(nothing | anew)
+    cleared = dict.fromkeys(("vector", "model", "dimensions", "error_code"), sa.null())
+    pending = {
+        "state": EmbeddingState.PENDING,
+        "visibility": -1,
+        "next_attempt_at": 0,
+        "attempts": 0,
+    }
+    return sa.update(e).where(among(e.c.memory_pk, "pks")).values(cleared | pending)
 
 
 def _facts(m: sa.FromClause) -> tuple[Column, ...]:
@@ -100,8 +106,8 @@ def _checked() -> sa.Select[Any]:
 @prepared
 def _place() -> sa.Update:
     e = tables.embeddings
-    its = (e.c.memory_pk == value("pk"), e.c.state == EmbeddingState.READY)
-    return sa.update(e).where(*its).values(visibility=value("mark"))
+    conditions = (e.c.memory_pk == value("pk"), e.c.state == EmbeddingState.READY)
+    return sa.update(e).where(*conditions).values(visibility=value("mark"))
 
 
 @prepared
@@ -125,7 +131,7 @@ def _changes() -> sa.Select[Any]:
 
 
 def is_searched(e: sa.FromClause) -> Column:
-    """Return the condition on vectors that are searched."""
+    """Return the condition that a vector is searched: ready, and of the current model."""
     dimensions = value("dimensions")
     return sa.and_(
         e.c.state == EmbeddingState.READY,
@@ -139,8 +145,8 @@ def is_searched(e: sa.FromClause) -> Column:
 def _vectors() -> sa.Select[Any]:
     f, e = listed("pks", "f", numbers=True), tables.embeddings.alias("e")
     query = sa.select(f.c.key, e.c.vector)
-    its = e.c.memory_pk == f.c.value
-    return query.select_from(ordered(f, (e, its))).where(is_searched(e))
+    is_vector = e.c.memory_pk == f.c.value
+    return query.select_from(ordered(f, (e, is_vector))).where(is_searched(e))
 
 
 @prepared
@@ -150,10 +156,10 @@ def _searched_count() -> sa.Select[Any]:
 
 
 class RowVectorIndex(ABC):
-    """See ``ports.VectorIndex``. An engine's own reads many rows at once and compares them.
+    """The base of the engines' ``ports.VectorIndex``, which read and compare rows in their own way.
 
     Args:
-        held: what the process keeps of this database; None: nothing.
+        cache: the vectors of this database that the process has cached; None: no cache.
     """
 
     def __init__(self, snapshot: Snapshot, cache: LocalHeldVectors | None = None) -> None:
@@ -162,7 +168,7 @@ class RowVectorIndex(ABC):
 
     @property
     def _transaction(self) -> Transaction:
-        """The transaction of the methods that write."""
+        """The snapshot as a transaction, for the methods that write."""
         return cast("Transaction", self._snapshot)
 
     @property
@@ -221,7 +227,7 @@ class RowVectorIndex(ABC):
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
         import numpy as np
 
-        # A few rows are read sooner than a copy is made, also where that was interrupted.
+        # Use the cache only if it is loaded: reading a few rows is faster than loading it.
         state: VectorState | None = self.__dict__.get("_state")
         if state is not None:
             return state.vectors(pks)
@@ -239,10 +245,10 @@ class RowVectorIndex(ABC):
             metadata.put(self._transaction, "embedding_dimensions", str(dimensions))
         after = -1
         while rows := _visibilities().rows(self._snapshot, after=after, limit=_BATCH):
-            right = [(visibility(*facts), pk, stored) for pk, stored, *facts in rows]
-            self._place([(mark, pk) for mark, pk, stored in right if mark != stored])
+            expected = [(visibility(*facts), pk, stored) for pk, stored, *facts in rows]
+            self._place([(mark, pk) for mark, pk, stored in expected if mark != stored])
             after = rows[-1][0]
-        # Whoever keeps a copy reads it anew, whatever was wrong with the rows.
+        # Make every cache reload, whatever was wrong with the rows.
         self._note_ranges([(0, _LAST_KEY)])
         return int(_searched_count().scalar(self._snapshot, self._searched))
 
@@ -258,7 +264,7 @@ class RowVectorIndex(ABC):
 
     @cached_property
     def _bounds(self) -> tuple[VectorStamp, int]:
-        """The stamp of the snapshot's vectors, and their last key."""
+        """The stamp of the snapshot's vectors, and their highest key."""
         from memgraph.store.vector_cache import VectorStamp
 
         *stamp, last_key = _stamp().row(self._snapshot)
@@ -314,19 +320,19 @@ class RowVectorIndex(ABC):
         visibilities: Collection[int],
         among: Collection[int] | None,
     ) -> list[int]:
-        """Search without a copy; see ``search``."""
+        """Search without the cache; see ``search``."""
 
     def _visibilities(self, pks: Sequence[int]) -> dict[int, int]:
         rows = _facts_of("pk").rows(self._snapshot, keys=pks)
         return {pk: visibility(*facts) for pk, *facts in rows}
 
     def _place(self, rows: Sequence[tuple[int, int]]) -> None:
-        """Set the visibility of memories, rows of (visibility, pk)."""
+        """Set the visibility of vectors, from rows of (visibility, pk)."""
         _place().write_all(self._transaction, [{"mark": mark, "pk": pk} for mark, pk in rows])
         self._note([pk for _, pk in rows])
 
     def _note(self, pks: Sequence[int]) -> None:
-        """Record which keys changed, for those who keep a copy."""
+        """Record which keys changed, for the caches of all processes."""
         if not pks:
             return
         self._note_ranges(_runs(pks))
@@ -341,7 +347,7 @@ class RowVectorIndex(ABC):
 
 
 def _runs(pks: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and last of every run of consecutive keys; of very many all as one."""
+    """Return the first and last key of each run of consecutive keys, or of all keys if too many."""
     ordered = sorted(set(pks))
     starts = [at for at in range(len(ordered)) if not at or ordered[at] != ordered[at - 1] + 1]
     if len(starts) > MOST_RUNS:
@@ -353,5 +359,5 @@ def _runs(pks: Sequence[int]) -> list[tuple[int, int]]:
 def _fits(facts: Sequence[Any], stored: Any) -> bool:
     try:
         return bool(visibility(*facts) == stored)
-    except KeyError:  # a status or a sensitivity that there is not
+    except KeyError:  # an unknown status or sensitivity
         return False

@@ -1,7 +1,7 @@
 """The rule of ``memgraph.rules.scope`` as a WHERE clause, with status and as-of.
 
-Every reader joins ``memories`` under an alias and puts the condition where the rows are chosen,
-before any ranking, limit or count.
+Every query gives ``memories`` an alias and applies the condition where it selects rows, before any
+ranking, limit or count.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ AS_OF = value("view_as_of")
 REVISED = ("importance", "confidence", "decay_rate", "valid_until", "tags", "attributes")
 """Columns of ``memories`` whose earlier values are kept in ``memory_revisions``."""
 _RECEIPTS = "rcl_"
-# So many receipts of one memory are looked at for its last access before a time.
+# The number of a memory's newest receipts that are searched for its last use before a time.
 _MOST_RECEIPTS = 20
 _RETRACTED = MemoryStatus.RETRACTED
 ACTIVE = frozenset({MemoryStatus.ACTIVE})
 STANDING = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
 _USE = ("access_count", "last_accessed_at")
-"""What a viewer is told of use that it may not have seen."""
+"""The fields that reveal uses by others; NULL unless the viewer may see uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The view of a reader: who, at which time, and memories of which status then.
+    """The view of a reader: who reads, as of which time, and memories of which statuses.
 
     Attributes:
-        as_of: milliseconds; None: as it is now. A memory stored later is not there; of one that
-            changed later, status and values are those that it had at the end of that
-            millisecond. So are the edges.
-        statuses: shown statuses, those of ``as_of`` if it is given; None: all three.
+        as_of: the time in milliseconds; None: now. Memories stored later are hidden. Memories and
+            edges that changed later have the status and values of the end of that millisecond.
+        statuses: the statuses to show, as of ``as_of`` if it is set; None: all three.
     """
 
     viewer: Viewer
@@ -53,14 +52,14 @@ class View:
 
     @property
     def shape(self) -> View:
-        """The view without its ids and its time, which statements are compiled for.
+        """The view without its ids and its time, for which statements are compiled.
 
-        Equal shapes are one object.
+        Equal shapes are the same object.
         """
         return _shape(type(self), self.viewer, self.as_of is None, self.statuses)  # type: ignore[arg-type]
 
     def where(self, m: Table) -> Column:
-        """Return the condition on a row of ``memories``; it binds ``params``."""
+        """Return the condition that a row of ``memories`` is visible; bind it to ``params``."""
         terms = [_scope_condition(self.viewer, m)]
         if self.as_of is not None:
             terms.append(m.c.created_at <= AS_OF)
@@ -73,28 +72,28 @@ class View:
         return sa.and_(*terms)
 
     def unerased(self, m: Table) -> Column:
-        """Return whether a memory has a text: an erased one has none at any time."""
+        """Return the condition that a memory is not erased: an erased one never has a text."""
         if self.as_of is None:
             return sa.true()
-        # Erased ones are retracted: of most rows no text is read.
+        # Erased memories are retracted, so the text of most rows is not read.
         return sa.or_(m.c.status != _RETRACTED, m.c.content != "")
 
     def edge_where(self, e: Table) -> Column:
-        """Return the condition on a row of ``memory_edges``; ``where`` holds for its ends."""
+        """Return the condition that a ``memory_edges`` row is visible, if both of its ends are."""
         return sa.true() if self.as_of is None else e.c.created_at <= AS_OF
 
     def derived_where(self, d: Table) -> Column:
-        """Return the condition on a row of ``memory_derivations``; ``where`` holds for its ends."""
+        """Return the condition that a ``memory_derivations`` row is visible, if its ends are."""
         if self.as_of is None:
             return sa.true()
         return sa.or_(d.c.added_at.is_(None), d.c.added_at <= AS_OF)
 
     def status(self, m: Table) -> Column:
-        """Return the status that a memory has, or had."""
+        """Return the status of a memory as of the view's time."""
         if self.as_of is None:
             return m.c.status
         h = tables.statuses.alias("h")
-        was = (
+        earlier = (
             sa.select(h.c.status)
             .where(
                 h.c.memory_id == m.c.memory_id,
@@ -106,17 +105,17 @@ class View:
             .correlate(m)
             .scalar_subquery()
         )
-        # Most memories are as they were: only of the others the history is read.
-        return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=was)
+        # Read the history only of memories that have changed since; most have not.
+        return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=earlier)
 
     def value(self, column: str, m: Table) -> Column:
-        """Return the present or former value of one of the ``REVISED`` columns."""
-        now = m.c[column]
+        """Return the value of one of the ``REVISED`` columns as of the view's time."""
+        current = m.c[column]
         if self.as_of is None:
-            return now
+            return current
         r = tables.revisions.alias("r")
         is_later = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
-        first = (
+        earlier = (
             sa.select(r.c[column])
             .where(*is_later)
             .order_by(r.c.until, r.c.revision_id)
@@ -126,28 +125,27 @@ class View:
         )
         unchanged = m.c.updated_at <= AS_OF
         if column == "decay_rate":
-            # A migration changed rates and left ``updated_at`` as it was.
-            return sa.func.coalesce(first, now)
+            # A migration changed the rates without updating ``updated_at``.
+            return sa.func.coalesce(earlier, current)
         if column == "valid_until":
-            # None is a value: whether there is a revision has to be asked.
+            # NULL is a valid value, so check whether a revision exists.
             changed = sa.exists().where(*is_later).correlate(m)
-            return sa.case((sa.or_(unchanged, ~changed), now), else_=first)
-        return sa.case((unchanged, now), else_=sa.func.coalesce(first, now))
+            return sa.case((sa.or_(unchanged, ~changed), current), else_=earlier)
+        return sa.case((unchanged, current), else_=sa.func.coalesce(earlier, current))
 
     def confidence(self, m: Table) -> Column:
-        """Return the stored confidence that a memory has, or had."""
+        """Return the stored confidence of a memory as of the view's time."""
         return self.value("confidence", m)
 
     def last_accessed(self, m: Table) -> Column:
-        """Return the last use of a memory in milliseconds, as far as receipts show it.
+        """Return the time of a memory's last use as of the view's time, in milliseconds, or NULL.
 
-        Of a use after the view's time the last one before it is looked for in the newest
-        receipts before that, and in what counts as one: that it was restored, or said again.
-        Without any, nobody had used the memory.
+        If the stored last use is later than the view, an earlier one is searched for in the newest
+        receipts before the view's time. Restoring and restating a memory also count as uses.
         """
-        now = m.c.last_accessed_at
+        current = m.c.last_accessed_at
         if self.as_of is None:
-            return now
+            return current
         i, r, a = (
             tables.recall_items.alias("i"),
             tables.recalls.alias("r0"),
@@ -163,7 +161,7 @@ class View:
             .correlate(m)
             .subquery("r")
         )
-        same = (
+        repeated = (
             sa.select(sa.func.max(a.c.created_at))
             .where(a.c.same_as == newest.c.recall_id, *_is_use(a))
             .scalar_subquery()
@@ -171,7 +169,9 @@ class View:
         h, log = tables.statuses.alias("h"), tables.audit_log.alias("l")
         uses = sa.union_all(
             sa.select(
-                sa.func.max(greatest(newest.c.created_at, sa.func.coalesce(same, 0))).label("at")
+                sa.func.max(greatest(newest.c.created_at, sa.func.coalesce(repeated, 0))).label(
+                    "at"
+                )
             ),
             sa.select(h.c.since)
             .where(h.c.memory_id == m.c.memory_id, h.c.status == MemoryStatus.ACTIVE)
@@ -181,17 +181,17 @@ class View:
             .where(log.c.subject == m.c.memory_id, log.c.action == "strengthen", log.c.at < AS_OF)
             .correlate(m),
         ).subquery("x")
-        before = sa.select(sa.func.max(uses.c.at)).scalar_subquery()
-        return sa.case((now < AS_OF, now), else_=before)
+        earlier = sa.select(sa.func.max(uses.c.at)).scalar_subquery()
+        return sa.case((current < AS_OF, current), else_=earlier)
 
     def updated(self, m: Table) -> Column:
-        """Return when a memory was changed last, or had been.
+        """Return the time of a memory's last change as of the view's time.
 
-        A confirmation of what was left no trace.
+        Earlier confirmations are missing, because they leave no revision.
         """
-        now = m.c.updated_at
+        current = m.c.updated_at
         if self.as_of is None:
-            return now
+            return current
 
         def last(column: Column, rows: Table) -> Column:
             query = (
@@ -204,25 +204,25 @@ class View:
 
         h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
         changes = (last(h.c.since, h), last(r.c.until, r))
-        return sa.case((now <= AS_OF, now), else_=greatest(m.c.created_at, *changes))
+        return sa.case((current <= AS_OF, current), else_=greatest(m.c.created_at, *changes))
 
     def attributes(self, m: Table) -> Column:
-        """Return the attributes of a memory; ``supersedes`` has visible memories alone."""
+        """Return the attributes of a memory, with only visible memories in ``supersedes``."""
         stored = self._attributes_then(m)
         w = tables.memories.alias("w")
         s = sa.func.json_each(stored, sa.literal_column("'$.supersedes'")).table_valued(
             "value", name="s"
         )
-        none = sa.func.count() == 0
-        won = (
-            sa.select(sa.case((none, sa.null()), else_=sa.func.json_group_array(w.c.memory_id)))
+        is_empty = sa.func.count() == 0
+        visible_ids = (
+            sa.select(sa.case((is_empty, sa.null()), else_=sa.func.json_group_array(w.c.memory_id)))
             .select_from(ordered(s, (w, w.c.memory_id == s.c.value)))
             .where(_scope_condition(self.viewer, w))
             .correlate(m)
             .scalar_subquery()
         )
-        supersedes = sa.func.json_object("supersedes", sa.func.json(won))
-        # A null in the patch takes the key away.
+        supersedes = sa.func.json_object("supersedes", sa.func.json(visible_ids))
+        # A null in the patch removes the key.
         return sa.case(
             (sa.func.instr(stored, '"supersedes"') == 0, stored),
             else_=sa.func.json_patch(stored, supersedes),
@@ -232,14 +232,14 @@ class View:
         stored = self.value("attributes", m)
         if self.as_of is None:
             return stored
-        # The stamp of enriching is no change of a memory, and leaves no revision.
+        # Enrichment is not a change of the memory and leaves no revision: remove later stamps.
         stamps = sa.func.json_remove(stored, "$.enriched_at", "$.enriched_names")
         return sa.case(
             (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=stored
         )
 
     def memory_columns(self, m: Table) -> list[Column]:
-        """Return ``MEMORY_FIELDS`` as they are, or were; they bind ``params``."""
+        """Return ``MEMORY_FIELDS`` as of the view's time; bind them to ``params``."""
         as_it_was = {
             "status": self.status(m),
             "attributes": self.attributes(m),
@@ -251,7 +251,7 @@ class View:
         return [as_it_was.get(name, m.c[name]).label(name) for name in MEMORY_FIELDS]
 
     def edge_columns(self, e: Table) -> list[Column]:
-        """Return ``EDGE_FIELDS`` as they are, or were."""
+        """Return ``EDGE_FIELDS`` as of the view's time."""
         as_it_was = {
             "partial": self.partial(e),
             "resolved_at": self.resolved_at(e),
@@ -260,19 +260,19 @@ class View:
         return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
 
     def partial(self, e: Table) -> Column:
-        """Return whether an Updates edge is, or was, partial."""
+        """Return whether an Updates edge is partial, as of the view's time."""
         return self._edge_value("partial", e)
 
     def resolved_at(self, e: Table) -> Column:
-        """Return when a contradiction was decided, None while it is, or was, open."""
+        """Return the time at which a contradiction was resolved; NULL if it was still open."""
         if self.as_of is None:
             return e.c.resolved_at
-        # An edge that was decided before anything was kept has its last decision alone.
+        # For edges resolved before revisions were kept, only the last resolution is known.
         stored = self._edge_value("resolved_at", e)
         return sa.case((stored <= AS_OF, stored))
 
     def resolution(self, e: Table) -> Column:
-        """Return how a contradiction was decided; see ``resolved_at``."""
+        """Return the resolution of a contradiction; NULL if it was still open."""
         if self.as_of is None:
             return e.c.resolution
         return sa.case((self.resolved_at(e).is_not(None), self._edge_value("resolution", e)))
@@ -282,7 +282,7 @@ class View:
             return e.c[column]
         r = tables.edge_revisions.alias("r")
         is_later = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
-        first = (
+        earlier = (
             sa.select(r.c[column])
             .where(*is_later)
             .order_by(r.c.until, r.c.revision_id)
@@ -290,11 +290,11 @@ class View:
             .correlate(e)
             .scalar_subquery()
         )
-        return sa.case((sa.exists().where(*is_later).correlate(e), first), else_=e.c[column])
+        return sa.case((sa.exists().where(*is_later).correlate(e), earlier), else_=e.c[column])
 
     @property
     def params(self) -> dict[str, Any]:
-        """Named values for ``where``; more than one clause may bind them."""
+        """The named values for ``where``; several clauses of a statement may share them."""
         values = _scope_values(self.viewer) | {"view_as_of": self.as_of}
         if self.as_of is not None:
             values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
@@ -302,17 +302,17 @@ class View:
 
 
 def shape_of(view: View | None) -> View | None:
-    """Return the shape of a view; None: everything is visible."""
+    """Return the shape of a view, or None for None (everything is visible)."""
     return None if view is None else view.shape
 
 
 def params_of(view: View | None) -> dict[str, Any]:
-    """Return the values that the condition of a view binds."""
+    """Return the parameters of a view's condition; empty for None."""
     return {} if view is None else view.params
 
 
 def shown_by(view: View | None, m: Table) -> Column:
-    """Return the condition that a view shows a row of ``memories``; None: it shows all."""
+    """Return the condition that a view shows a row of ``memories``; a view of None shows all."""
     return sa.true() if view is None else view.where(m)
 
 
@@ -320,22 +320,22 @@ def shown_by(view: View | None, m: Table) -> Column:
 def _shape(
     kind: type[View], viewer: Viewer, now: bool, statuses: frozenset[MemoryStatus] | None
 ) -> View:
-    some = frozenset({"-"})
-    same = replace(
+    placeholder = frozenset({"-"})
+    normalised = replace(
         viewer,
-        project_ids=some if viewer.project_ids else viewer.project_ids,
-        session_ids=some if viewer.session_ids else viewer.session_ids,
+        project_ids=placeholder if viewer.project_ids else viewer.project_ids,
+        session_ids=placeholder if viewer.session_ids else viewer.session_ids,
         agent_id=None if viewer.agent_id is None else "-",
     )
-    if same != viewer:
-        return _shape(kind, same, now, statuses)  # type: ignore[arg-type]
+    if normalised != viewer:
+        return _shape(kind, normalised, now, statuses)  # type: ignore[arg-type]
     return kind(viewer, None if now else 0, statuses)
 
 
 def _is_use(r: Table) -> tuple[Column, ...]:
-    """Return the conditions on a receipt of a use before the view's time.
+    """Return the conditions that a receipt records a use before the view's time.
 
-    Looks at the past are none, nor are bulletins of before they were counted.
+    Requests with ``as_of`` are not uses, nor are bulletins from before these counted as uses.
     """
     return (
         r.c.created_at < AS_OF,
@@ -345,10 +345,10 @@ def _is_use(r: Table) -> tuple[Column, ...]:
 
 
 def _is_not_buried(m: Table) -> Column:
-    """Hide a memory with a tombstone until its text is removed."""
-    # An erased one is retracted: of most rows neither the text nor the journal is read.
-    buried = tables.audit_log.alias("buried")
-    tombstone = (buried.c.subject == m.c.memory_id, buried.c.action == "erase")
+    """Return the condition that hides a memory with a tombstone until its text is removed."""
+    # Erased memories are retracted, so neither text nor journal is read for most rows.
+    log = tables.audit_log.alias("buried")
+    tombstone = (log.c.subject == m.c.memory_id, log.c.action == "erase")
     return sa.or_(
         m.c.status != _RETRACTED,
         m.c.content == "",
@@ -381,16 +381,16 @@ def _scope_condition(viewer: Viewer, m: Table) -> Column:
                 sa.and_(m.c.scope == scope, among(m.c.scope_id, f"view_{scope.value}_ids"))
             )
     if not granted or not rule.sensitivities:
-        # A plain 0 would make the planner forget the other terms, and with them partial indexes.
+        # With a literal 0 the planner would drop the other terms, and thus miss partial indexes.
         return m.c.scope == sa.literal_column("''")
     terms = [m.c.sensitivity.in_(sorted(rule.sensitivities)), sa.or_(*granted)]
     if rule.agent_id is not None:
-        own = m.c.agent_id == value("view_agent_id")
-        terms.append(sa.or_(m.c.agent_id.is_(None), own) if rule.shared else own)
+        is_own = m.c.agent_id == value("view_agent_id")
+        terms.append(sa.or_(m.c.agent_id.is_(None), is_own) if rule.shared else is_own)
     return sa.and_(*terms)
 
 
-# The types that a partial index (ix_memories_knowledge) holds together.
+# The types that share a partial index (ix_memories_knowledge).
 KNOWLEDGE: Final = (
     MemoryType.FACT,
     MemoryType.IDENTITY,
@@ -407,26 +407,26 @@ def happened_at(m: sa.FromClause) -> Column:
 
 
 def is_unexpired(m: sa.FromClause, at: str = "at") -> Column:
-    """Return whether a memory is still valid at the time that is bound as ``at``."""
+    """Return the condition that a memory is still valid at the time that is bound as ``at``."""
     return m.c.valid_until.is_(None) | (m.c.valid_until > value(at))
 
 
 def is_no_item(m: sa.FromClause) -> Column:
-    """Return whether a memory is no item of a program's store; see ``rules.namespaces.is_item``.
+    """Return the condition that a memory is not an item of a program's key-value store.
 
-    Items of a program are not compared with other statements, and may be gone soon.
+    Items are not compared with statements and may be short-lived, see ``rules.namespaces.is_item``.
     """
     in_store = sa.func.substr(sa.func.coalesce(m.c.item_id, ""), 1, len(ROOT)) == ROOT
     return (sa.func.instr(m.c.tags, f'"{ITEM_TAG}"') == 0) | ~in_store
 
 
 def replaces_whole(e: sa.FromClause) -> Column:
-    """Return whether an edge replaces all of an older memory."""
+    """Return the condition that an edge replaces the whole of an older memory."""
     return (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
 
 
 def by_importance(m: sa.FromClause) -> tuple[Column, ...]:
-    """Return the order by importance, then the newest first."""
+    """Return the ordering by importance, highest first, then newest first."""
     return m.c.importance.desc(), m.c.created_at.desc(), m.c.pk.desc()
 
 
@@ -441,13 +441,13 @@ def beginning(m: sa.FromClause, chars: Any) -> Column:
 
 
 def memories_listed(name: str = "ids") -> tuple[sa.FromClause, Any]:
-    """Return memories and the join that finds them by a list of their ids, in its order."""
+    """Return the table of memories, and its join with a bound list of ids, in the list's order."""
     f, m = listed(name, "f"), tables.memories.alias("m")
     return m, ordered(f, (m, m.c.memory_id == f.c.value))
 
 
 def edge_ends(e: sa.FromClause) -> tuple[sa.FromClause, sa.FromClause, Any]:
-    """Return the memories at the two ends of an edge, and the join of the three."""
+    """Return the tables of the memories at both ends of an edge, and the join of all three."""
     a, b = tables.memories.alias("a"), tables.memories.alias("b")
     ends = ((a, a.c.memory_id == e.c.from_memory_id), (b, b.c.memory_id == e.c.to_memory_id))
     return a, b, ordered(e, *ends)

@@ -1,9 +1,10 @@
-"""Digests of tables, as of the last transaction of memgraph.
+"""Digests of whole tables, to detect changes made outside memgraph.
 
-The digest of a table is the sum, modulo 2^256, of BLAKE2b over each row: it does not depend on the
-order, and a transaction brings it up to date by what it changed alone (an incremental multiset
-hash, Bellare and Micciancio 1997). Those of the tables in ``SEALED`` are in the journal, too, as
-the ``state`` of the last entry that changed one of them; the others change without an entry.
+The digest of a table is the sum, modulo 2^256, of BLAKE2b over each row. It does not depend on the
+order of rows, and a transaction updates it from its changed rows alone (an incremental multiset
+hash, Bellare and Micciancio 1997). The digests of the tables in ``SEALED`` are also part of the
+journal, as the ``state`` of the last entry that changed one of them; other tables change without an
+entry.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memory_revisions": frozenset({"revision_id"}),
     "source_trust": frozenset(),
 }
-"""Tables whose every change is journalled, each with the columns that do not count: keys that an
-import gives anew, what is compared elsewhere, and what is used without a change."""
+"""The tables whose every change is journalled, with the columns to ignore: keys that an import
+reassigns, columns that are compared elsewhere, and counts of uses."""
 COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "bulletins": frozenset(),
     "entities": frozenset({"mention_count"}),
@@ -52,33 +53,35 @@ COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "recalls": frozenset(),
     "sessions": frozenset(),
 }
-"""Tables that may change without an entry of the journal: their digests stand nowhere else."""
+"""The tables that may change without a journal entry, with the columns to ignore. Their digests
+are stored only in ``table_digests``."""
 USES: Final = (
     "memory_uses",
     "memories",
     ("pk", "memory_id", "orchestrator_id", "access_count", "last_accessed_at"),
 )
-"""Of memories what changes as they are read, and what an import gives anew."""
+"""The columns of memories that change on reads or that an import reassigns."""
 UNCOUNTED: Final[Mapping[str, str]] = {
     "alembic_version": "the schema itself is compared",
-    "audit_log": "it is a chain of its own, with an anchor",
-    "echo_lines": "when lines were handed out; at worst an echo is taken for news",
-    "echo_pending": "lines on their way into echo_lines",
-    "event_cursors": "how far subscribers have come; moved by each delivery",
-    "leases": "who works on what; they run out by themselves",
-    "memory_comparisons": "an outbox: what is missing is not compared, what is extra again",
-    "memory_embeddings": "made from the texts; vectors are compared with their index",
+    "audit_log": "a hash chain with an anchor protects it",
+    "echo_lines": "the times at which lines were returned; at worst an echo passes for new text",
+    "echo_pending": "lines that are yet to be written to echo_lines",
+    "event_cursors": "the progress of subscribers, which every delivery changes",
+    "leases": "locks on work in progress, which expire",
+    "memory_comparisons": "an outbox: at worst a memory is not compared, or compared again",
+    "memory_embeddings": "computed from the texts; vectors are checked with their index",
     "memory_metadata": "facts about the file, checked when it is opened",
-    "memory_vector_changes": "which vectors changed, for the copies that processes keep",
-    "table_digests": "it is what the others are compared with",
+    "memory_vector_changes": "the changes of vectors, for the caches of processes",
+    "table_digests": "it contains the digests",
 }
-"""Tables without a digest, and why. Of ``status_id`` and ``revision_id`` the order counts alone.
-Indexes (full text, vectors) have checks of their own."""
+"""The tables without a digest, and the reason. The values of ``status_id`` and ``revision_id`` are
+ignored in all digests, because only their order matters. Indexes (full text, vectors) have their
+own checks."""
 _MODULUS: Final = 1 << 256
 
 
 class DigestedColumns(NamedTuple):
-    """Columns of a table that count together, under a name."""
+    """The columns of a table that make up a digest, and the name of the digest."""
 
     name: str
     table: str
@@ -86,7 +89,7 @@ class DigestedColumns(NamedTuple):
 
 
 class TableDigest(NamedTuple):
-    """The digest of a table: the number of rows, and the sum of their digests."""
+    """The digest of a table: the number of rows, and the sum of the rows' digests."""
 
     rows: int = 0
     total: int = 0
@@ -96,17 +99,17 @@ class TableDigest(NamedTuple):
 
 
 def update(transaction: Transaction) -> str | None:
-    """Bring the digests up to date with what this transaction changed.
+    """Update the digests with the row changes of this transaction.
 
     Returns:
-        The state that the journal has to tell, where a table of ``SEALED`` changed; else None.
+        The state to record in the journal if a table in ``SEALED`` changed, or else None.
     """
     differences = _differences(transaction)
     if not differences:
         return None
     written = stored(transaction)
     if not written and journal.sealed_state(transaction) is None:
-        # Nothing was ever counted: the rows may be of an earlier schema.
+        # There are no digests yet: the rows may come from an earlier schema.
         return renew(transaction)
     changed = {
         name: written.get(name, TableDigest()).plus(*difference)
@@ -154,52 +157,54 @@ def renew(transaction: Transaction) -> str:
     """Recompute all digests from the rows, after writes without triggers.
 
     Returns:
-        The state for the journal.
+        The state to record in the journal.
     """
     transaction.engine.row_changes(transaction)
-    digests = dict(_found(transaction))
-    _forget().write(transaction)
+    digests = dict(_current_digests(transaction))
+    _remove_digests().write(transaction)
     _write(transaction, digests)
     return _state(digests)
 
 
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
-    """Yield the tables that are not as they were written last: name, then and now."""
+    """Yield (name, stored digest, current digest) for each digest that does not match its rows."""
     written = stored(snapshot)
     if not written and journal.sealed_state(snapshot) is None:
         return
-    for name, current in _found(snapshot):
+    for name, current in _current_digests(snapshot):
         if current != written.get(name, TableDigest()):
             yield name, written.get(name, TableDigest()), current
 
 
 def state(snapshot: Snapshot) -> str:
-    """Return the combined state of the stored digests of the tables in ``SEALED``."""
+    """Return the hash over the stored digests of the tables in ``SEALED``."""
     return _state(stored(snapshot))
 
 
 def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[DigestedColumns]:
-    """Return the columns that are digested.
+    """Return the columns of each digest.
 
     Args:
-        columns: a table to the names of its columns in the order in which they were made.
+        columns: takes a table name; returns the names of its columns in the order of creation.
     """
     tables = {**SEALED, **COUNTED}
     digested = [
-        DigestedColumns(name, name, tuple(column for column in columns(name) if column not in out))
-        for name, out in tables.items()
+        DigestedColumns(
+            name, name, tuple(column for column in columns(name) if column not in ignored)
+        )
+        for name, ignored in tables.items()
     ]
     return [*digested, DigestedColumns(*USES)]
 
 
 @prepared
 def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
-    # Not those of the models: the schema may be damaged.
+    # Name the columns that exist, not those of the models: the schema may be damaged.
     listed: list[Column] = [sa.column(name) for name in columns]
     return sa.select(*listed).select_from(sa.table(table))
 
 
-def _found(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
+def _current_digests(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
     for name, table, columns in digested_columns(
         lambda table: snapshot.engine.columns(snapshot, table)
     ):
@@ -213,11 +218,11 @@ def _sum(digests: Iterable[bytes]) -> TableDigest:
 
 
 def row_digest(name: str, *values: Any) -> bytes:
-    """Return the digest of a row that is counted under a name."""
+    """Return the digest of a row for the table digest ``name``."""
     try:
         text = compact_array((name, *values))
     except (TypeError, ValueError):
-        # Bytes or a number that is none: nothing of ours is written so.
+        # Bytes, NaN or infinity: memgraph never writes these.
         text = repr((name, values))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
@@ -229,12 +234,12 @@ def _digests() -> sa.Select[Any]:
 
 
 @prepared
-def _forget() -> sa.Delete:
+def _remove_digests() -> sa.Delete:
     return sa.delete(tables.table_digests)
 
 
 @prepared
-def _put() -> sa.Insert:
+def _put_digest() -> sa.Insert:
     return replacing(tables.table_digests)
 
 
@@ -256,7 +261,7 @@ def _write(transaction: Transaction, digests: Mapping[str, TableDigest]) -> None
         {"name": name, "rows": digest.rows, "digest": f"{digest.total:064x}"}
         for name, digest in digests.items()
     )
-    _put().write_all(transaction, rows)
+    _put_digest().write_all(transaction, rows)
 
 
 def _state(digests: Mapping[str, TableDigest]) -> str:
@@ -273,7 +278,8 @@ def _state(digests: Mapping[str, TableDigest]) -> str:
 
 
 Columns = tuple[tuple[str, str], ...]
-"""Columns, each with its field: its own name, or the id of what its key refers to."""
+"""Pairs of column and field. The field is the column's own name, or the id column of the table that
+its key refers to."""
 _REFERRED: Final = {"memory_id": "memories", "entity_id": "entities"}
 
 
@@ -283,10 +289,10 @@ def _table(name: str) -> sa.Table:
 
 @prepared
 def rows(table: str, columns: Columns, order: tuple[str, ...], state: str | None) -> sa.Select[Any]:
-    """Select the rows of a table by the columns of an order.
+    """Select the rows of a table, sorted by the columns ``order``.
 
     Args:
-        state: only rows of this state; None: all.
+        state: only rows with this state; None: all rows.
     """
     t = _table(table).alias("t")
     joined: sa.FromClause = t
@@ -304,11 +310,11 @@ def rows(table: str, columns: Columns, order: tuple[str, ...], state: str | None
 
 @prepared
 def insertion(table: str, columns: Columns, extra: tuple[str, ...], state: str | None) -> sa.Insert:
-    """Insert a row by the names of its fields.
+    """Insert a row, with its values bound by field name.
 
     Args:
-        extra: further columns, given by their names.
-        state: of every row; None: it is one of the fields.
+        extra: further columns, bound by their own names.
+        state: the state of every row; None: it is one of the fields.
     """
     values = {column: _stored(column, field) for column, field in columns}
     values |= {name: value(name) for name in extra}
@@ -322,17 +328,17 @@ def _stored(column: str, field: str) -> Column:
         return value(column)
     other = _table(_REFERRED[field])
     key = sa.select(other.c.pk).where(other.c[field] == value(field)).scalar_subquery()
-    # An unknown id becomes a key that no row has: the engine would choose one for NULL.
+    # An unknown id becomes a key that no row has, because the engine would assign one for NULL.
     return sa.func.coalesce(key, -1)
 
 
 def insert(
     transaction: Transaction, statement: CompiledStatement, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Insert rows, all or none.
+    """Insert all of the rows or none of them.
 
     Raises:
-        ConstraintViolated: the database refuses one; the transaction goes on.
+        ConstraintViolated: a row violates a constraint; the transaction can continue.
     """
     engine = transaction.engine
     engine.insert_each(transaction, statement.text(engine), rows)

@@ -1,6 +1,6 @@
-"""Host and Origin checks that every request passes before a surface sees it.
+"""Checks of the Host and Origin headers, and shared helpers for ASGI apps.
 
-Plain ASGI, so that it guards every mounted surface.
+The checks are plain ASGI middleware, so that they guard every mounted surface.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ PROBLEM: Final = "application/problem+json"
 LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
 
 _METHODS: Final = b"GET, POST, PUT, DELETE"
-_ASKED: Final = (
+_REQUEST_HEADERS: Final = (
     b"authorization, content-type, idempotency-key, if-none-match, x-request-id,"
     b" mcp-protocol-version, mcp-method, mcp-name"
 )
-_SHOWN: Final = b"etag, idempotency-replayed, retry-after, x-request-id"
+_EXPOSED_HEADERS: Final = b"etag, idempotency-replayed, retry-after, x-request-id"
 _HOUR: Final = b"3600"
 _BEARER: Final = "bearer "
 
 
 def problem_body(error: MemgraphError, status: int) -> bytes:
-    """Return an error as problem details (RFC 9457), with the library's own code."""
+    """Encode an error as problem details (RFC 9457), with its code and details."""
     problem = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -55,7 +55,7 @@ def problem_body(error: MemgraphError, status: int) -> bytes:
 async def refuse(
     send: Send, error: MemgraphError, status: int, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Answer with an error, and close the connection: the request may be incomplete."""
+    """Respond with an error, and close the connection, because the request may be incomplete."""
     body = problem_body(error, status)
     start: Headers = [
         (b"content-type", PROBLEM.encode()),
@@ -68,7 +68,7 @@ async def refuse(
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return the first header of a name (in lower case), None when there is none."""
+    """Return the first header with a name (in lower case), or None."""
     for key, value in scope["headers"]:
         if key == name:
             text: str = value.decode("latin-1")
@@ -77,7 +77,7 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def shown_key(scope: Scope) -> str | None:
-    """Return the secret of a request: None without one, empty when it is no bearer token."""
+    """Return the bearer token of a request; None without one, empty if it is another kind."""
     authorization = header(scope, b"authorization")
     if authorization is None:
         return None
@@ -87,16 +87,18 @@ def shown_key(scope: Scope) -> str | None:
 
 
 class HostCheck:
-    """Answers requests for known hosts, and those of allowed web pages.
+    """Middleware that refuses requests for unknown hosts and from web pages that are not allowed.
 
-    A page in a browser on the same machine can reach a loopback address, too: its Origin gives it
-    away, and the Host a name that was made to point here (DNS rebinding).
+    A web page in a browser on this machine can reach a loopback address, too. The Origin header
+    reveals the page, and the Host header a name that was made to point here (DNS rebinding).
 
     Args:
-        hosts: allowed names in the Host header, besides loopback ones; ports are ignored.
-        origins: of pages that may send requests, such as ``https://console.example``; no other may.
-        pages: the path of the server's own pages, which may send requests there; pages of another
-            address of this machine may not.
+        app: the app to protect.
+        hosts: the allowed names in the Host header, in addition to loopback; ports are ignored.
+        origins: the origins of web pages that may send requests, such as
+            ``https://console.example``.
+        pages: the path of the server's own pages, which may send requests to that path if their
+            origin has the same host and port.
     """
 
     def __init__(
@@ -129,51 +131,47 @@ class HostCheck:
         elif scope["method"] == "OPTIONS":
             await _permit(send, origin)
         else:
-            await self._app(scope, receive, _shown_to(origin, send))
+            await self._app(scope, receive, _with_cors(origin, send))
 
     def _is_own_page(self, scope: Scope, origin: str) -> bool:
-        """Return True when a page of the console calls the console: the same name and port
-        exactly.
-        """
+        """Return True if a page of the console sends the request: the same host and port."""
         if self._pages is None or not scope["path"].startswith(f"{self._pages}/"):
             return False
         scheme, _, authority = origin.lower().partition("://")
         return scheme in ("http", "https") and authority == (header(scope, b"host") or "").lower()
 
 
-def _allowed(origin: str) -> Headers:
+def _cors_headers(origin: str) -> Headers:
     return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
 
 
 async def _permit(send: Send, origin: str) -> None:
-    """Send the answer to a CORS preflight."""
+    """Respond to a CORS preflight request."""
     headers: Headers = [
-        *_allowed(origin),
+        *_cors_headers(origin),
         (b"access-control-allow-methods", _METHODS),
-        (b"access-control-allow-headers", _ASKED),
+        (b"access-control-allow-headers", _REQUEST_HEADERS),
         (b"access-control-max-age", _HOUR),
     ]
     await send({"type": "http.response.start", "status": 204, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 
-def _shown_to(origin: str, send: Send) -> Send:
+def _with_cors(origin: str, send: Send) -> Send:
     async def shown(message: Message) -> None:
         if message["type"] == "http.response.start":
-            exposed = (b"access-control-expose-headers", _SHOWN)
-            message["headers"] = [*message.get("headers", ()), *_allowed(origin), exposed]
+            exposed = (b"access-control-expose-headers", _EXPOSED_HEADERS)
+            message["headers"] = [*message.get("headers", ()), *_cors_headers(origin), exposed]
         await send(message)
 
     return shown
 
 
 async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
-    """Journal a refusal before it is answered, and delay the answer so that its time reveals
-    nothing.
-    """
+    """Record a refusal in the journal, and delay the response, so that its time reveals nothing."""
     entered = scope.get(ENTERED)
-    refused = isinstance(error, AccessDenied | NotFound) and not error.journalled
-    if entered is not None and refused:
+    is_refusal = isinstance(error, AccessDenied | NotFound) and not error.journalled
+    if entered is not None and is_refusal:
         principal, orchestrator = entered
         await run_sync(gate.miss, principal, orchestrator, error)
     now = time.monotonic()
@@ -183,32 +181,32 @@ async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
 
 
 BEGAN: Final = "memgraph.began"
-"""When the request arrived: seconds of ``time.monotonic``."""
+"""The time at which the request arrived, in seconds of ``time.monotonic``."""
 REQUEST_ID: Final = "memgraph.request_id"
 AUTHENTICATED: Final = "memgraph.authenticated"
 """True once the request's key was accepted."""
 ENTERED: Final = "memgraph.entered"
-"""The principal, and the name of the orchestrator that it entered."""
+"""The principal, and the name of the orchestrator that it accesses."""
 CODE: Final = "memgraph.code"
-"""The code of the error that was answered, when the answer is a page."""
+"""The code of the error, if the response is an error page."""
 UNTIMED: Final = "memgraph.untimed"
-"""A function that removes the time limit of the answer, for routes that an operator waits for."""
+"""A function that removes the time limit of a response, for routes that an operator waits for."""
 WANTED: Final = "memgraph.wanted"
-"""A function that returns True while somebody waits for the answer."""
+"""A function that returns True while the client waits for the response."""
 TURN: Final = "memgraph.turn"
 """The turn of a request with an Idempotency-Key; see ``Once``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Pages that are mounted beside the API.
+    """Web pages that are mounted next to the API.
 
     Attributes:
-        place: their address; all paths below it are theirs.
-        app: answers there.
-        visitor: the unit that a request counts for by its session; None: none. Called for every
-            request, in the event loop: it reads no file.
-        refusal: returns the page for an error, with a status, when ``app`` is not called.
+        place: the path of the pages; all paths below it belong to them.
+        app: the app that serves them.
+        visitor: returns the unit that the session of a request counts for, or None. It is called
+            for every request in the event loop, so it must not read files.
+        refusal: returns the page for an error and a status, used if ``app`` is not called.
     """
 
     place: str
@@ -217,5 +215,5 @@ class Pages:
     refusal: Callable[[Scope, MemgraphError, int], ASGIApp]
 
     def has(self, scope: Scope) -> bool:
-        """Return True when a request is for one of them."""
+        """Return True if a request is for one of the pages."""
         return f"{scope['path']}/".startswith(f"{self.place}/")

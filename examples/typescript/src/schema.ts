@@ -148,7 +148,7 @@ export interface paths {
         };
         /**
          * Backup
-         * @description Return a checked copy of the database, for a key from which nothing is hidden.
+         * @description Return a verified copy of the database. Requires a key that may see everything.
          */
         get: operations["backup"];
         put?: never;
@@ -708,7 +708,7 @@ export interface paths {
         };
         /**
          * Export
-         * @description Return all data of the orchestrator, for a key from which nothing is hidden.
+         * @description Return all data of the orchestrator. Requires a key that may see everything.
          */
         get: operations["export"];
         put?: never;
@@ -794,9 +794,9 @@ export interface paths {
         get?: never;
         /**
          * Upload
-         * @description Take a file; it is processed in the background, within the bounds of the sender's key.
+         * @description Upload a file; it is processed in the background, with the permissions of the sender's key.
          *
-         *     The same content is taken only once: `known` is true then.
+         *     The same content is stored only once: `known` is set if it was uploaded before.
          */
         put: operations["upload_file"];
         post?: never;
@@ -1814,7 +1814,7 @@ export interface components {
             /** @default false */
             trust_is_todays?: boolean;
         };
-        /** @description A file with erased phrases in another case, and the number of occurrences. */
+        /** @description A file that contains erased phrases in another case, with the number of places. */
         CaseVariant: {
             count: number;
             file: string;
@@ -2319,24 +2319,34 @@ export interface components {
             valid_until?: string | number | null;
         };
         /**
-         * @description The preview of a dry run. The report of an actual erasure has none of its texts.
+         * @description The preview of a dry run; none of its texts are in the report of an erasure.
          *
          *     Attributes:
-         *         note: states that nothing was erased, and how to erase.
-         *         begins: the beginnings of the texts by memory id, for a limited number of memories that
-         *             would be erased and that would stay.
-         *         derived_ids: memories that would be erased only because they are derived from others.
-         *         similar: names of other entities that share a word with the named one.
-         *         waiting: files with the text that are not changed, because they are still to be ingested.
+         *         note: that nothing was erased, and how to erase it.
+         *         begins: of memories that go and that stay the beginning of the text, of so many of each.
+         *         derived_ids: those that go for being derived alone.
+         *         changed_ids: memories that stay, and lose an erased string in their tags or attributes.
+         *         rows: how many rows of each table, beside the memories that go, have an erased string.
+         *         shared: erased strings that stay elsewhere, since memories or files that stay have them,
+         *             too: as the title of a document.
+         *         similar: names of other entities that share a word with the one that is named.
+         *         waiting: files that say it and are not touched: they are still to be ingested.
          */
         ErasurePreview: {
             begins?: {
                 [key: string]: string;
             };
             /** @default [] */
+            changed_ids?: string[];
+            /** @default [] */
             derived_ids?: string[];
-            /** @default nothing was erased; the same request with dry_run=false erases permanently */
+            /** @default nothing was erased; the same with dry_run=false erases it for ever */
             note?: string;
+            rows?: {
+                [key: string]: number;
+            };
+            /** @default [] */
+            shared?: string[];
             /** @default [] */
             similar?: string[];
             /** @default [] */
@@ -2348,24 +2358,24 @@ export interface components {
          *     Attributes:
          *         erasure_id: its id in the journal.
          *         kind, target: the named target; for an entity its id.
-         *         memory_ids: the erased memories, including those derived only from them.
-         *         derived: the number of memories erased only because they are derived from others.
-         *         entities: the number of removed entities, which no other memory mentions.
-         *         kept: memories that are related to the target but were not erased.
-         *         tombstones: the journal entries of the erased memories.
-         *         journal_redacted: the number of redacted earlier entries; ``redactions`` lists them for an
-         *             audit, except in reports of earlier versions.
-         *         rows: the number of redacted or removed values by table.
-         *         files_redacted, files_removed: paths relative to the orchestrator's folder; in a dry run,
-         *             the files that would be changed. On a server they include the schemas of earlier states.
-         *         preview: only in a dry run.
-         *         outside: places elsewhere that are not changed: source files, and schemas that moves have
+         *         memory_ids: the erased ones, those derived from them alone included.
+         *         derived: how many of them are there for being derived from others alone.
+         *         entities: how many entities were named nowhere else, and are gone.
+         *         kept: memories that have something to do with it and stay.
+         *         tombstones: of each erased memory its entry in the journal.
+         *         journal_redacted: how many earlier entries were redacted; ``redactions``: which, for an
+         *             audit. Reports of earlier versions do not list them.
+         *         rows: how many values of each table were redacted or removed.
+         *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
+         *             that would be. On a server an earlier state is a schema, and stands among them.
+         *         preview: of a dry run alone.
+         *         outside: what lies elsewhere and is not touched: source files, and schemas that moves have
          *             left on servers, as ``schema on address``.
-         *         wal_truncated: whether the write-ahead log was truncated.
-         *         vacuumed: whether the database was rewritten, or the dead rows of a server were removed.
-         *         server: what the database server keeps that memgraph cannot remove; None: the database is a
-         *             file, and the scan covers all of it.
-         *         unfinished: why the erasure is not complete; run it again to continue. Empty: it is done.
+         *         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
+         *             whether the database was written anew for it.
+         *         server: what the server of the database keeps that memgraph cannot remove; None: it is a
+         *             file, and the scan has seen all of it.
+         *         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
          */
         ErasureReport: {
             actor: string;
@@ -2434,7 +2444,7 @@ export interface components {
          * @description A request to erase, with its reason.
          *
          *     Attributes:
-         *         reason: recorded in the journal; it must not repeat the text.
+         *         reason: journalled; it repeats nothing of the text.
          *         dry_run: only report what would be erased.
          */
         ErasureRequest: {
@@ -2447,7 +2457,7 @@ export interface components {
          * @description The target of an erasure.
          *
          *     Attributes:
-         *         value: an id; for an entity its id or a name; for content the SHA-256 of a file's bytes.
+         *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
          */
         ErasureTarget: {
             kind: components["schemas"]["ErasureTargetKind"];
@@ -3057,8 +3067,8 @@ export interface components {
          * @description A memory that was not erased.
          *
          *     Attributes:
-         *         why: ``other_grounds``: it has evidence that is not erased; ``other_sources``: it has
-         *             another source; ``says_it``: it contains an erased text.
+         *         why: ``other_grounds``: it has evidence that stays; ``other_sources``: it has another
+         *             source; ``says_it``: it contains an erased text.
          */
         NotErasedMemory: {
             memory_id: string;
@@ -3221,7 +3231,7 @@ export interface components {
             ground_id: string;
             memory_id: string;
         };
-        /** @description An error, in one shape for all. */
+        /** @description An error response; all errors have this form. */
         Problem: {
             /**
              * @description Stable; see the reference.
@@ -3518,7 +3528,7 @@ export interface components {
             share: number;
             workflow_run_id: string | null;
         };
-        /** @description A redacted journal entry: its hash, and the SHA-256 of its redacted details. */
+        /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
         RedactedEntry: {
             details: string;
             hash: string;
@@ -3718,13 +3728,13 @@ export interface components {
             text: string;
         };
         /**
-         * @description Places outside its tables where a database server may keep erased texts. None are checked.
+         * @description Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
          *
          *     Attributes:
-         *         wal_until: the position of the write-ahead log when the tables were clean. The log before it
-         *             may contain erased texts, on the server, in archives and in backups, until removed.
+         *         wal_until: the position of the write-ahead log when the tables were clean: what lies before
+         *             it may hold them, on the server, in archives and in backups, until it is removed there.
          *         archived: whether the server archives its log.
-         *         replicas: the number of replicas and other readers of the log, connected or with a slot.
+         *         replicas: how many replicas and other readers of the log are connected or have a slot.
          */
         ServerTraces: {
             archived: boolean;
@@ -3820,7 +3830,7 @@ export interface components {
             /** @default 0 */
             turns?: number;
         };
-        /** @description An Ed25519 signature over the report without this field; key and value are hexadecimal. */
+        /** @description An Ed25519 signature over the report without this field; both in hexadecimal digits. */
         Signature: {
             /**
              * @default Ed25519
@@ -4481,18 +4491,18 @@ export interface operations {
     get_orchestrator: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4522,18 +4532,18 @@ export interface operations {
     audit: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4567,18 +4577,18 @@ export interface operations {
     backup: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4608,20 +4618,20 @@ export interface operations {
     get_bulletin: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4637,7 +4647,7 @@ export interface operations {
                     "application/json": components["schemas"]["BuiltBulletin"];
                 };
             };
-            /** @description The asker has it already: If-None-Match named its ETag. */
+            /** @description Not modified: If-None-Match contains the current ETag. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4658,13 +4668,13 @@ export interface operations {
     list_bulletins: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 limit?: number;
                 /** @description The last id of the previous page. */
@@ -4672,7 +4682,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4702,18 +4712,18 @@ export interface operations {
     get_issued_bulletin: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 bulletin_id: string;
             };
@@ -4744,18 +4754,18 @@ export interface operations {
     build_context: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4789,18 +4799,18 @@ export interface operations {
     get_context: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4834,13 +4844,13 @@ export interface operations {
     list_contradictions: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Return resolved ones. */
                 resolved?: boolean;
@@ -4861,7 +4871,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -4891,13 +4901,13 @@ export interface operations {
     case: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Read the state as of this time. */
                 as_of?: string | number | null;
@@ -4906,7 +4916,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 edge_id: string;
             };
@@ -4937,21 +4947,21 @@ export interface operations {
     dismiss_contradiction: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 edge_id: string;
             };
@@ -4984,21 +4994,21 @@ export interface operations {
     reopen_contradiction: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 edge_id: string;
             };
@@ -5031,21 +5041,21 @@ export interface operations {
     resolve_contradiction: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 edge_id: string;
             };
@@ -5078,13 +5088,13 @@ export interface operations {
     diff: {
         parameters: {
             query: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description After this time. */
                 since: string | number;
@@ -5095,7 +5105,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5125,21 +5135,21 @@ export interface operations {
     relate: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5173,13 +5183,13 @@ export interface operations {
     list_entities: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Beginning of a name. */
                 prefix?: string;
@@ -5187,7 +5197,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5217,21 +5227,21 @@ export interface operations {
     decide_entity_proposal: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5265,18 +5275,18 @@ export interface operations {
     get_entity_info: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5310,21 +5320,21 @@ export interface operations {
     merge_entities: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5358,18 +5368,18 @@ export interface operations {
     entity_proposals: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5399,21 +5409,21 @@ export interface operations {
     protect_entity: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5447,21 +5457,21 @@ export interface operations {
     split_entity: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5495,21 +5505,21 @@ export interface operations {
     save_episode: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5543,21 +5553,21 @@ export interface operations {
     save_episodes: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5591,21 +5601,21 @@ export interface operations {
     erase: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5639,28 +5649,28 @@ export interface operations {
     watch: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The id of the last event that was had. */
+                /** @description The id of the last event that was received. */
                 "last-event-id"?: string | null;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description `memory.contradiction_found` where both sides are seen; `job.ended` for an admin. Beats of the connection carry an id alone. */
+            /** @description `memory.contradiction_found` if the key may see both sides; `job.ended` for an admin. Keep-alive events have only an id. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5683,13 +5693,13 @@ export interface operations {
     list_expiring: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Days from now. */
                 days?: number;
@@ -5697,7 +5707,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5727,18 +5737,18 @@ export interface operations {
     explain_answer: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5772,27 +5782,27 @@ export interface operations {
     export: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Embeddings, too. */
+                /** @description Include embeddings. */
                 with_vectors?: boolean;
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description JSON Lines, as `memgraph export`. */
+            /** @description JSON Lines, like `memgraph export`. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5815,21 +5825,21 @@ export interface operations {
     forget: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5863,13 +5873,13 @@ export interface operations {
     grounds: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description The memory. */
                 memory_id?: string | null;
@@ -5882,7 +5892,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5912,13 +5922,13 @@ export interface operations {
     list_files: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 limit?: number;
                 /** @description `next_cursor` of the previous page. */
@@ -5926,7 +5936,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -5956,25 +5966,25 @@ export interface operations {
     upload_file: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 /** @description A file name: .txt, .md or .json. */
                 name: string;
             };
             cookie?: never;
         };
-        /** @description The file as it is: UTF-8 text, Markdown or JSON. */
+        /** @description The unchanged content of the file: UTF-8 text, Markdown or JSON. */
         requestBody: {
             content: {
                 "application/octet-stream": string;
@@ -6004,18 +6014,18 @@ export interface operations {
     get_file: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 /** @description SHA-256 of the content, 64 hexadecimal digits. */
                 sha256: string;
@@ -6047,19 +6057,19 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 limit?: number;
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6089,21 +6099,21 @@ export interface operations {
     run_job: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 job: components["schemas"]["RunnableJob"];
             };
@@ -6138,13 +6148,13 @@ export interface operations {
     list_memories: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Only memories of these types. */
                 type?: components["schemas"]["MemoryType"][];
@@ -6171,7 +6181,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6201,21 +6211,21 @@ export interface operations {
     remember: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6249,21 +6259,21 @@ export interface operations {
     remember_many: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6297,20 +6307,20 @@ export interface operations {
     get_memory: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6327,7 +6337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Memory"];
                 };
             };
-            /** @description The asker has it already: If-None-Match named its ETag. */
+            /** @description Not modified: If-None-Match contains the current ETag. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -6348,21 +6358,21 @@ export interface operations {
     confirm: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6391,21 +6401,21 @@ export interface operations {
     correct: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6440,18 +6450,18 @@ export interface operations {
     history: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6482,13 +6492,13 @@ export interface operations {
     impact: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Limit of memories, of receipts. */
                 max_nodes?: number;
@@ -6497,7 +6507,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6528,18 +6538,18 @@ export interface operations {
     source_lines: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6570,21 +6580,21 @@ export interface operations {
     promote: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6619,21 +6629,21 @@ export interface operations {
     restore: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6666,21 +6676,21 @@ export interface operations {
     retract: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6713,20 +6723,20 @@ export interface operations {
     trace: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Read the state as of this time. */
                 as_of?: string | number | null;
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 memory_id: string;
             };
@@ -6757,18 +6767,18 @@ export interface operations {
     recall: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6802,13 +6812,13 @@ export interface operations {
     list_receipts: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Only receipts for this task. */
                 task_id?: string | null;
@@ -6824,7 +6834,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6854,18 +6864,18 @@ export interface operations {
     get_receipt: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 receipt_id: string;
             };
@@ -6896,18 +6906,18 @@ export interface operations {
     replay: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 receipt_id: string;
             };
@@ -6942,18 +6952,18 @@ export interface operations {
     get_reflection: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -6983,18 +6993,18 @@ export interface operations {
     relevant: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7028,13 +7038,13 @@ export interface operations {
     list_sessions: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Only pending, or only others. */
                 pending?: boolean | null;
@@ -7046,7 +7056,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7076,21 +7086,21 @@ export interface operations {
     end_session: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7124,13 +7134,13 @@ export interface operations {
     list_sources: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Only this kind; by default paths, conversations and runs. */
                 kind?: components["schemas"]["SourceName"] | null;
@@ -7143,7 +7153,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7173,21 +7183,21 @@ export interface operations {
     distrust_source: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7219,18 +7229,18 @@ export interface operations {
     source_info: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7264,21 +7274,21 @@ export interface operations {
     restore_source: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7312,21 +7322,21 @@ export interface operations {
     retract_source: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7360,18 +7370,18 @@ export interface operations {
     list_trusted: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7401,21 +7411,21 @@ export interface operations {
     trust_source: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: {
-                /** @description The same request with the same key is done once, and answered alike for 24 h. */
+                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7449,13 +7459,13 @@ export interface operations {
     stale: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Maximum number of items on a page. */
                 limit?: number;
@@ -7466,7 +7476,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7496,18 +7506,18 @@ export interface operations {
     get_stats: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7537,18 +7547,18 @@ export interface operations {
     get_status: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7578,18 +7588,18 @@ export interface operations {
     subgraph: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;
@@ -7623,13 +7633,13 @@ export interface operations {
     list_tier: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description The task or project; omit for global. */
                 scope_id?: string | null;
@@ -7637,7 +7647,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
                 tier: "task" | "project" | "global";
             };
@@ -7668,18 +7678,18 @@ export interface operations {
     verify: {
         parameters: {
             query?: {
-                /** @description Only these projects; an empty one: none. */
+                /** @description Only these projects; an empty value means no project. */
                 project?: string[];
-                /** @description Only these sessions; an empty one: none. */
+                /** @description Only these sessions; an empty value means no session. */
                 session?: string[];
-                /** @description Only this agent's and nobody's. */
+                /** @description Only memories of this agent or of no agent. */
                 agent?: string;
-                /** @description Nothing of a higher sensitivity. */
+                /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
             header?: never;
             path: {
-                /** @description Its name. */
+                /** @description The name of the orchestrator. */
                 orchestrator: string;
             };
             cookie?: never;

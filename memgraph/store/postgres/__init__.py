@@ -209,9 +209,9 @@ def translate(error: Exception) -> Exception:
     diagnostic = getattr(cause, "diag", None)
     constraint = str(getattr(diagnostic, "constraint_name", None) or "")
     if state == "23505":
-        return Conflict(f"already there: {constraint}", constraint=constraint)
+        return Conflict(f"it already exists: {constraint}", constraint=constraint)
     if state in _CONSTRAINTS:
-        return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
+        return InvalidInput(f"the database rejected it: {constraint}", constraint=constraint)
     if state == "22003":
         return InvalidInput("a number is too large to store")
     if state in ("22021", "22P02", "22P05") or isinstance(cause, UnicodeEncodeError):

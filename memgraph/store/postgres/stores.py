@@ -1,4 +1,4 @@
-"""A schema of PostgreSQL as a ``memgraph.store.engine.Store``."""
+"""A ``memgraph.store.engine.Store`` in a schema of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class PostgresStore:
     """One orchestrator's schema, or a draft of it.
 
     Args:
-        url: of the server's database, without a password.
-        schema: of a draft; None: its own.
-        taken: where a draft puts the backup that it is filled from.
+        url: the URL of the server's database, without a password.
+        schema: the name of a draft's schema; None: the orchestrator's own schema.
+        backup: the file into which a draft copies the backup that it is filled from.
     """
 
     engine = ENGINE
@@ -121,12 +121,12 @@ class PostgresStore:
 
         with self.inspect() as snapshot:
             self._check(snapshot)
-        # Settings of the session itself: a pool between transactions refuses them, where a SET
-        # would stay with the next one that uses it.
+        # These are startup options: a transaction pooler such as PgBouncer rejects them, whereas a
+        # SET would leak into the next client's session.
         path = postgres.quoted(self.schema)
         options = f"-c default_transaction_read_only=on -c search_path={path}"
-        own = f"{self.url.query.get('options', '')} {options}"
-        url = self.url.update_query_dict({"options": own})
+        options_value = f"{self.url.query.get('options', '')} {options}"
+        url = self.url.update_query_dict({"options": options_value})
 
         def connect() -> Any:
             return postgres.connect(url)
@@ -149,18 +149,18 @@ class PostgresStore:
                 metadata.require_head(before)
                 return SchemaUpgrade(before, before, None)
             first()
-            written, _ = journal.head(transaction)
+            last_before, _ = journal.head(transaction)
             migrations.upgrade(connection, ENGINE, "head", key=key)
             indexes.follow(transaction)
             sealed_at, _ = journal.head(transaction)
             after = metadata.revision(transaction) or ""
-        return SchemaUpgrade(before, after, sealed_at if sealed_at > written else None)
+        return SchemaUpgrade(before, after, sealed_at if sealed_at > last_before else None)
 
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
         with self._begun(writing(self.schema, wait_ms=LOCK_WAIT_MS)) as connection:
             raw: Any = connection.connection.driver_connection
-            # The lock is lost with its session, and then others write.
+            # The lock ends with its session, so the query fails once the lock is lost.
             yield lambda: raw.execute("SELECT 1")
 
     @contextmanager
@@ -221,9 +221,9 @@ class PostgresStore:
     def draft(self, folder: Path) -> Iterator[Store]:
         with using(self.url) as server:
             drop_left_drafts(server)
-        # No orchestrator's schema begins so.
+        # No orchestrator's schema has this prefix.
         name = f"{DRAFT}{uuid.uuid4().hex}"
-        # Whoever makes it holds its lock: one that nobody holds was left by a process that died.
+        # The lock is held as long as the draft is used: an unlocked draft is a crashed process's.
         begin = f"BEGIN; SELECT pg_advisory_xact_lock({draft_key(name)})"
         with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary, self._begun(begin):
             backup = SqliteStore(Path(temporary) / DATABASE_NAME, self.orchestrator_id)
@@ -262,11 +262,11 @@ class PostgresStore:
             return self._rename_aside(connection.connection.driver_connection)
 
     def _as_file(self) -> SqliteStore:
-        assert self._backup is not None, "only a draft takes a backup"
+        assert self._backup is not None, "only a draft can be filled from a backup"
         return self._backup
 
     def _rename_aside(self, raw: Any) -> str | None:
-        """Rename the schema, if it is there; return its new name."""
+        """Rename the schema and return its new name, or None if it does not exist."""
         if not raw.execute(found(self.schema)).fetchall():
             return None
         name = f"{postgres.replaced_prefix(self.orchestrator_id)}{uuid.uuid4().hex[:8]}"
@@ -294,7 +294,7 @@ class PostgresStore:
             yield connection
 
     def _check(self, snapshot: Snapshot) -> None:
-        """Raise StorageError: it is not whole, of another orchestrator or not at head."""
+        """Raise StorageError unless the schema is complete, this orchestrator's and at head."""
         has_facts = "SELECT to_regclass('memory_metadata') IS NOT NULL"
         if not snapshot.driver.execute(has_facts).fetchone()[0]:
             raise DatabaseEmpty(f"the schema {self.schema} has no tables; restore a backup")
@@ -305,7 +305,7 @@ class PostgresStore:
         metadata.require_head(metadata.revision(snapshot) or "")
 
     def _taken(self) -> OrchestratorExists:
-        return OrchestratorExists(f"there is a schema already: {self.schema}", schema=self.schema)
+        return OrchestratorExists(f"the schema already exists: {self.schema}", schema=self.schema)
 
 
 def _has_schema(connection: sa.Connection) -> bool:
@@ -313,8 +313,8 @@ def _has_schema(connection: sa.Connection) -> bool:
     return raw.found is not None
 
 
-# A row for each schema: what other processes see of a write. Counters of tables cost a writer no
-# lock and no row, where NOTIFY would let one transaction of the whole server commit at a time.
+# One row per schema, by which other processes notice a write. The statistics counters cost a writer
+# neither a lock nor a row; NOTIFY would serialise all commits of the server.
 _STAMPS: Final = """
     SELECT n.nspname, CAST(n.oid AS bigint), CAST(sum(
         pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid)) AS bigint)
@@ -350,17 +350,17 @@ class PostgresStores:
         give_back(self._server)
 
     def _name_of(self, connection: Any, schema: str) -> str | None:
-        """Return whose a schema is; None: it is no orchestrator's, whoever made it."""
+        """Return the orchestrator that a schema belongs to, or None if it belongs to none."""
         name = self._names.get(schema, schema.removeprefix(postgres.PREFIX))
         if "~" in name:
-            # Shortened, so that only it knows whose it is.
+            # The name was shortened; the full name is stored in the schema.
             table = f"{postgres.quoted(schema)}.memory_metadata"
             statement = f"SELECT value FROM {table} WHERE key = %s"
             try:
                 with connection.transaction():
                     row = connection.execute(statement, (metadata.ORCHESTRATOR_KEY,)).fetchone()
             except psycopg.ProgrammingError:
-                # No such table, or none that may be read.
+                # The table does not exist, or reading it is not permitted.
                 return None
             name = str(row[0]) if row else ""
         try:

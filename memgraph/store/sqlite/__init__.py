@@ -1,6 +1,6 @@
-"""The SQLite driver: one way to connect, one door through which its errors leave.
+"""The SQLite driver: connect to a database, and translate the driver's errors.
 
-pysqlite3 carries an SQLite of its own, with FTS5 and loadable extensions, so that neither the
+pysqlite3 bundles its own SQLite, with FTS5 and loadable extensions, so that neither the
 interpreter's build nor the system's version matters.
 """
 
@@ -36,9 +36,9 @@ from memgraph.store.engine import Constraint
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
 CACHE_KIB = 16_384
-# Pages of the WAL (64 MB) at which a commit folds it into the file where no background gets to it.
-# At 1,000, which is SQLite's own, two writes in a hundred pay for that, and a bulk load writes the
-# same pages anew after every commit.
+# The number of WAL pages (64 MB) at which a commit itself runs a checkpoint, unless the background
+# was faster. With SQLite's default of 1,000, two writes in a hundred pay for a checkpoint, and a
+# bulk load rewrites the same pages after every commit.
 MOST_WAL_PAGES = 16_000
 
 _BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
@@ -67,21 +67,22 @@ _BY_TEXT: dict[str, int] = {
 
 
 def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_info) -> None:
-    """Raise SqliteUnsuitable: the SQLite in use has the WAL-reset corruption bug."""
+    """Raise SqliteUnsuitable if the SQLite in use has the WAL-reset corruption bug."""
     if version < MINIMUM_VERSION:
         number = ".".join(map(str, version))
         raise SqliteUnsuitable(
             f"SQLite {number} can corrupt a database in WAL mode; install pysqlite3 with 3.51.3"
-            " or newer (and no pysqlite3-binary beside it)",
+            " or newer (and uninstall pysqlite3-binary)",
             version=number,
         )
 
 
 class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that is known to be open until it is closed, see ``open_files``.
+    """A connection that is registered in ``files`` as open until it is closed.
 
     Attributes:
-        shared: what the readers of a database keep together, by index; None: this one may write.
+        files: the identities of its files, as registered.
+        shared: data shared by the readers of a database, by index; None: the connection may write.
     """
 
     files: tuple[files.Identity, ...] = ()
@@ -95,10 +96,10 @@ class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver 
 
 @cache
 def _vector_extension() -> str:
-    """Return the path of sqlite-vec's library, without an import that would load numpy."""
+    """Return the path of sqlite-vec's library without importing it, which would load numpy."""
     spec = find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
-        raise SqliteUnsuitable("sqlite-vec is not installed; install memgraph anew", version="none")
+        raise SqliteUnsuitable("sqlite-vec is not installed; reinstall memgraph", version="none")
     return str(Path(spec.origin).with_name("vec0"))
 
 
@@ -112,9 +113,9 @@ def connect(
 ) -> Any:
     """Open a driver connection without implicit transactions, with sqlite-vec loaded.
 
-    Without ``create`` a missing file is an error: SQLite would otherwise make an empty database.
-    A rollback journal beside a database in WAL mode is renamed to ``…-journal.foreign``, unless
-    the connection is ``read_only``.
+    Without ``create`` a missing file is an error, where SQLite would make an empty database. Unless
+    the connection is ``read_only``, a rollback journal next to a database in WAL mode is renamed to
+    ``…-journal.foreign``.
     """
     if not read_only:
         _set_foreign_journal_aside(path)
@@ -140,7 +141,7 @@ def connect(
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        # What is deleted is overwritten in pages that are written anyway.
+        # Overwrite deleted data with zeros in pages that are written anyway.
         connection.execute("PRAGMA secure_delete = FAST")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA wal_autocheckpoint = {MOST_WAL_PAGES}")
@@ -153,7 +154,7 @@ def connect(
 
 
 def engine_of(connection: Any, begin: str) -> sa.Engine:
-    """Return an engine with one driver connection, which stays open when the engine's is closed.
+    """Return an SQLAlchemy engine over one driver connection, which it does not close.
 
     Args:
         begin: the statement that begins a transaction.
@@ -170,9 +171,9 @@ def engine_of(connection: Any, begin: str) -> sa.Engine:
 
 
 def _set_foreign_journal_aside(path: Path) -> None:
-    """Keep SQLite from playing back a rollback journal that a database in WAL mode cannot have.
+    """Rename a rollback journal next to a database in WAL mode, so that SQLite does not replay it.
 
-    The page count in such a file would cut the database short.
+    It cannot belong to the database, and its page count would truncate the file.
     """
     foreign = path.with_name(f"{path.name}-journal")
     try:
@@ -181,13 +182,13 @@ def _set_foreign_journal_aside(path: Path) -> None:
     except OSError:
         return
     with files.without_sqlite(path) as may_be_read:
-        # Where this process has it open, SQLite plays nothing back.
+        # If this process has the database open, SQLite replays nothing.
         if may_be_read and _is_in_wal_mode(path):
             foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
 
 
 def _is_in_wal_mode(path: Path) -> bool:
-    # The format versions for writing and reading: https://sqlite.org/fileformat.html, 1.3.3.
+    # The file format versions for writing and reading: https://sqlite.org/fileformat.html, 1.3.3.
     try:
         with path.open("rb") as file:
             return file.read(20)[18:] == b"\x02\x02"
@@ -196,7 +197,7 @@ def _is_in_wal_mode(path: Path) -> bool:
 
 
 def translate(error: Exception) -> Exception:
-    """Return memgraph's error for a driver's, without its text, which may contain data."""
+    """Return memgraph's error for a driver's, without its message, which may contain data."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseBusy("too many readers at once; try again")
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -205,38 +206,38 @@ def translate(error: Exception) -> Exception:
     if isinstance(cause, sqlite.IntegrityError):
         constraint = str(cause).rpartition(": ")[2]
         if violated(cause) is Constraint.UNIQUE:
-            return Conflict(f"already there: {constraint}", constraint=constraint)
-        return InvalidInput(f"the database refuses it: {constraint}", constraint=constraint)
+            return Conflict(f"it already exists: {constraint}", constraint=constraint)
+        return InvalidInput(f"the database rejected it: {constraint}", constraint=constraint)
     if isinstance(cause, OverflowError):
         return InvalidInput("a number is too large to store")
     if isinstance(cause, UnicodeEncodeError):
-        return InvalidInput("a text holds a lone surrogate")
+        return InvalidInput("a text contains a lone surrogate")
     if isinstance(cause, UnicodeDecodeError):
-        return DatabaseCorrupt("the database holds bytes that are no text; restore a backup")
+        return DatabaseCorrupt("the database contains invalid text; restore a backup")
     if code is None:
-        # For a failed backup the driver has no code, only SQLite's own text.
+        # The driver's error for a failed backup has no code, only SQLite's message.
         code = _BY_TEXT.get(str(cause))
     if code is not None and (rule := _BY_PRIMARY_CODE.get(code & 0xFF)):
         kind, message = rule
         return kind(f"{message} ({name})", sqlite=name)
-    # Our statements fit our schema: most likely that is damaged.
-    return StorageError(f"the database failed ({name}); verify it, restore a backup", sqlite=name)
+    # Our statements fit our schema, so the schema is probably damaged.
+    return StorageError(f"the database failed ({name}); verify it or restore a backup", sqlite=name)
 
 
 def violated(error: Exception) -> Constraint | None:
-    """Return the kind of constraint that a row violates; None: SQLite does not say."""
-    # The driver does not switch on SQLite's extended codes; the text is SQLite's own and stable.
+    """Return the kind of constraint that a row violates, or None if SQLite does not say."""
+    # The driver does not enable SQLite's extended codes; SQLite's message is stable.
     kind, separator, _ = str(error).partition(" constraint failed")
     return _CONSTRAINTS.get(kind) if separator else None
 
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Raise the driver's errors inside as errors of ``memgraph.errors``."""
+    """Translate the driver's errors in the block to errors of ``memgraph.errors``."""
     try:
         yield
-    # Integers beyond 64 bits and lone surrogates fail when they are bound, with Python's errors;
-    # damaged texts when they are read, also those in which SQLite tells of a damaged schema.
+    # Binding an integer beyond 64 bits or a lone surrogate raises Python's errors. So does reading
+    # a damaged text, including SQLite's message about a damaged schema.
     except (
         DBAPIError,
         PoolTimeoutError,

@@ -1,9 +1,9 @@
-"""An open database: one writer at a time, readers beside it.
+"""An open database, with concurrent readers and one writer at a time.
 
-Writers take a lock of this process, then a lock file shared with other processes, then
-``BEGIN IMMEDIATE``: a queue before SQLite's own lock halves the worst wait, and a transaction that
-began as a reader could never wait for its turn. Readers have connections of their own and see one
-snapshot from begin to end.
+Writers take a lock of this process, then a lock file shared with other processes, then run
+``BEGIN IMMEDIATE``. Waiting in a queue before SQLite's own lock halves the worst wait, and SQLite
+does not let a transaction that began as a reader wait for the lock. Each reader has its own
+connection and sees one snapshot.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from memgraph.store.sqlite.engine import ENGINE
 if TYPE_CHECKING:
     from memgraph.store.engine import Store
 
-# A message takes about ten pages of the WAL.
+# A message writes about ten pages to the WAL.
 COMMITS_BETWEEN_FOLDS = 800
 READERS = 4
 MORE_READERS = 12
 COMPILED_STATEMENTS = 1_000
 
 
-class _Beginning(SQLiteDialect_pysqlite):
-    """SQLite's dialect for connections without implicit transactions: begins them itself.
+class _BeginDialect(SQLiteDialect_pysqlite):
+    """SQLite's dialect for connections without implicit transactions; it begins them itself.
 
     Args:
         begin: the statement that begins a transaction.
@@ -64,9 +64,9 @@ class _Beginning(SQLiteDialect_pysqlite):
 
 
 @cache
-def _dialect(begin: str) -> _Beginning:
-    dialect = _Beginning(begin)
-    # What a dialect asks a server about itself is the same for every database.
+def _dialect(begin: str) -> _BeginDialect:
+    dialect = _BeginDialect(begin)
+    # The properties that a dialect reads from a connection are the same for all databases.
     engine = sa.create_engine("sqlite+pysqlite://", module=driver)
     with engine.connect() as connection:
         dialect.initialize(connection)
@@ -76,7 +76,7 @@ def _dialect(begin: str) -> _Beginning:
 
 @cache
 def _compiled() -> LRUCache[Any, Any]:
-    """Return the cache of compiled statements of all databases, whose tables are equal."""
+    """Return the cache of compiled statements, shared by all databases: their tables are equal."""
     return LRUCache(COMPILED_STATEMENTS)
 
 
@@ -93,7 +93,7 @@ def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: in
 
 
 def file_identity(path: Path) -> tuple[int, int]:
-    """Return which file a path leads to. Raises DatabaseMissing: none."""
+    """Return the device and the inode of a file. Raise DatabaseMissing if it does not exist."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def file_identity(path: Path) -> tuple[int, int]:
 
 
 def _is_damaged(raw: Any) -> bool:
-    # Cached pages would hide damage of the file.
+    # Cached pages would hide damage to the file.
     raw.execute("PRAGMA shrink_memory")
     try:
         messages = raw.execute("PRAGMA quick_check(1)").fetchall()
@@ -112,11 +112,11 @@ def _is_damaged(raw: Any) -> bool:
 
 
 class SqliteDatabase:
-    """The database of one orchestrator, opened; made by ``provisioning``.
+    """The open database of one orchestrator; made by ``provision``.
 
     Args:
-        connected: a connection to it, made in the same way, to be used and closed with it.
-        identity: of its file, from before anything was connected; None: as it is now.
+        connected: an open connection with the same settings, which the database takes over.
+        identity: the file's identity from before the first connection; None: the current one.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SqliteDatabase:
         self.path = path
         self.orchestrator_id = orchestrator_id
         self.engine = ENGINE
-        # A deque hands each connection to one thread alone.
+        # A deque, because its ``pop`` gives each connection to only one thread.
         self._connected = deque([] if connected is None else [connected])
 
         def connect() -> Any:
@@ -156,21 +156,21 @@ class SqliteDatabase:
         self._file_lock = FileLock(path.with_name("memory.lock"))
         self._busy_timeout_s = busy_timeout_ms / 1000
         self._synchronous = synchronous
-        # How many transactions this process has written.
+        # The number of transactions that this process has committed.
         self.commits = 0
         self._folded_at = 0
         self._identity = file_identity(path) if identity is None else identity
-        # So large was it when it was last written to, bytes.
+        # The size of the file at the last write, in bytes; see ``_require_whole``.
         self._size = path.stat().st_size
         self._closed = False
-        # Of a keyed journal.
+        # The key of a keyed journal.
         self.journal_key: bytes | None = None
-        # Whether the last write found the disk full.
+        # True if the last write failed because the disk was full.
         self.is_full = False
 
     @cached_property
     def _writer(self) -> sa.Engine:
-        # First used under the lock; who only reads does without.
+        # Created under the lock by the first write; a reader never needs it.
         def connect() -> Any:
             connection = self._connect()
             engine.watch(connection)
@@ -198,7 +198,7 @@ class SqliteDatabase:
         *,
         durable: bool = True,
     ) -> Iterator[Transaction]:
-        """Begin a transaction; see ``engine.Database``."""
+        """Open a write transaction; see ``engine.Database``."""
         self._require_open()
         with (
             self._noting_full(),
@@ -214,7 +214,7 @@ class SqliteDatabase:
                 yield transaction
                 state = whole_tables.update(transaction)
                 if state is not None:
-                    # Journalled changes have sealed the state already.
+                    # Journalled transactions have sealed their state before; this one has not.
                     journal.append_seal(transaction, state, key=self.journal_key)
             self.commits += 1
             if after_commit is not None:
@@ -232,7 +232,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _waiting_for_disk(self, connection: sa.Connection, durable: bool) -> Iterator[None]:
-        """Let commits inside wait for the disk, or not."""
+        """Set whether commits in the block wait for the disk."""
         driver: Any = connection.connection.driver_connection
         if durable:
             yield
@@ -245,7 +245,7 @@ class SqliteDatabase:
 
     @contextmanager
     def exclusive(self) -> Iterator[Any]:
-        """Return a driver connection outside any transaction, without another writer."""
+        """Yield a driver connection outside any transaction, while nobody else can write."""
         self._require_open()
         with (
             self._lock,
@@ -258,16 +258,16 @@ class SqliteDatabase:
             try:
                 yield raw
             finally:
-                # A change of ``temp_store`` drops the triggers.
+                # Setting ``temp_store`` drops the temporary triggers.
                 engine.watch(raw)
 
     def fold(self, *, after: int | None = None) -> None:
-        """Fold the WAL into the file every so many commits, beside readers and a writer.
+        """Checkpoint the WAL after a number of commits, concurrently with readers and a writer.
 
         Raises:
-            StorageError: the disk fails.
+            StorageError: the disk failed.
         """
-        # The WAL's size is no measure: it stays when its content is folded.
+        # The size of the WAL is no measure, because a checkpoint does not shrink the file.
         if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
             return
         self._folded_at = self.commits
@@ -277,7 +277,7 @@ class SqliteDatabase:
             driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Fold the WAL into the file and cut it to nothing; see ``engine.Database``."""
+        """Checkpoint the WAL and truncate it; see ``engine.Database``."""
         with self.exclusive() as raw:
             [(usual_ms,)] = raw.execute("PRAGMA busy_timeout").fetchall()
             raw.execute(f"PRAGMA busy_timeout = {wait_ms}")
@@ -288,10 +288,10 @@ class SqliteDatabase:
             return not busy
 
     def rewrite(self) -> None:
-        """Write the file anew; see ``engine.Database``."""
+        """Rewrite the file; see ``engine.Database``."""
         with self.exclusive() as raw:
-            # Rows keep their numbers: every table whose numbers are given out has an index or such
-            # a key.
+            # VACUUM keeps the rowids of tables with an index or an INTEGER PRIMARY KEY. Every table
+            # whose rowids are used has one.
             try:
                 raw.execute("PRAGMA temp_store = FILE")
                 raw.execute("VACUUM")
@@ -299,26 +299,26 @@ class SqliteDatabase:
                 raw.execute("PRAGMA temp_store = MEMORY")
 
     def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield nothing: it consists of files."""
+        """Yield nothing, because the database consists of files."""
         return iter(())
 
     def copies(self, memory_ids: Collection[str]) -> list[str]:  # noqa: ARG002
-        """Return nothing: an earlier state is a file."""
+        """Return an empty list, because earlier states are files."""
         return []
 
     def remove_copy(self, name: str) -> None:
-        """Do nothing: there is none."""
+        """Do nothing, because there are no copies other than files."""
 
     def traces(self) -> None:
-        """Return None: the log of what was written is a file, and is cut."""
+        """Return None, because the log is a file that ``cut`` truncates."""
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of the file and of its WAL, by their names."""
+        """Return the sizes of the file and of its WAL in bytes, by file name."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return {file.name: file.stat().st_size for file in files if file.exists()}
 
     def close(self) -> None:
-        """Close every connection. The last one to close folds the WAL into the file."""
+        """Close every connection. Closing the last one checkpoints the WAL."""
         self._closed = True
         self._reader.pool.dispose()
         if "_writer" in self.__dict__:
@@ -331,10 +331,10 @@ class SqliteDatabase:
             raise MemoryDisabled("the orchestrator was closed")
 
     def _require_whole(self, connection: sa.Connection) -> None:
-        """Raise DatabaseCorrupt where the file was cut short under its open connections.
+        """Raise DatabaseCorrupt if the file was truncated while connections to it are open.
 
-        A VACUUM makes a file smaller, too, and what is in the WAL is not in the file yet: one that
-        became smaller is looked into.
+        A VACUUM also makes a file smaller, and pages in the WAL are not in the file yet, so a
+        smaller file is checked for damage.
         """
         size = self.path.stat().st_size
         if size < self._size:
@@ -343,13 +343,13 @@ class SqliteDatabase:
             [(page_size,)] = raw.execute("PRAGMA page_size").fetchall()
             if pages * page_size > size and _is_damaged(raw):
                 raise DatabaseCorrupt(
-                    f"{self.path} was cut short; restore a backup", path=str(self.path)
+                    f"{self.path} was truncated; restore a backup", path=str(self.path)
                 )
         self._size = size
 
     def require_same_store(self) -> None:
-        """Raise DatabaseMissing, DatabaseReplaced: the opened file is not there any more."""
-        # Commits to a file that was renamed or unlinked would be lost.
+        """Raise DatabaseMissing or DatabaseReplaced if the opened file is gone or replaced."""
+        # Commits to a renamed or removed file would be lost.
         if file_identity(self.path) != self._identity:
             raise DatabaseReplaced(
                 f"{self.path} is not the file that was opened; close the orchestrator and reopen it"

@@ -1,4 +1,4 @@
-"""SQLite as a ``memgraph.store.engine.Engine``: what works on its snapshots and transactions."""
+"""SQLite as a ``memgraph.store.engine.Engine``: operations on snapshots and transactions."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ MAX_MESSAGES = 20
 
 
 def prepare(connection: Any) -> None:
-    """Let a driver connection read alone, and show any bytes as text."""
+    """Make a driver connection read-only, and decode damaged texts as far as possible."""
     connection.execute("PRAGMA query_only = ON")
-    # Sorting a large journal spills to disk rather than into memory.
+    # Let the sorting of a large journal use the disk, not memory.
     connection.execute("PRAGMA temp_store = FILE")
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
 
 def damage(snapshot: Snapshot) -> list[EngineDamage]:
-    """Return SQLite's own findings about its pages; empty: none.
+    """Return the damage that SQLite's ``quick_check`` reports.
 
-    It looks at the structure and not at the payload: one flipped byte of a text passes.
+    It checks the structure of the pages, not their content: a flipped byte in a text is not found.
     """
     try:
         with sqlite.translated_errors():
@@ -86,7 +86,7 @@ def _damage(message: str) -> EngineDamage:
 
 
 def schema(snapshot: Snapshot) -> dict[str, str]:
-    """Return the statement that made each table, index and trigger, by ``type name``."""
+    """Return the statement that created each table, index and trigger, by ``type name``."""
     rows = snapshot.driver.execute(
         "SELECT type || ' ' || name, sql FROM sqlite_schema"
         " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -95,56 +95,56 @@ def schema(snapshot: Snapshot) -> dict[str, str]:
 
 
 def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
-    """Yield (table, rowid, the table it refers to) of rows that refer to nothing."""
+    """Yield (table, rowid, referenced table) for each violated foreign key."""
     for table, rowid, parent, _ in snapshot.driver.execute("PRAGMA foreign_key_check"):
         yield str(table), rowid, str(parent)
 
 
-# -- of a file that may be of another program, or of an earlier schema ----------------------------
+# -- files that may belong to another program, or have an earlier schema ---------------------------
 
 
 def begin(connection: Any, application_id: int) -> None:
-    """Mark an empty file as a program's; writes may be lost until it is copied."""
+    """Set the application id of an empty file, and disable its journal and its syncs."""
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute(f"PRAGMA application_id = {application_id}")
 
 
 def application_id(connection: Any) -> int:
-    """Return the number that a program marked the file with; 0: none did."""
+    """Return the application id of the file, or 0 if it has none."""
     return int(_value(connection, "PRAGMA application_id"))
 
 
 def revision(connection: Any) -> str | None:
-    """Return the last migration that ran; None: none did."""
+    """Return the revision of the last migration, or None."""
     number: str | None = _value(connection, "SELECT version_num FROM alembic_version")
     return number
 
 
 def fact(connection: Any, key: str) -> str | None:
-    """Return a fact about a database; see ``store.metadata``."""
+    """Return a value of a database's metadata, or None; see ``store.metadata``."""
     text = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
     return None if text is None else str(text)
 
 
 def last_entry(connection: Any, action: str | None = None) -> int:
-    """Return the number of the journal's last entry, or the last one of an action; 0: none."""
+    """Return the number of the last journal entry, or of the last one with an action; or 0."""
     statement = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = coalesce(?, action)"
     return int(_value(connection, statement, action))
 
 
 def _value(connection: Any, statement: str, *values: Any) -> Any:
-    """Return the first value of a statement; None: no row.
+    """Return the first value of the first row, or None if there is no row.
 
     Raises:
-        DatabaseCorrupt: the table is not there.
+        DatabaseCorrupt: the table does not exist.
     """
     try:
         row = connection.execute(statement, values).fetchone()
     except driver.OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
             raise
-        raise DatabaseCorrupt("the database lacks its tables; restore a backup") from error
+        raise DatabaseCorrupt("tables are missing in the database; restore a backup") from error
     return row[0] if row else None
 
 
@@ -154,26 +154,29 @@ _TAKE = f"SELECT name, sign, digest FROM temp.{_TABLE}"
 
 
 def columns_of(connection: Any, table: str) -> tuple[str, ...]:
-    """Return the names of a table's columns in their order."""
+    """Return the names of a table's columns in the order of their creation."""
     return tuple(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
 
 
 def watch(connection: Any) -> None:
-    """Begin to record the changes of a driver connection, outside a transaction; idempotent."""
+    """Start recording the row changes of a driver connection that is not in a transaction.
+
+    Do nothing if it already records them.
+    """
     if _is_watching(connection):
         return
     execute = connection.execute
-    # Only so does REPLACE fire triggers for the rows that it removes.
+    # Without this, REPLACE would not fire triggers for the rows that it removes.
     execute("PRAGMA recursive_triggers = ON")
     connection.create_function(_FUNCTION, -1, whole_tables.row_digest, deterministic=True)
     execute(f"CREATE TEMP TABLE {_TABLE} (name TEXT, sign INTEGER, digest BLOB)")
     for digested in whole_tables.digested_columns(lambda table: columns_of(connection, table)):
         listed = ", ".join(digested.columns)
-        went, came = _noted(digested, -1, "OLD"), _noted(digested, 1, "NEW")
+        removed, added = _record_change(digested, -1, "OLD"), _record_change(digested, 1, "NEW")
         for event, body in (
-            ("INSERT", came),
-            ("DELETE", went),
-            (f"UPDATE OF {listed}", f"{went}; {came}"),
+            ("INSERT", added),
+            ("DELETE", removed),
+            (f"UPDATE OF {listed}", f"{removed}; {added}"),
         ):
             kind = event.partition(" ")[0].lower()
             execute(
@@ -182,14 +185,14 @@ def watch(connection: Any) -> None:
             )
 
 
-def _noted(digested: DigestedColumns, sign: int, row: str) -> str:
+def _record_change(digested: DigestedColumns, sign: int, row: str) -> str:
     values = ", ".join(f"{row}.{column}" for column in digested.columns)
     digest = f"{_FUNCTION}('{digested.name}', {values})"
     return f"INSERT INTO {_TABLE} VALUES ('{digested.name}', {sign}, {digest})"
 
 
 def take(connection: Any) -> list[RowChange]:
-    """Return the changes recorded in this transaction since the last call."""
+    """Return the row changes of this transaction since the last call, and forget them."""
     try:
         changes: list[RowChange] = connection.execute(_TAKE).fetchall()
     except driver.OperationalError:
@@ -208,7 +211,7 @@ def _is_watching(connection: Any) -> bool:
 
 class _Compiler(SQLiteCompiler):
     def visit_bindparam(self, bindparam: Any, *rest: Any, **options: Any) -> Any:
-        # A ``value`` has none yet: it is required.
+        # A ``value`` is required and bound later; other parameters become literals.
         if not bindparam.required:
             options["literal_binds"] = True
         return super().visit_bindparam(bindparam, *rest, **options)  # type: ignore[no-untyped-call]
@@ -216,7 +219,7 @@ class _Compiler(SQLiteCompiler):
     def visit_unary(self, unary: Any, *rest: Any, **options: Any) -> Any:
         text = super().visit_unary(unary, *rest, **options)  # type: ignore[no-untyped-call]
         if unary.operator is sa.sql.operators.exists:
-            # Where all columns are named, an index that has those in question would not do.
+            # SELECT * would keep SQLite from using a covering index.
             return text.replace("EXISTS (SELECT * ", "EXISTS (SELECT 1 ", 1)
         return text
 
@@ -276,7 +279,8 @@ def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
 @compiles(FirstValue, "sqlite")
 @compiles(LastValue, "sqlite")
 def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
-    # Beside min() or max() a column is that of its row: https://sqlite.org/lang_select.html, 2.5.
+    # With min() or max(), other columns come from the row with that value:
+    # https://sqlite.org/lang_select.html, 2.5.
     column, _ = arguments(construct, compiler, options)
     return column
 
@@ -321,7 +325,7 @@ def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
     return str(compiler.process(rowid, **options))
 
 
-# A look at the clock every some 100 µs.
+# The clock is checked about every 100 µs.
 _STEPS_BETWEEN_LOOKS = 20_000
 
 
@@ -339,7 +343,7 @@ class SqliteEngine:
     schema = staticmethod(schema)
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
-        # With it comes numpy, which most commands do without.
+        # This loads numpy, which most commands do not need.
         from memgraph.store.sqlite.indexes import SqliteVectorIndex
 
         return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
@@ -351,7 +355,7 @@ class SqliteEngine:
 
     @contextmanager
     def thorough(self, transaction: Transaction) -> Iterator[None]:
-        # By itself SQLite marks deleted data as free, and leaves the bytes where they are.
+        # By default SQLite only marks deleted data as free and leaves its bytes in place.
         transaction.driver.execute("PRAGMA secure_delete = ON")
         indexes.remove_words(transaction, at_once=True)
         try:

@@ -1,7 +1,7 @@
-"""Making, opening and upgrading the database of an orchestrator.
+"""Create, open and upgrade the database of an orchestrator.
 
-A new database is built beside its place and renamed into it, so that half of one is never seen.
-A file that is damaged, foreign or empty is named as such and left untouched.
+A new database is built in a draft and then renamed, so that nobody ever sees an incomplete one.
+A damaged, foreign or empty file is reported as such and left unchanged.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _MAGIC = b"SQLite format 3\x00"
 
 
 def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) -> None:
-    """Provision a new database.
+    """Create a new database.
 
     Raises:
-        OrchestratorExists: something lies at ``path`` already, whatever it is.
+        OrchestratorExists: anything already exists at ``path``.
     """
     sqlite.require_suitable_sqlite()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -68,7 +68,7 @@ def create(path: Path, orchestrator_id: str, *, dimensions: int, now_ms: int) ->
 
 
 def require_free(path: Path) -> None:
-    """Raise OrchestratorExists: something is in the place of a new database."""
+    """Raise OrchestratorExists if anything exists at the path of a new database."""
     # A WAL without its database would be replayed into the new one.
     for file in (path, path.with_name(path.name + "-wal")):
         if os.path.lexists(file):
@@ -76,7 +76,7 @@ def require_free(path: Path) -> None:
 
 
 def expected_schema() -> dict[str, str]:
-    """Return the statement that makes each table, index and trigger, by ``type name``."""
+    """Return the statement that creates each table, index and trigger, by ``type name``."""
     return dict(template(metadata.SCHEMA_HEAD).schema)
 
 
@@ -87,7 +87,7 @@ class _Template(NamedTuple):
 
 @cache
 def template(revision: str) -> _Template:
-    """Return the file of a database with all tables and no rows: migrated once per process."""
+    """Return the content of a database with all tables and no rows, built once per process."""
     from memgraph.store import migrations as migrating
 
     with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
@@ -104,13 +104,13 @@ def template(revision: str) -> _Template:
 def open_database(
     path: Path, orchestrator_id: str, *, synchronous: str, busy_timeout_ms: int
 ) -> SqliteDatabase:
-    """Open a database that ``create`` made, after checks.
+    """Open a database that ``create`` made, after checking it.
 
     Raises:
-        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: no file, no bytes, not a whole database.
-        DatabaseForeign: another program's, or another orchestrator's.
-        DatabaseReplaced: another file was put there meanwhile; try again.
-        SchemaOutdated, SchemaTooNew: made by an older or a newer version of memgraph.
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: the file is missing, empty or damaged.
+        DatabaseForeign: it belongs to another program or another orchestrator.
+        DatabaseReplaced: the file was replaced meanwhile; try again.
+        SchemaOutdated, SchemaTooNew: an older or a newer version of memgraph made it.
     """
     sqlite.require_suitable_sqlite()
     inspect_file(path)
@@ -128,7 +128,7 @@ def open_database(
                 connected=connection,
                 identity=identity,
             )
-            # Else the connections to come would be to another file than this one.
+            # Otherwise later connections would be to another file than this connection.
             opened.require_same_store()
         except BaseException:
             connection.close()
@@ -139,14 +139,14 @@ def open_database(
 def reading_session(path: Path, orchestrator_id: str, *, busy_timeout_ms: int) -> Session:
     """Return a session that reads the whole database by the classes of ``memgraph.model.tables``.
 
-    Each statement is a transaction by itself, so that an idle session holds no old state: the WAL
-    could not be folded behind it, nor an erasure end. ``BEGIN`` makes one of several statements,
-    until ``commit``, ``rollback`` or ``close``.
+    Each statement is a separate transaction: an idle session that kept an old snapshot would block
+    checkpoints and erasures. ``BEGIN`` combines several statements in one transaction, until
+    ``commit``, ``rollback`` or ``close``.
 
     Raises:
-        StorageError: as ``open_database`` does.
+        StorageError: as for ``open_database``.
     """
-    # Making its classes takes 0.3 s.
+    # Importing sqlmodel takes 0.3 s.
     from sqlmodel import Session
 
     sqlite.require_suitable_sqlite()
@@ -162,7 +162,7 @@ def reading_session(path: Path, orchestrator_id: str, *, busy_timeout_ms: int) -
             raise
         return connection
 
-    # Without a pool: a closed session leaves no connection open.
+    # Without a pool, closing the session closes its connection.
     session = Session(
         sa.create_engine("sqlite+pysqlite://", module=driver, creator=connect, poolclass=NullPool)
     )
@@ -178,34 +178,35 @@ def upgrade(
     first: Callable[[], None] = lambda: None,
     key: bytes | None = None,
 ) -> SchemaUpgrade:
-    """Bring the schema to head.
+    """Upgrade the schema to the latest revision.
 
     Args:
-        first: called when there is something to do, before it is done and while nobody writes.
-        key: of a keyed journal.
+        first: called before an upgrade, while nobody can write; not called if there is nothing to
+            do.
+        key: the key of a keyed journal.
 
     Raises:
-        SchemaTooNew: made by a newer version of memgraph.
+        SchemaTooNew: a newer version of memgraph made it.
     """
     sqlite.require_suitable_sqlite()
     inspect_file(path)
     with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
         check_identity(connection, path, orchestrator_id)
-        before, written = _revision(connection), engine.last_entry(connection)
+        before, last_before = _revision(connection), engine.last_entry(connection)
         if before < metadata.SCHEMA_HEAD:
             first()
         migrate(connection, key=key)
         sealed_at = engine.last_entry(connection, journal.UPGRADE)
-        sealed_anew = sealed_at > written
-        return SchemaUpgrade(before, _revision(connection), sealed_at if sealed_anew else None)
+        is_resealed = sealed_at > last_before
+        return SchemaUpgrade(before, _revision(connection), sealed_at if is_resealed else None)
 
 
 def migrate(connection: Any, *, key: bytes | None = None) -> None:
-    """Run the migrations that are missing, in one transaction, on a driver connection; then index
-    the texts anew that an earlier schema had no postings of.
+    """Run the missing migrations on a driver connection, in one transaction, and index the texts
+    that have no postings yet.
 
     Raises:
-        SchemaTooNew: made by a newer version of memgraph.
+        SchemaTooNew: a newer version of memgraph made it.
     """
     from memgraph.store import migrations as migrating
 
@@ -218,13 +219,13 @@ def migrate(connection: Any, *, key: bytes | None = None) -> None:
 
 
 def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
-    """Upgrade a copy that nobody else uses; return the name of its orchestrator.
+    """Check and upgrade a copy that nobody else uses, and return the id of its orchestrator.
 
     Args:
-        orchestrator_id: whose it has to be; None: anybody's.
+        orchestrator_id: the orchestrator it must belong to; None: any.
 
     Raises:
-        StorageError: the subclass that says why not.
+        StorageError: or the subclass for the specific problem.
     """
     inspect_file(path)
     with sqlite.translated_errors(), _raw(path, busy_timeout_ms=5_000) as connection:
@@ -236,16 +237,16 @@ def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
 
 @contextmanager
 def writing(connection: Any) -> Iterator[sa.Connection]:
-    """Begin a write transaction on a driver connection."""
+    """Open a write transaction on a driver connection."""
     engine = sqlite.engine_of(connection, "BEGIN IMMEDIATE")
     with engine.connect() as wrapped, wrapped.begin():
         yield wrapped
 
 
 def _fill_postings(connection: Any) -> None:
-    """Index the texts of a database at head, in many transactions.
+    """Index the texts of an upgraded database, in several transactions.
 
-    What is left when it is killed is merged as whatever is stored.
+    If the process dies, the background merge indexes the rest.
     """
     committed = True
     while committed:
@@ -257,10 +258,10 @@ def _fill_postings(connection: Any) -> None:
 
 @contextmanager
 def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]:
-    """Open a read-only snapshot on a connection of its own, damaged or not.
+    """Open a read-only snapshot on its own connection, even if the database is damaged.
 
     Raises:
-        StorageError: or the subclass that says what is wrong.
+        StorageError: or the subclass for the specific problem.
     """
     with sqlite.translated_errors():
         raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
@@ -268,7 +269,7 @@ def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot
         with sqlite.translated_errors():
             engine.prepare(raw)
         with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
-            # It ends by rolling back: on damaged pages even an empty COMMIT fails.
+            # The transaction is rolled back, because damaged pages make even an empty COMMIT fail.
             connection.begin()
             yield Snapshot(connection, ENGINE)
     finally:
@@ -288,11 +289,11 @@ def alone(path: Path) -> Iterator[Transaction]:
 
 
 def inspect_file(path: Path) -> None:
-    """Check from the outside that a regular file contains a whole database.
+    """Check that a path is a regular file with a complete database, without opening it in SQLite.
 
     Raises:
-        DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: what is wrong with it.
-        StorageError: it may not be read, or the disk fails.
+        DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: it is not.
+        StorageError: reading it is not permitted, or the disk failed.
     """
     try:
         _inspect(path)
@@ -304,7 +305,7 @@ def inspect_file(path: Path) -> None:
 def _inspect(path: Path) -> None:
     if not path.exists():
         raise DatabaseMissing(
-            f"no database at {path}; run: memgraph init, or name its server (memory.storage.url)",
+            f"no database at {path}; run: memgraph init, or set its server (memory.storage.url)",
             path=str(path),
         )
     if not path.is_file():
@@ -314,7 +315,7 @@ def _inspect(path: Path) -> None:
         raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
     with files.without_sqlite(path) as may_be_read:
         if not may_be_read:
-            # This process has it open: SQLite reports damage itself.
+            # This process has it open, so SQLite will report any damage.
             return
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
@@ -324,13 +325,13 @@ def _inspect(path: Path) -> None:
     page = 65_536 if page == 1 else page
     pages = int.from_bytes(header[28:32], "big")
     wal = path.with_name(path.name + "-wal")
-    # With frames in the WAL the header may run ahead of the file, and rightly so.
+    # With frames in the WAL, the header may legitimately count more pages than the file has.
     if page * pages > size and not (wal.exists() and wal.stat().st_size):
-        raise DatabaseCorrupt(f"{path} was cut short; restore a backup", path=str(path))
+        raise DatabaseCorrupt(f"{path} was truncated; restore a backup", path=str(path))
 
 
 def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
-    """Raise DatabaseForeign: it is another program's database, or another orchestrator's."""
+    """Raise DatabaseForeign if the database belongs to another program or orchestrator."""
     if engine.application_id(connection) != APPLICATION_ID:
         raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
     if orchestrator_of(connection) != orchestrator_id:
@@ -338,12 +339,12 @@ def check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
 
 
 def orchestrator_of(connection: Any) -> str | None:
-    """Return the orchestrator of a database; None: unknown."""
+    """Return the id of a database's orchestrator, or None if it has none."""
     return engine.fact(connection, metadata.ORCHESTRATOR_KEY)
 
 
 def check_schema(connection: Any) -> None:
-    """Raise SchemaOutdated or SchemaTooNew: the schema does not fit this version of memgraph."""
+    """Raise SchemaOutdated or SchemaTooNew if the schema is not that of this version."""
     metadata.require_head(_revision(connection))
 
 
@@ -368,6 +369,6 @@ def _revision(connection: Any) -> str:
 
 
 def _remove_draft(draft: Path) -> None:
-    # Left by a process that died while provisioning; nothing was ever written to it by a user.
+    # A process that died while creating the database left it; it contains no user's data.
     for suffix in ("", "-wal", "-shm", "-journal"):
         draft.with_name(draft.name + suffix).unlink(missing_ok=True)

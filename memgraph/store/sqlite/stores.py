@@ -1,4 +1,4 @@
-"""A file of SQLite as a ``memgraph.store.engine.Store``."""
+"""A ``memgraph.store.engine.Store`` in an SQLite file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class SqliteStore:
-    """One orchestrator's file, or a draft of it.
+    """The file of one orchestrator, or a draft of it.
 
     Args:
-        path: of the file; its WAL and its lock lie beside it.
+        path: the path of the file; its WAL and its lock file are in the same folder.
     """
 
     engine = ENGINE
@@ -78,7 +78,7 @@ class SqliteStore:
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
         with provision.provisioning_lock(self.path):
-            # The lock of a file ends with the process that holds it.
+            # A file lock cannot be lost while the process that holds it lives.
             yield lambda: None
 
     def inspect(self) -> AbstractContextManager[Snapshot]:
@@ -120,20 +120,19 @@ class SqliteStore:
 
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:
-        # A name that begins with a dot is no orchestrator's.
+        # No orchestrator's name begins with a dot.
         with TemporaryDirectory(prefix=".draft-", dir=folder) as directory:
             yield SqliteStore(Path(directory) / self.path.name, self.orchestrator_id)
 
     def take(self, file: Path) -> str:
         if file.with_name(file.name + "-wal").exists():
             raise DatabaseForeign(
-                f"there is a WAL beside {file}: it is a database in use, not a backup;"
-                " run: memgraph backup",
+                f"{file} has a WAL, so it is a database in use, not a backup; run: memgraph backup",
                 path=str(file),
             )
         copies.copy_file(file, self.path)
-        with self.path.open("rb") as copied:
-            return hashlib.file_digest(copied, "sha256").hexdigest()
+        with self.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
         return provision.admit(self.path, None if of_any else self.orchestrator_id, key=key)
@@ -159,7 +158,7 @@ def copied(
     stamp: Callable[[Transaction], None] | None,
     check: Callable[[Snapshot], None] | None,
 ) -> int:
-    """Make a backup of what ``copy`` writes into an empty file; see ``engine.Store.back_up``."""
+    """Make a backup file, filled by ``copy``, and return its size; see ``engine.Store.back_up``."""
     with draft_beside(file) as draft:
         try:
             copy(draft)

@@ -34,19 +34,19 @@ def entry_of(item: Any) -> ConversationEntry:
         # Normalised to what is returned later: tuples become lists, keys become strings.
         shape = json.loads(json.dumps(item, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("an item is a plain JSON object", field="items") from error
+        raise InvalidInput("an item must be a plain JSON object", field="items") from error
     if not isinstance(shape, dict):
-        raise InvalidInput("an item is a plain JSON object", field="items")
+        raise InvalidInput("an item must be a plain JSON object", field="items")
     texts = []
     for holder, key in _slots(shape):
         texts.append(holder[key])
         holder[key] = ""
-    said = _BETWEEN.join(texts)
-    if not said:
+    full_text = _BETWEEN.join(texts)
+    if not full_text:
         return ConversationEntry([shape, [0] * len(texts)], label=_label(shape))
     return ConversationEntry(
         [shape, [len(text) for text in texts]],
-        text=said,
+        text=full_text,
         speaker=_SPEAKERS[shape["role"]],
         label=_label(shape),
     )
@@ -69,7 +69,7 @@ def text_of(item: Mapping[str, Any]) -> str:
 
 
 def _slots(item: Mapping[str, Any]) -> list[tuple[Any, str]]:
-    """Return where the texts of a message are: (object, key) pairs."""
+    """Return the locations of a message's texts as (object, key) pairs."""
     if item.get("type", "message") != "message" or str(item.get("role")) not in _SPEAKERS:
         return []
     content = item.get("content")

@@ -1,6 +1,6 @@
-"""LangGraph's long-term memory: a ``BaseStore`` over one orchestrator.
+"""A LangGraph ``BaseStore`` (long-term memory) over one orchestrator.
 
-Needs the extra ``langgraph``.
+Requires the extra ``langgraph``.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class MemgraphStore(BaseStore):
     """Items in namespaces, kept as memories of one orchestrator. Thread-safe.
 
     Putting an item again corrects the earlier one, which stays in the history; deleting retracts
-    it. Searches with a query use recall; items that recall does not find follow without a score,
-    last put first, as without a query. In a batch all reads come before all writes, the last put of
-    a key wins, and writes are one transaction.
+    it. Searches with a query use recall, followed by the items that recall does not find, without
+    a score and most recently put first. Without a query all items have this order. In a batch all
+    reads come before all writes, the last put of a key wins, and the writes are one transaction.
 
     Args:
-        orchestrator: its viewer and actor are those of the store.
-        scope, scope_id: where the items are kept, ``global``, ``project`` or ``session``. Stores of
-            several scopes do not see one another's items.
-        sensitivity: of the items.
-        importance: of the items, 0..100.
-        fields: paths of the searched fields, as ``index`` of ``put``; None: all of them.
+        orchestrator: the orchestrator, whose viewer and actor the store uses.
+        scope, scope_id: the scope of the items: ``global``, ``project`` or ``session``. Stores with
+            different scopes do not see one another's items.
+        sensitivity: the sensitivity of the items.
+        importance: the importance of the items, 0..100.
+        fields: the paths of the fields to search, like ``index`` of ``put``; None: all fields.
         ttl: ``default_ttl`` in minutes and ``refresh_on_read``. Expired items are not returned.
 
     Raises:
@@ -87,13 +87,14 @@ class MemgraphStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations and return their answers, in order; None for a put.
+        """Run operations and return their results in order, None for a put.
 
         Raises:
-            InvalidNamespaceError: a label of a namespace is empty, no text, or contains a dot.
-            InvalidInput: a value is no plain JSON or over 31,998 characters, a namespace and a key
-                together are over 504, an invalid filter or number; nothing was written.
-            StorageError: the database cannot be used.
+            InvalidNamespaceError: a label of a namespace is empty, not a string, or contains a dot.
+            InvalidInput: a value is not plain JSON or has more than 31,998 characters, a namespace
+                and a key together have more than 504, or a filter or number is invalid; nothing
+                was written.
+            StorageError: the database failed.
         """
         operations = list(ops)
         for op in operations:
@@ -103,7 +104,7 @@ class MemgraphStore(BaseStore):
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run ``batch`` in a thread of its own, so that the event loop goes on."""
+        """Run ``batch`` in a thread, without blocking the event loop."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Op) -> Result:
@@ -124,7 +125,7 @@ class MemgraphStore(BaseStore):
             return self._namespaces(op)
         if isinstance(op, PutOp):
             return None
-        raise InvalidInput(f"a {type(op).__name__} is no operation of a store")
+        raise InvalidInput(f"{type(op).__name__} is not a store operation")
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         if op.limit < 0 or op.offset < 0:
@@ -143,7 +144,7 @@ class MemgraphStore(BaseStore):
         return ItemPut(op.namespace, op.key, op.value, self._texts(op), _ms(op.ttl))
 
     def _texts(self, op: PutOp) -> tuple[str, ...] | None:
-        """Return the texts that searches look at; None: all of the value."""
+        """Return the texts to search, or None to search the whole value."""
         if op.index is False:
             return ()
         paths = self._fields if op.index is None else tuple(op.index)
@@ -156,12 +157,12 @@ def _ms(minutes: float | None) -> int | None:
     if minutes is None:
         return None
     if not math.isfinite(minutes):
-        raise InvalidInput("a time to live is a number of minutes", field="ttl")
+        raise InvalidInput("a time to live must be a finite number of minutes", field="ttl")
     return math.ceil(minutes * _MS_PER_MINUTE)
 
 
 def _common_prefix(conditions: Sequence[MatchCondition]) -> Namespace:
-    """Return the longest path without a wildcard with which all matches begin."""
+    """Return the longest prefix without wildcards that all matching namespaces have."""
     result: Namespace = ()
     for condition in conditions:
         if condition.match_type == "prefix":
@@ -174,7 +175,7 @@ def _common_prefix(conditions: Sequence[MatchCondition]) -> Namespace:
 
 def _fits(condition: MatchCondition, namespace: Namespace) -> bool:
     if condition.match_type not in ("prefix", "suffix"):
-        raise InvalidInput("a match is a prefix or a suffix", field="match_type")
+        raise InvalidInput("match_type must be prefix or suffix", field="match_type")
     size = len(condition.path)
     if size > len(namespace):
         return False

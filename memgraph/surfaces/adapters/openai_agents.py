@@ -1,6 +1,6 @@
-"""The OpenAI Agents SDK: a session, tools and instructions over one orchestrator.
+"""A session, tools and instructions for the OpenAI Agents SDK, over one orchestrator.
 
-Needs the extra ``openai-agents``.
+Requires the extra ``openai-agents``.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ except ImportError as error:
 _Result = TypeVar("_Result")
 
 MAX_PROMPT_CHARS: Final = 2_000
-# Keywords that models with strict schemas refuse; the tools check what they say all the same.
+# Keywords that strict schemas do not allow; the tools still enforce these constraints.
 _NOT_STRICT: Final = frozenset({"default", "minLength", "maxLength"})
 _log = logging.getLogger("memgraph.openai_agents")
 
 
 class MemorySession:
-    """A session of the SDK, kept as episodes of one orchestrator: ``Runner.run(…, session=…)``.
+    """A session of the SDK, stored as episodes of an orchestrator: ``Runner.run(…, session=…)``.
 
-    Every item is returned as it was given, across restarts and processes. The turns of users and
-    assistants are recalled and consolidated; tool calls, their outputs, reasoning and system
-    messages are kept with their session and become no facts. Removed items are retracted, so the
-    history and the journal keep them. Nothing blocks the event loop, and a change that has begun is
-    waited for even if the task is cancelled.
+    Items are returned exactly as they were added, across restarts and processes. The turns of users
+    and assistants are recalled and consolidated. Tool calls, their outputs, reasoning and system
+    messages are stored with the session but never become facts. Removed items are retracted, so
+    they stay in the history and the journal. Calls do not block the event loop, and a change that
+    has begun is awaited even if the task is cancelled.
 
     Args:
-        orchestrator: its viewer and actor are those of the session.
-        session_id: the conversation; the same name continues it.
-        session_settings: of the SDK; ``limit`` is the default of ``get_items``.
-        person, agent: the names of the speakers, as ``source_role`` of their turns.
-        scope, scope_id, sensitivity: of the episodes.
+        orchestrator: the orchestrator, whose viewer and actor the session uses.
+        session_id: the id of the conversation; an existing one is continued.
+        session_settings: settings of the SDK; ``limit`` is the default of ``get_items``.
+        person, agent: the names of the speakers, stored as ``source_role`` of their turns.
+        scope, scope_id, sensitivity: where the episodes belong, and their sensitivity.
 
     Raises:
-        InvalidInput: naming the argument that is invalid.
+        InvalidInput: an argument is invalid; the error names it.
         AccessDenied: the orchestrator's viewer would not see what the session stores.
     """
 
@@ -81,10 +81,13 @@ class MemorySession:
         self.session_settings = session_settings
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the last ``limit`` items, oldest first; None: those of the settings, or all.
+        """Return the last ``limit`` items, oldest first.
+
+        Args:
+            limit: the maximum number of items; None: the limit in the settings, or no limit.
 
         Raises:
-            InvalidInput: a limit below 0.
+            InvalidInput: the limit is negative.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
@@ -93,16 +96,16 @@ class MemorySession:
         return items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items, all of them or none.
+        """Append all of the items or none of them.
 
         Raises:
-            InvalidInput: an item is no plain JSON object.
+            InvalidInput: an item is not a plain JSON object.
         """
         entries = [entry_of(item) for item in items]
         await _to_its_end(self._transcript.append, entries)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Retract the last item and return it; None: there is none."""
+        """Retract and return the last item, or return None if there is none."""
         entry = await _to_its_end(self._transcript.pop)
         item: Any = None if entry is None else item_of(entry)
         return cast("TResponseInputItem | None", item)
@@ -124,15 +127,15 @@ def memory_tools(
 ) -> list[FunctionTool]:
     """Return the tools of an orchestrator, for ``Agent(tools=…)``; arguments as for ``call_tool``.
 
-    Schemas are strict. An error is returned as ``{"error": {"code", "message"}}``, so that the
-    model can fix its call, and the event loop goes on meanwhile.
+    The schemas are strict. An error is returned as ``{"error": {"code", "message"}}``, so that the
+    model can correct its call. Calls do not block the event loop.
 
     Raises:
         InvalidInput: ``only`` names an unknown tool.
     """
 
-    def tool(described: Mapping[str, Any]) -> FunctionTool:
-        name: str = described["name"]
+    def tool(function: Mapping[str, Any]) -> FunctionTool:
+        name: str = function["name"]
 
         async def invoke(_context: ToolContext[Any], arguments: str) -> str:
             response = await _to_its_end(
@@ -152,8 +155,8 @@ def memory_tools(
 
         return FunctionTool(
             name=name,
-            description=described["description"],
-            params_json_schema=_strict(described["parameters"]),
+            description=function["description"],
+            params_json_schema=_strict(function["parameters"]),
             on_invoke_tool=invoke,
         )
 
@@ -168,39 +171,40 @@ def memory_instructions(
     session_id: str | None = None,
     limit: int | None = None,
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
-    """Return instructions that end in memories relevant to the user's last message.
+    """Return instructions followed by memories that are relevant to the user's last message.
 
-    ``Agent(instructions=memory_instructions(orc, "You are …"))``. When the memory fails, the
-    instructions are used alone and a warning is logged: the agent goes on.
+    Use: ``Agent(instructions=memory_instructions(orc, "You are …"))``. If the memory fails, a
+    warning is logged and the agent runs with the plain instructions.
 
     Args:
-        session_id: the current conversation: nothing from it is added.
-        limit: 1..1,000 memories; None: ``memory.context.facts``.
+        session_id: the current conversation, whose own turns are left out.
+        limit: the maximum number of memories, 1..1,000; None: ``memory.context.facts``.
     """
 
     async def instruct(context: RunContextWrapper[Any], _agent: Agent[Any]) -> str:
-        question = _last_words(context.turn_input)
+        question = _last_user_text(context.turn_input)
         try:
             block = await asyncio.to_thread(
                 lambda: orchestrator.context(question, limit=limit, exclude_session_id=session_id)
             )
         except MemgraphError as error:
-            _log.warning("no memory in the instructions: %s (%s)", error.message, error.code)
+            _log.warning("instructions without memories: %s (%s)", error.message, error.code)
             return instructions
         return "\n\n".join(part for part in (instructions, block.text) if part)
 
     return instruct
 
 
-def _last_words(items: Collection[Any]) -> str:
-    """Return the user's last message."""
+def _last_user_text(items: Collection[Any]) -> str:
+    """Return the text of the user's last message that has one, truncated."""
     texts = (text_of(item) for item in reversed([*items]) if item.get("role") == "user")
     return next((text for text in texts if text.strip()), "")[:MAX_PROMPT_CHARS]
 
 
 async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Run in a thread, and wait for it even if cancelled, so that the result of a write is
-    known.
+    """Run a function in a thread, and wait for it even if cancelled.
+
+    So a cancelled caller never leaves a write running.
     """
     running = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
     cancelled: asyncio.CancelledError | None = None
@@ -210,14 +214,17 @@ async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Res
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        # Its own error, if any, is retrieved here: nobody else will.
+        # Retrieve the function's error, if any, or asyncio would report it as never retrieved.
         running.exception()
         raise cancelled
     return running.result()
 
 
 def _strict(schema: Any) -> Any:
-    """Return a schema without keywords that strict ones may not have; the SDK does the rest."""
+    """Return a schema without the keywords that strict schemas do not allow.
+
+    The SDK makes the other changes for strict schemas.
+    """
     if isinstance(schema, list):
         return [_strict(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,6 +1,6 @@
-"""The memory in an agent of pydantic-ai: its tools, its instructions, its conversations.
+"""A toolset, instructions and stored conversations for pydantic-ai agents, over one orchestrator.
 
-Needs the extra ``pydantic-ai``.
+Requires the extra ``pydantic-ai``.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ except ImportError as error:
 
 ASSISTANT: Final = "assistant"
 MAX_RUNS: Final = 256
-# A run, its conversation and its prompt.
-_Asked = tuple[str | None, str | None, str]
+# The id of a run, the id of its conversation, and its prompt.
+_BlockKey = tuple[str | None, str | None, str]
 # The tools validate the fields against their own schemas, and report errors.
 _OBJECT = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_schema()))
 
@@ -44,7 +44,7 @@ _OBJECT = SchemaValidator(core_schema.dict_schema(keys_schema=core_schema.str_sc
 class MemoryToolset(AbstractToolset[Any]):
     """The toolset that ``memory_toolset`` returns.
 
-    A ``FunctionToolset`` fails the run when a model passes a list as a tool's arguments.
+    A ``FunctionToolset`` would fail the run when a model passes a list as a tool's arguments.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class MemoryToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002  the interface's
     ) -> dict[str, Any]:
-        ask = partial(
+        call = partial(
             call_tool,
             self._orchestrator,
             name,
@@ -98,7 +98,7 @@ class MemoryToolset(AbstractToolset[Any]):
             **self._chosen,
             **self._place,
         )
-        return await to_thread.run_sync(ask)
+        return await to_thread.run_sync(call)
 
 
 def memory_toolset(
@@ -112,17 +112,17 @@ def memory_toolset(
     scope_id: str | None = None,
     toolset_id: str = "memgraph",
 ) -> MemoryToolset:
-    """Return the tools of ``tools_for`` as a toolset: ``Agent(model,
-    toolsets=[memory_toolset(orc)])``.
+    """Return the tools of ``tools_for`` as a toolset.
 
-    Errors of the memory are returned as ``{"error": {"code", "message"}}`` and never end the run: a
-    retry of pydantic-ai has a budget, and after it the run fails.
+    Use: ``Agent(model, toolsets=[memory_toolset(orc)])``. Errors of the memory are returned as
+    ``{"error": {"code", "message"}}`` and never end the run, whereas pydantic-ai's retries are
+    limited and then fail the run.
 
     Args:
-        orchestrator: the agent reaches what its viewer may see.
-        session_id: the conversation that sources name; None: the ``conversation_id`` of the run.
+        orchestrator: the orchestrator, whose viewer limits what the agent can see.
+        session_id: the conversation to record in sources; None: the ``conversation_id`` of the run.
         read_only, only, maintenance, scope, scope_id: see ``tools_for`` and ``call_tool``.
-        toolset_id: the toolset's ``id``; two in one agent need two.
+        toolset_id: the ``id`` of the toolset, which must be unique in an agent.
 
     Raises:
         InvalidInput: ``only`` names an unknown tool.
@@ -142,36 +142,36 @@ def memory_instructions(
     *,
     session_id: str | None = None,
     limit: int | None = None,
-    format: BlockFormat | str | None = None,  # noqa: A002  the word that settings have for it
+    format: BlockFormat | str | None = None,  # noqa: A002  the name of the setting
     include_insight: bool = True,
 ) -> Callable[[RunContext[Any]], str]:
-    """Return a function for ``Agent(model, instructions=…)``: memories relevant to the prompt.
+    """Return a function for ``Agent(model, instructions=…)`` that adds relevant memories.
 
-    Called once in a run, so that the instructions of its later requests stay the same. When the
-    memory fails, they are empty with a warning (``RuntimeWarning``); the run goes on.
+    It recalls once per run, so that the instructions of later requests stay the same. If the memory
+    fails, it warns (``RuntimeWarning``) and returns no instructions; the run continues.
 
     Args:
         session_id: the conversation, whose own turns are left out; None: the ``conversation_id``
             of the run.
         limit, format, include_insight: see ``Orchestrator.context``.
     """
-    blocks: dict[_Asked, str] = {}
+    blocks: dict[_BlockKey, str] = {}
 
     def block(context: RunContext[Any]) -> str:
         conversation = session_id or context.conversation_id
         question = (context.run_id, conversation, _text(context.prompt or ""))
-        # Callers may name their runs alike, or not at all: the prompt tells them apart.
+        # Run ids may be missing or not unique, so the prompt is part of the key.
         result = blocks.get(question)
         if result is None:
             result = ask(question)
             while len(blocks) >= MAX_RUNS:
-                # Another thread may have taken the oldest one.
+                # Another thread may have removed the oldest block already.
                 blocks.pop(next(iter(blocks), question), None)
             if context.run_id is not None:
                 blocks[question] = result
         return result
 
-    def ask(question: _Asked) -> str:
+    def ask(question: _BlockKey) -> str:
         _, conversation, prompt = question
         try:
             result = orchestrator.context(
@@ -192,10 +192,10 @@ def memory_instructions(
 def save_messages(
     orchestrator: Orchestrator, messages: Sequence[ModelMessage], *, session_id: str | None = None
 ) -> list[Outcome]:
-    """Store the turns of user and agent, as of ``result.new_messages()``: an episode for each.
+    """Store the turns of user and agent, e.g. from ``result.new_messages()``, as episodes.
 
-    Tool calls, their results and instructions are not stored. A message of a run that is passed
-    again is stored once.
+    Tool calls, their results and instructions are not stored. A message with a run id is stored
+    only once, even if it is passed again.
 
     Args:
         session_id: the conversation; None: the ``conversation_id`` of each message.
@@ -204,7 +204,7 @@ def save_messages(
         An outcome for each turn, in order.
 
     Raises:
-        InvalidInput: a message is of no conversation, and none was named; nothing was stored.
+        InvalidInput: a message has no conversation and ``session_id`` is None; nothing was stored.
     """
     turns = [turn for message in messages for turn in _turns(message, session_id)]
     return orchestrator.save_episodes(turns)
@@ -232,7 +232,7 @@ def _turns(message: ModelMessage, session_id: str | None) -> Iterator[EpisodeInp
 
 
 def _text(content: str | Sequence[UserContent]) -> str:
-    """Return the text in a prompt."""
+    """Return the text of a prompt, without images and other parts."""
     if isinstance(content, str):
         return content
     return "\n".join(item for item in content if isinstance(item, str))

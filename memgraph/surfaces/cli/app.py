@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memgraph.model.operation import Operation
 
 
-# What a person may do next where something that was named is not there.
+# Hints for a person after an error.
 
 
 LISTS: Final = {
@@ -40,7 +40,7 @@ LISTS: Final = {
     "bulletin_id": "receipt bulletins",
     "workflow_run_id": "receipt list",
 }
-"""The command that lists the possible values, by the field that the error names."""
+"""The command that lists the possible values, by the field in the error's details."""
 NAMES: Final = {
     "source": "source list",
     "source distrust": "source trusted",
@@ -49,14 +49,14 @@ NAMES: Final = {
     "entities": "entities list",
     "erase": "entities list",
 }
-"""The same for an error with only a ``name``, by the command or its first word."""
+"""The command that lists the possible names, by the failed command or its first word."""
 
 
 REMEDIES: Final = {
     "orchestrator.exists": "Choose another name, or continue with this one: --exist-ok",
-    "import.rejected": "It takes a file that memgraph export wrote, whole and unchanged",
+    "import.rejected": "Use a complete and unchanged file that memgraph export wrote",
 }
-"""What to do about an error whose message does not say it, by its code."""
+"""The remedy for an error whose message does not state it, by error code."""
 EXAMPLES: Final = {
     "recall": 'memgraph recall ORC "your question"',
     "remember": 'memgraph remember ORC "what to remember"',
@@ -67,7 +67,7 @@ EXAMPLES: Final = {
     "migrate-store": "memgraph migrate-store ORC --to URL|file",
     "mcp": "memgraph mcp --orchestrator ORC",
 }
-"""What a command line looks like, by the command; for others --help says it."""
+"""An example of a command line, by command; for other commands --help is suggested."""
 _PROBLEMS: Final = {
     "Field required": "is missing",
     "String should have at least 1 character": "is empty",
@@ -75,26 +75,26 @@ _PROBLEMS: Final = {
 
 
 def in_options(error: InvalidInput, command: str) -> str:
-    """Return the message of an invalid value with the names of the command's options."""
+    """Return the message of an error, with fields named as the options of the command."""
     problems = error.details.get("problems")
     if not problems:
-        return f"{error.message}. {_how(command)}"
+        return f"{error.message}. {_usage_hint(command)}"
     options = _options(command)
-    shown_items = []
+    messages = []
     for item in problems[:5]:
         field, problem = item["field"], item["problem"]
         name = options.get(field, field)
         problem = _PROBLEMS.get(problem, problem)
-        shown_items.append(problem if field == "(all)" else f"{name}: {problem}")
-    return f"{'; '.join(shown_items)}. {_how(command)}"
+        messages.append(problem if field == "(all)" else f"{name}: {problem}")
+    return f"{'; '.join(messages)}. {_usage_hint(command)}"
 
 
-def _how(command: str) -> str:
+def _usage_hint(command: str) -> str:
     return f"Try: {EXAMPLES.get(command, ' '.join(f'{PROGRAM} {command} --help'.split()))}"
 
 
 def _options(command: str) -> dict[str, str]:
-    """Return the options and arguments of a command as they are typed, by their names."""
+    """Return the options and arguments of a command as they are typed, by parameter name."""
     first, *rest = command.split()
     result = load_command(first)
     for name in rest:
@@ -109,20 +109,20 @@ def _options(command: str) -> dict[str, str]:
 
 
 def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> str | None:
-    """Return what may be done about an error: a command line, or a sentence; None: nothing known.
+    """Return a hint after an error: a command line or a sentence, or None if there is no hint.
 
     Args:
-        command: the one that failed, such as ``source show``.
-        orchestrator: the one that it named.
+        command: the command that failed, such as ``source show``.
+        orchestrator: the name of the orchestrator in the command line, or None.
     """
     if error.code in REMEDIES:
         return REMEDIES[error.code]
     if not isinstance(error, NotFound) or orchestrator is None:
         return None
-    result = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
-    if result is None and "name" in error.details:
-        result = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
-    return None if result is None else f"Try: memgraph {result} {orchestrator}"
+    list_command = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
+    if list_command is None and "name" in error.details:
+        list_command = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
+    return None if list_command is None else f"Try: memgraph {list_command} {orchestrator}"
 
 
 PROGRAM = "memgraph"
@@ -137,8 +137,8 @@ _MOST_NAMES = 10
 
 HELP = """Typed long-term memory for agent orchestrators.
 
-Begin with: memgraph init ORC. Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
-usage. Every operation of docs/http.md is a command under its own name, too: memgraph
+Start with: memgraph init ORC. Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
+usage. Every operation in docs/http.md is also a command with the name of the operation: memgraph
 retract-source --help. `memgraph --version` prints the version."""
 
 
@@ -149,7 +149,7 @@ class CommandMissing(MemgraphError):
 
 
 class RootGroup(TyperGroup):
-    """The root group: finds commands by the table, and imports one when it is used."""
+    """The root group. It finds commands in the table and imports a command when it is used."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - typer calls it so
         return command_names()
@@ -184,7 +184,7 @@ class RootGroup(TyperGroup):
             for name in command_names()
             if name.startswith(incomplete)
         ]
-        # Not TyperGroup's: it would load every command for its help.
+        # Skip TyperGroup's implementation, which would load every command for its help.
         return results + Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
@@ -202,7 +202,7 @@ class RootGroup(TyperGroup):
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands: those of the table, then those of installed plugins."""
+    """Return the names of all commands: first the table's, then those of installed plugins."""
     from importlib.metadata import entry_points
 
     plugins = sorted(entry_point.name for entry_point in entry_points(group=ENTRY_POINTS))
@@ -213,7 +213,7 @@ def load_command(name: str) -> Command:
     """Return a command of the table or of a plugin.
 
     Raises:
-        CommandMissing: it lives outside of memgraph and is not installed.
+        CommandMissing: the package that provides the command is not installed.
     """
     listed = COMMANDS.get(name)
     if listed is not None and listed.module is not None:
@@ -221,7 +221,7 @@ def load_command(name: str) -> Command:
         return command
     plugin = _plugin(name)
     if plugin is None:
-        raise CommandMissing(f"the command {name!r} cannot be loaded: install memgraph anew")
+        raise CommandMissing(f"the command {name!r} cannot be loaded: reinstall memgraph")
     target = plugin.load()
     if isinstance(target, FunctionType):
         return make_command(target, name)
@@ -230,7 +230,7 @@ def load_command(name: str) -> Command:
 
 
 def _plugin(name: str) -> EntryPoint | None:
-    # Takes 30 ms, which other commands save.
+    # This import takes 30 ms, which most commands do not need to spend.
     from importlib.metadata import entry_points
 
     return next(iter(entry_points(group=ENTRY_POINTS, name=name)), None)
@@ -238,8 +238,8 @@ def _plugin(name: str) -> EntryPoint | None:
 
 def _operations() -> dict[str, Operation]:
     """Return the operations by the names of their commands, such as ``retract-source``."""
-    # The declarations take a while, and the library behind them longer: only a command that is not
-    # in the table needs the first, and only a derived one the second.
+    # Loading the declarations is slow, and loading the library behind them is slower. Only commands
+    # that are not in the table need the declarations, and only derived ones need the library.
     from memgraph.model.operation import operations_of
     from memgraph.operations.groups import Operations
 
@@ -253,7 +253,7 @@ def _derived(declared: Operation, name: str) -> Command:
 
 
 def _summary(name: str) -> str:
-    """Return a command's line in ``memgraph --help``; a plugin is loaded for it."""
+    """Return a command's line in ``memgraph --help``; a plugin must be loaded for it."""
     if name in COMMANDS:
         return COMMANDS[name].help
     return load_command(name).help or ""
@@ -274,7 +274,7 @@ def root_command() -> TyperGroup:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code; see ``memgraph.surfaces.cli.main``."""
+    """Run one command line and return its exit code; see ``memgraph.surfaces.cli.main``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = words[: words.index("--")] if "--" in words else words
     # An error in the options is reported in the requested format, too.
@@ -303,7 +303,7 @@ def _refused(invocation: Invocation, error: MemgraphError) -> int:
     problem = error.as_dict()
     step = next_step(error, invocation.command, invocation.named)
     if error.code == OrchestratorMissing.code and invocation.server_url is None:
-        step = _existing(invocation.root)
+        step = _existing_orchestrators(invocation.root)
     if step is not None and not invocation.as_json:
         problem["message"] = f"{error.message}. {step}"
     elif type(error) is InvalidInput and invocation.command and not invocation.as_json:
@@ -311,8 +311,8 @@ def _refused(invocation: Invocation, error: MemgraphError) -> int:
     return invocation.refuse(problem, code=_exit_code(error))
 
 
-def _existing(folder: str | None) -> str:
-    """Return which orchestrators there are: the name may be mistyped, or the root another one."""
+def _existing_orchestrators(folder: str | None) -> str:
+    """Return a hint with the existing orchestrators: the name or the root may be wrong."""
     root = runtime_root(folder)
     names = orchestrator_names(root)
     listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
@@ -320,29 +320,31 @@ def _existing(folder: str | None) -> str:
 
 
 def _exit_code(error: MemgraphError) -> int:
-    """Return 2 when a value on the command line is wrong, or of the wrong type, else 1."""
-    # Its subclasses are about settings, or about what a file holds.
+    """Return 2 if a value on the command line is invalid, or else 1."""
+    # Subclasses of InvalidInput are about settings or the content of files.
     return _USAGE if type(error) is InvalidInput else 1
 
 
 def _usage(invocation: Invocation, error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        # Its message is the help itself.
+        # The message of this error is the help itself.
         if not invocation.as_json:
             sys.stderr.write(error.format_message() + "\n")
             return _USAGE
         return invocation.refuse(
             {"code": USAGE_CODE, "message": "Missing command.", "details": {}}, code=_USAGE
         )
-    # Choices come one on a line, far to the right.
+    # typer puts every choice on its own indented line; join them.
     message = " ".join(without_kind(error.format_message()).split())
     details = {}
     if context is not None:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
             end = "" if message.endswith((".", "?")) else "."
-            message = f"{message}{end} {_how(context.command_path.removeprefix(PROGRAM).strip())}"
+            message = (
+                f"{message}{end} {_usage_hint(context.command_path.removeprefix(PROGRAM).strip())}"
+            )
     return invocation.refuse(
         {"code": USAGE_CODE, "message": message, "details": details}, code=_USAGE
     )
@@ -355,7 +357,7 @@ def _system(invocation: Invocation, error: OSError) -> int:
     if where:
         message = f"{message}: {where['path']}"
     else:
-        # Standard output: unwritten data must not be flushed again when the process ends.
+        # Without a file name it is standard output: do not flush it again when the process ends.
         with suppress(OSError):
             sys.stdout.close()
     return invocation.refuse({"code": SYSTEM_CODE, "message": message, "details": where})
@@ -367,7 +369,7 @@ def _interrupted(invocation: Invocation) -> int:
 
 
 def _prepare_streams() -> None:
-    """Let characters that the terminal's encoding lacks appear as escapes, instead of raising."""
+    """Print characters that the terminal's encoding lacks as escapes, instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""Building commands and groups from functions, each with the common options."""
+"""Build commands and groups from functions, each with the common options."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ OrchestratorName = Annotated[
 
 
 def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
-    """Return an option that takes a value of ``kind`` in any case and shows them as they are
-    stored.
-    """
+    """Return an option for a value of ``kind``, in upper or lower case, listed in the help."""
     values = "|".join(item.value for item in kind)
     return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
 
@@ -40,9 +38,9 @@ def value(metavar: str, text: str | None = None, *names: str) -> Any:
 def make_command(function: Function, name: str) -> TyperCommand:
     """Return a command that runs ``function`` and prints its report.
 
-    Its docstring is the help, its annotated parameters are arguments and options; its first
-    parameter is the ``typer.Context``. One that runs until it is stopped may return None: it has
-    printed its report when it began.
+    The docstring of the function is the help, and its annotated parameters are arguments and
+    options. The first parameter is the ``typer.Context``. A function that runs until it is stopped
+    may return None, if it printed its report at the start.
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -66,11 +64,11 @@ def make_command(function: Function, name: str) -> TyperCommand:
 def make_group(
     name: str, text: str, functions: Mapping[str, Function], *, default: str | None = None
 ) -> TyperGroup:
-    """Return a command with sub-commands; ``default`` is run when none is named."""
+    """Return a command with subcommands; ``default`` runs if none is named."""
     group = _Group(
         name=name,
         help=text,
-        commands={item: make_command(one, item) for item, one in functions.items()},
+        commands={item: make_command(function, item) for item, function in functions.items()},
         no_args_is_help=default is None,
         subcommand_metavar="COMMAND [ARGS]...",
         rich_markup_mode=None,
@@ -90,7 +88,7 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """A group that may have a default command, and that lists whole lines of help."""
+    """A group that may have a default command, and lists help lines without truncating them."""
 
     default: str | None = None
 
@@ -113,7 +111,7 @@ class _Group(TyperGroup):
 
 
 def common_parameters() -> list[Parameter]:
-    """Return the options that every command takes, before its name and after it."""
+    """Return the options that every command accepts, before and after its name."""
     return list(_common_parameters())
 
 
@@ -123,20 +121,20 @@ def _common_parameters() -> Sequence[Parameter]:
     app.command("common")(_common)
     parameters = get_command(app).params
     for parameter in parameters:
-        # They are kept in the invocation and not handed to the command's function.
+        # The values are stored in the invocation and not passed to the command's function.
         parameter.expose_value = False
-        parameter.callback = _keep
+        parameter.callback = _store_value
     return parameters
 
 
-def _keep(context: Context, parameter: Parameter, value: Any) -> Any:
+def _store_value(context: Context, parameter: Parameter, value: Any) -> Any:
     if parameter.name is not None and not context.resilient_parsing:
         invocation(typer_context(context)).set(parameter.name, value)
     return value
 
 
 def typer_context(context: Context) -> typer.Context:
-    """Return typer's own name for the context that it passes to functions."""
+    """Return a context with the type that typer declares for the functions of commands."""
     return context  # type: ignore[return-value]  # typer.Context only adds to its annotations
 
 
@@ -148,30 +146,30 @@ def _common(
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where orchestrators live. [MEMGRAPH_ROOT, else the user's data folder]",
+            help="The folder of the orchestrators. [MEMGRAPH_ROOT, or the user's data folder]",
             show_default=False,
         ),
     ] = None,
     actor: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Who the journal names for a change. [user]"),
+        typer.Option(metavar="NAME", help="The actor of changes in the journal. [user]"),
     ] = None,
     clearance: Annotated[
-        Sensitivity | None, choice(Sensitivity, text="Show memories up to this. [Internal]")
+        Sensitivity | None, choice(Sensitivity, text="See memories up to this. [Internal]")
     ] = None,
     project: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Show memories of this project too; repeatable."),
+        typer.Option(metavar="ID", help="Also see memories of this project; repeatable."),
     ] = None,
     session: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Show memories of this session too; repeatable."),
+        typer.Option(metavar="ID", help="Also see memories of this session; repeatable."),
     ] = None,
     server: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Ask this server instead of a root. [MEMGRAPH_SERVER]",
+            help="Use this server instead of a root. [MEMGRAPH_SERVER]",
             show_default=False,
         ),
     ] = None,
@@ -179,25 +177,25 @@ def _common(
         str | None,
         typer.Option(
             metavar="SECRET",
-            help="For the server; others on this machine may see it here. [MEMGRAPH_KEY]",
+            help="The server's key; other users here may see the option. [MEMGRAPH_KEY]",
             show_default=False,
         ),
     ] = None,
     key_file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="A file that holds the key.", show_default=False),
+        typer.Option(metavar="FILE", help="A file with the server's key.", show_default=False),
     ] = None,
     ca_file: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Authorities to believe, PEM. [the usual ones]", show_default=False
+            metavar="FILE", help="Trusted CAs, PEM. [the default ones]", show_default=False
         ),
     ] = None,
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Send the key unencrypted to another machine.")
     ] = False,
 ) -> None:
-    """Only its parameters are used."""
+    """Declare the common parameters; the function itself is not called."""
 
 
 def _path(context: Context) -> str:

@@ -1,4 +1,4 @@
-"""Audit: audit, erase, erasure verify."""
+"""Commands for audits and erasures: audit, erase, erasure verify."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def audit(
         list[str] | None,
         value(
             "NAME[=RATE]",
-            "End with 1 where this rate is above: stale=0.05, stale=5%, echo, all. Repeatable.",
+            "Exit with 1 if this rate is exceeded: stale=0.05, stale=5%, echo, all. Repeatable.",
             "--fail-on",
         ),
     ] = None,
-    examples: Annotated[int, typer.Option(help="Of each measure, 0 to 100.")] = 3,
+    examples: Annotated[int, typer.Option(help="Examples per measure, 0 to 100.")] = 3,
 ) -> CommandResult:
-    """Measure what is stored: duplicates, contradictions, what is stale or has no source.
+    """Measure the stored memories: duplicates, contradictions, stale ones, ones without a source.
 
-    Counts the active memories that you may see, without turns of conversations. Nothing is changed.
+    Counts the active memories that you may see, except turns of conversations. Changes nothing.
     `memgraph verify` checks whether the database itself is intact.
     """
     with invocation(context).orchestrator(orchestrator) as handle, stages("measuring") as advance:
@@ -56,7 +56,7 @@ def _show_audit(screen: Screen, health: StoreHealth) -> None:
         if measure.examples:
             screen.heading(measure.measure.value)
             screen.table(
-                ("memory", "with", "begins"),
+                ("memory", "with", "text"),
                 [
                     (example.memory_ids[0], " ".join(example.memory_ids[1:]), example.text)
                     for example in measure.examples
@@ -67,11 +67,11 @@ def _show_audit(screen: Screen, health: StoreHealth) -> None:
 def _row(measure: HealthMeasure) -> tuple[str, ...]:
     limit = "" if measure.limit is None else f"{measure.limit:.2%}"
     verdict = "" if measure.limit is None else "too many" if measure.failed else "ok"
-    looked_at = f"{measure.of} (sample)" if measure.sampled else str(measure.of)
+    examined = f"{measure.of} (sample)" if measure.sampled else str(measure.of)
     return (
         measure.measure.value,
         str(measure.count),
-        looked_at,
+        examined,
         f"{measure.rate:.2%}",
         limit,
         verdict,
@@ -96,38 +96,36 @@ WHY_KEPT = {
 def erase(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    memory: Annotated[str | None, typer.Argument(metavar="MEMORY", help="Its id.")] = None,
-    entity: Annotated[str | None, value("NAME", "All that names it; an id or a name.")] = None,
-    # --session is what every command takes: whose memories are seen.
+    memory: Annotated[str | None, typer.Argument(metavar="MEMORY", help="A memory's id.")] = None,
+    entity: Annotated[str | None, value("NAME", "All that names this entity, or its id.")] = None,
+    # The name --session is a common option of all commands, with another meaning.
     said_in: Annotated[
-        str | None, value("SESSION", "All that was said in a session, or drawn from it.")
+        str | None, value("SESSION", "All that was said in a session or derived from it.")
     ] = None,
     source: Annotated[
         str | None,
         value("SOURCE", "All from conversation:ID, run:ID, content:SHA256, a file or a folder."),
     ] = None,
-    conversation: Annotated[str | None, value("ID", "All that came from a conversation.")] = None,
-    run: Annotated[str | None, value("ID", "All that came from a run of a workflow.")] = None,
-    content: Annotated[
-        str | None, value("SHA256", "All that came from a file of these bytes.")
-    ] = None,
-    reason: Annotated[str, value("TEXT", "Why; journalled. It repeats nothing of the text.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without, only show it.")] = False,
+    conversation: Annotated[str | None, value("ID", "All from a conversation.")] = None,
+    run: Annotated[str | None, value("ID", "All from a run of a workflow.")] = None,
+    content: Annotated[str | None, value("SHA256", "All from files with this content.")] = None,
+    reason: Annotated[str, value("TEXT", "Why, for the journal; do not quote the texts.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Erase, not only preview.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the report to a file, too.")
+        Path | None, typer.Option("--output", "-o", help="Also write the report to a file.")
     ] = None,
 ) -> CommandResult:
-    """Erase texts permanently: rows, indexes, vectors, receipts, files, logs, copies beside them.
+    """Erase texts permanently, from rows, indexes, vectors, receipts, files, logs and copies.
 
-    What was derived from the erased memories alone is erased, too; the report lists what stays and
-    why. Ids, times and edges stay, and the journal still verifies. Without --yes nothing is
-    written. The report is signed; `memgraph erasure verify` checks it. Run it again when it is
-    unfinished.
+    Memories that were derived only from erased ones are erased, too; the report lists what stays
+    and why. Ids, times and edges stay, and the journal still verifies. Without --yes nothing is
+    written. The report is signed; `memgraph erasure verify` checks it. If the erasure does not
+    finish, run it again.
     """
     by_id = {"conversation_id": conversation, "workflow_run_id": run, "content_sha256": content}
     if [memory, entity, said_in, source, *by_id.values()].count(None) != 6:
         raise typer.BadParameter(
-            "name one thing: a MEMORY, --entity, --said-in, --source, --conversation, --run or"
+            "name exactly one of MEMORY, --entity, --said-in, --source, --conversation, --run and"
             " --content"
         )
     if source is not None:
@@ -148,15 +146,15 @@ def erase(
 
 def verify(
     context: typer.Context,
-    report: Annotated[Path, typer.Argument(metavar="REPORT", help="The file of a report.")],
+    report: Annotated[Path, typer.Argument(metavar="REPORT", help="The file with the report.")],
     public_key: Annotated[
         str | None, value("HEX", "The public key that must have signed it.")
     ] = None,
 ) -> CommandResult:
     """Check an erasure report: its signature, its signer, and the journal's record of it.
 
-    Without --public-key it is compared with the key of this root. If the orchestrator is under this
-    root, its journal must have the tombstones that the report names.
+    Without --public-key the signer must be this root. If the orchestrator is under this root, its
+    journal must have the tombstones that the report names.
     """
     from memgraph.operations.erasure.signatures import check_report, read_report
 
@@ -177,18 +175,18 @@ def verify(
 
 
 def _checked_rows(details: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the result of checking a report, in words."""
-    by_id = {True: "yes", False: "no", None: "none is known here"}
-    journals = {"agrees": "has the tombstones", "disagrees": "says something else"}
+    """Describe the result of checking a report."""
+    by_id = {True: "yes", False: "no", None: "unknown"}
+    journals = {"agrees": "has the tombstones", "disagrees": "does not match the report"}
     return [
         ("erasure", details["erasure_id"]),
-        ("as it was signed", by_id[details["signature"]]),
+        ("signature valid", by_id[details["signature"]]),
         ("signed by", details["signed_by"] or "nobody"),
-        ("with the expected key", by_id[details["known"]]),
+        ("expected key", by_id[details["known"]]),
         ("journal", journals.get(details["journal"], "is not under this root")),
         ("finished", by_id[details["complete"]]),
         ("residue", str(details["residue"])),
-        ("a proof", by_id[details["ok"]]),
+        ("proves the erasure", by_id[details["ok"]]),
     ]
 
 
@@ -205,17 +203,17 @@ def _show_erased(screen: Screen, report: ErasureReport) -> None:
         ("journal entries redacted", str(report.journal_redacted)),
         ("files redacted", " ".join(report.files_redacted) or "none"),
         ("files removed", " ".join(report.files_removed) or "none"),
-        ("strings looked for", str(report.residue.strings)),
+        ("strings searched", str(report.residue.strings)),
         ("residue", f"{report.residue.hits} in {_scanned(report)}"),
     ]
     screen.fields(rows)
     if report.server is not None:
-        screen.heading("not proven: what the server keeps beyond its tables")
+        screen.heading("not proven: what the server stores outside of its tables")
         screen.fields(_traces(report.server))
     _show_rest(screen, report)
     if report.complete:
         place = f"memory/erasures/{report.erasure_id}.json"
-        screen.line(f"the report is kept as {place}; to check it: memgraph erasure verify")
+        screen.line(f"the report is stored as {place}; to check it: memgraph erasure verify")
 
 
 def _scanned(report: ErasureReport) -> str:
@@ -224,18 +222,18 @@ def _scanned(report: ErasureReport) -> str:
 
 
 def _traces(server: ServerTraces) -> list[tuple[str, str]]:
-    """Return what may still hold the texts, and until when."""
+    """Return where the texts may still exist on a server, and until when."""
     archive = "archive_mode is on" if server.archived else "archive_mode is off"
     return [
         ("write-ahead log", f"segments before {server.wal_until}, until they are recycled"),
-        ("archived log", f"{archive}; what was archived before is yours to remove"),
-        ("replicas", f"{server.replicas} read the log; they follow, and have logs of their own"),
-        ("backups", "those taken before, until they are removed"),
+        ("archived log", f"{archive}; remove earlier archives yourself"),
+        ("replicas", f"{server.replicas} read the log; they also erase, but keep their own logs"),
+        ("backups", "earlier ones, until they are removed"),
     ]
 
 
 def _show_preview(screen: Screen, report: ErasureReport) -> None:
-    """Show what would be erased, by the beginnings of its texts; a dry run has no erasure id."""
+    """Show what would be erased, with the first words of the texts."""
     planned = report.preview or ErasurePreview()
     if planned.begins:
         screen.heading("would be erased")
@@ -258,8 +256,8 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
         ("rows to be redacted", ", ".join(f"{n} of {table}" for table, n in planned.rows.items())),
         ("files to be redacted", " ".join(report.files_redacted) or "none"),
         ("files to be removed", " ".join(report.files_removed) or "none"),
-        ("files that wait and are not touched", " ".join(planned.waiting)),
-        ("similar names, not meant", ", ".join(planned.similar)),
+        ("waiting files, not changed", " ".join(planned.waiting)),
+        ("similar names, not included", ", ".join(planned.similar)),
     ]
     screen.fields([field for field in fields if field[1]])
     if planned.changed_ids:
@@ -267,12 +265,12 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
         changed = [(item, short(planned.begins.get(item, ""))) for item in planned.changed_ids]
         screen.table(("memory", "text"), changed)
     _show_rest(screen, report)
-    screen.line("nothing was written; to erase, give the same command with --yes")
+    screen.line("nothing was written; to erase, repeat the command with --yes")
 
 
 def _show_rest(screen: Screen, report: ErasureReport) -> None:
     if report.residue.other_case:
-        screen.heading("written with other capitals, and not touched")
+        screen.heading("written in another case, not changed")
         for item in report.residue.other_case:
             screen.line(f"{item.file}: {counted(item.count, 'place')}")
     if report.kept:
@@ -285,7 +283,7 @@ def _show_rest(screen: Screen, report: ErasureReport) -> None:
         screen.table(("memory", "why", "text"), rows)
     if report.outside:
         screen.heading(
-            "outside of the root, not touched: source files, and what a move left on a server"
+            "outside of the root, not changed: source files, and what a move left on a server"
         )
         for path in report.outside:
             screen.line(path)
@@ -296,7 +294,7 @@ def _unfinished(report: ErasureReport) -> MemgraphError | None:
         return None
     steps = ", ".join(report.unfinished)
     where = f" in {', '.join(report.residue.places)}" if report.residue.places else ""
-    return ErasureUnproven(f"not finished ({steps}){where}; run the same again")
+    return ErasureUnproven(f"not finished ({steps}){where}; run the same command again")
 
 
 COMMANDS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Contradictions as cases, stale memories, history and differences."""
+"""Commands for cases and changes over time: case, stale, diff, history."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", show_default=False)]
-AsOf = Annotated[str | None, value("TIME", "As it was then, ISO 8601.")]
+AsOf = Annotated[str | None, value("TIME", "As of this time, ISO 8601.")]
 REASONS: Final = {
     "confirmed": "a person confirmed it",
     "other_ended": "the other side was replaced or retracted",
@@ -62,7 +62,7 @@ def show_case(
 ) -> CommandResult:
     """Show a contradiction: both sides, the evidence for each, and possible decisions.
 
-    `memgraph resolve` decides it for a side, and reopens it.
+    `memgraph resolve` decides for a side, or reopens it.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.contradictions.get(edge_id, as_of=as_of)
@@ -70,7 +70,7 @@ def show_case(
     def show(screen: Screen) -> None:
         screen.tree(_case_tree(result))
         if as_of is None:
-            for line in _next(result, orchestrator):
+            for line in _next_commands(result, orchestrator):
                 screen.line(line)
 
     return CommandResult(as_json(result), show)
@@ -79,9 +79,9 @@ def show_case(
 def dismiss_case(
     context: typer.Context, orchestrator: OrchestratorName, edge_id: EdgeId, reason: Why
 ) -> CommandResult:
-    """Dismiss a contradiction: both sides hold, and it is not raised again.
+    """Dismiss a contradiction: both sides are valid, and it is not raised again.
 
-    `memgraph resolve --reopen` undoes that.
+    `memgraph resolve --reopen` undoes it.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         handle.contradictions.dismiss(edge_id, reason=reason)
@@ -96,11 +96,11 @@ def export_case(
     orchestrator: OrchestratorName,
     edge_id: EdgeId,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")
     ],
     as_of: AsOf = None,
 ) -> CommandResult:
-    """Write a contradiction as one self-contained HTML file, to be kept or printed."""
+    """Write a contradiction as a self-contained HTML file, to keep or to print."""
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.contradictions.get(edge_id, as_of=as_of)
         lines = _lines(handle, result)
@@ -124,7 +124,7 @@ def _show_stale(screen: Screen, page: StalePage, _: Mapping[str, Any]) -> None:
 
 
 def _lines(handle: Any, case: Case) -> dict[str, SourceLines]:
-    """Return the source lines of the sides; empty for a key that may not audit."""
+    """Return the source lines of both sides by memory id; empty if the key may not audit."""
     try:
         return {
             side.memory.memory_id: handle.sources.lines(side.memory.memory_id)
@@ -142,19 +142,19 @@ def _document(case: Case, orchestrator: str, lines: dict[str, SourceLines]) -> s
     return case_document(case, orchestrator=orchestrator, lines=lines)
 
 
-def _next(case: Case, orchestrator: str) -> tuple[str, ...]:
+def _next_commands(case: Case, orchestrator: str) -> tuple[str, ...]:
     """Return the commands that can follow for a case."""
     edge_id = case.edge.edge_id
     if case.state != "open":
         return (_undo(orchestrator, edge_id),)
     return (
         f"to decide: memgraph resolve {orchestrator} {edge_id} --winner ID --reason TEXT",
-        f"if both hold: memgraph case dismiss {orchestrator} {edge_id} --reason TEXT",
+        f"if both are valid: memgraph case dismiss {orchestrator} {edge_id} --reason TEXT",
     )
 
 
 def _undo(orchestrator: str, edge_id: str) -> str:
-    return f"to take that back: memgraph resolve {orchestrator} {edge_id} --reopen --reason TEXT"
+    return f"to undo: memgraph resolve {orchestrator} {edge_id} --reopen --reason TEXT"
 
 
 def _case_tree(case: Case) -> Branch:
@@ -174,13 +174,13 @@ def _case_tree(case: Case) -> Branch:
         text = f": {reason}" if reason else ""
         journal.add(short(f"{moment(entry.at)} {entry.action} by {entry.actor}{text}", 160))
     if case.cut:
-        root.add("there is more than is counted here", style="yellow")
+        root.add("the counts are incomplete", style="yellow")
     return root
 
 
 def _add_side(root: Branch, side: CaseSide) -> None:
     branch = root.add(memory_line(side.memory))
-    today = " (of today)" if side.trust_is_todays else ""
+    today = " (as of today)" if side.trust_is_todays else ""
     branch.add(f"from {citation(side.source)}, {side.trust.value} trust{today}", style="dim")
     for support in side.supports:
         branch.add(
@@ -188,22 +188,20 @@ def _add_side(root: Branch, side: CaseSide) -> None:
         )
     confirmed = ", confirmed" if side.confirmed else ""
     sources = counted(side.independent_sources, "independent source")
-    sure = f"confidence {side.effective_confidence:.2f}"
-    branch.add(f"{sources}, {sure}{confirmed}, of {day(side.said_at)}")
+    confidence = f"confidence {side.effective_confidence:.2f}"
+    branch.add(f"{sources}, {confidence}{confirmed}, of {day(side.said_at)}")
     reach = side.influence
     lines = [counted(reach.recalls, "time") + " handed out"]
     lines += [counted(len(reach.runs), "run")] if reach.runs else []
     lines += [counted(len(reach.conversations), "conversation")] if reach.conversations else []
-    lines += [f"{counted(reach.derived, 'memory', 'memories')} on it"] if reach.derived else []
+    lines += [f"{counted(reach.derived, 'memory', 'memories')} derived"] if reach.derived else []
     branch.add(", ".join(lines))
     if side.premise is not None:
         _add_premise(branch, side.premise)
 
 
 def _add_suggestion(root: Branch, suggestion: Suggestion) -> None:
-    outcome = (
-        f"{suggestion.winner_id} may hold" if suggestion.winner_id else "the evidence does not tell"
-    )
+    outcome = f"{suggestion.winner_id} may be right" if suggestion.winner_id else "undecided"
     branch = root.add(f"suggestion: {outcome} ({suggestion.confidence:.0%})", style="green")
     for reason in suggestion.reasons:
         branch.add(
@@ -228,25 +226,25 @@ def _add_premise(branch: Branch, premise: InvalidPremise) -> None:
     branch.add(short(summary_of(premise.ground)), style="dim")
 
 
-_OF_MEMORIES = ("learnt", "replaced", "retracted", "restored")
-_OF_PAIRS = ("contradicted", "resolved", "dismissed", "reopened")
+_MEMORY_EVENTS = ("learnt", "replaced", "retracted", "restored")
+_PAIR_EVENTS = ("contradicted", "resolved", "dismissed", "reopened")
 
 
 def _show_diff(screen: Screen, diff: Diff, _: Mapping[str, Any]) -> None:
     root = Branch(f"after {moment(diff.since)} until {moment(diff.until)}", style="bold")
-    for name in _OF_MEMORIES:
+    for name in _MEMORY_EVENTS:
         _add(root, diff, name, map(_memory_line, getattr(diff, name)))
-    for name in _OF_PAIRS:
+    for name in _PAIR_EVENTS:
         _add(root, diff, name, map(_pair_line, getattr(diff, name)))
-    moved = (
+    changed = (
         f"{memory.memory_id}  {memory.before:.2f} to {memory.after:.2f}: {short(memory.text)}"
         for memory in diff.confidence
     )
-    _add(root, diff, "confidence", moved)
-    root.add(f"turns said ({diff.counts['said']})", style="dim")
+    _add(root, diff, "confidence", changed)
+    root.add(f"turns ({diff.counts['said']})", style="dim")
     screen.tree(root)
     if diff.cut:
-        screen.line("there is more: --limit, or times that lie closer together")
+        screen.line("there is more: use --limit, or a shorter period")
 
 
 def _add(root: Branch, diff: Diff, name: str, lines: Iterable[str]) -> None:
@@ -263,10 +261,10 @@ def _memory_line(event: MemoryEvent) -> str:
 
 def _pair_line(event: PairEvent) -> str:
     by = event.actor or "unknown"
-    for_whom = f" for {event.winner_id}" if event.winner_id else ""
+    winner = f" for {event.winner_id}" if event.winner_id else ""
     reason = f" ({event.reason})" if event.reason else ""
     sides = f"{short(event.first_text)} / {short(event.second_text)}"
-    return f"{moment(event.at)}  {event.edge_id}  {by}{for_whom}{reason}: {sides}"
+    return f"{moment(event.at)}  {event.edge_id}  {by}{winner}{reason}: {sides}"
 
 
 def _show_history(screen: Screen, history: History, _: Mapping[str, Any]) -> None:
@@ -325,12 +323,10 @@ COMMANDS: dict[str, Any] = {
             _show_diff,
             options={
                 "since": typer.Argument(metavar="T1", help="After this time, ISO 8601."),
-                "until": typer.Argument(
-                    metavar="[T2]", help="Up to this time, ISO 8601; or until now."
-                ),
+                "until": typer.Argument(metavar="[T2]", help="Up to this time, ISO 8601. [now]"),
             },
-            text="Show what was learnt, replaced, retracted, contradicted and decided between"
-            " two times.",
+            text="Show the memories that were learnt, replaced, retracted, contradicted or"
+            " decided between two times.",
         ),
         "diff",
     ),

@@ -1,4 +1,4 @@
-"""Changes: remember, correct, retract, resolve and their kin; tiers, expiry, reflection."""
+"""Commands that change memories, and those for tiers, expiry and the reflection."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memgraph.model.values import Outcome
     from memgraph.operations.orchestrator import Orchestrator
 
-# Anything larger is refused by the model of a memory anyway.
+# The model of a memory rejects anything larger.
 MAX_STDIN_CHARS = 1_000_000
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)]
@@ -60,24 +60,24 @@ def remember(
     importance: Importance = None,
     confidence: Confidence = None,
     tag: Tags = None,
-    summary: Annotated[str | None, value("TEXT", "Instead of one that is made.")] = None,
+    summary: Annotated[str | None, value("TEXT", "Instead of a generated one.")] = None,
     sensitivity: Annotated[Sensitivity | None, choice(Sensitivity)] = None,
     scope: Annotated[Scope | None, choice(Scope)] = None,
-    scope_id: Annotated[str | None, value("ID", "Of a session or project scope.")] = None,
-    agent_id: Annotated[str | None, value("ID", "Whose memory it is.")] = None,
-    session_id: Annotated[str | None, value("ID", "Where it was said.")] = None,
-    turn_id: Annotated[str | None, value("ID", "The turn in its conversation.")] = None,
-    role: Annotated[str | None, value("NAME", "Who said it.")] = None,
-    event_time: Annotated[str | None, value("TIME", "When it was so, ISO 8601.")] = None,
-    valid_until: Annotated[str | None, value("TIME", "Until when, ISO 8601.")] = None,
-    decay_rate: Annotated[float | None, typer.Option(help="Per day; 0 protects.")] = None,
+    scope_id: Annotated[str | None, value("ID", "The session or project of the scope.")] = None,
+    agent_id: Annotated[str | None, value("ID", "The agent that owns it.")] = None,
+    session_id: Annotated[str | None, value("ID", "The session it was said in.")] = None,
+    turn_id: Annotated[str | None, value("ID", "The turn's id in the session.")] = None,
+    role: Annotated[str | None, value("NAME", "The speaker.")] = None,
+    event_time: Annotated[str | None, value("TIME", "When it happened, ISO 8601.")] = None,
+    valid_until: Annotated[str | None, value("TIME", "The end of its validity, ISO 8601.")] = None,
+    decay_rate: Annotated[float | None, typer.Option(help="Per day; 0: no decay.")] = None,
     attributes: Annotated[str | None, value("JSON", "A JSON object.")] = None,
     derived_from: Annotated[
-        list[str] | None, value("ID", "A memory it follows from; repeatable.")
+        list[str] | None, value("ID", "A memory that it is derived from; repeatable.")
     ] = None,
     source_type: Annotated[SourceType | None, choice(SourceType)] = None,
     source_path: Annotated[
-        str | None, value("PATH", "The file it comes from, of a folder that may be read.")
+        str | None, value("PATH", "The file it comes from, in an allowed folder.")
     ] = None,
     locator: Annotated[str | None, value("PLACE", "The place in that file.")] = None,
     conversation_id: Annotated[str | None, value("ID")] = None,
@@ -85,11 +85,11 @@ def remember(
     step_id: Annotated[str | None, value("ID")] = None,
     captured_by: Annotated[CapturedBy | None, choice(CapturedBy)] = None,
 ) -> CommandResult:
-    """Store one memory, and report what it repeats, updates or contradicts.
+    """Store one memory, and report which ones it repeats, updates or contradicts.
 
-    An existing one (same text, kind, type and scope) is not stored twice.
+    A memory with the same text, kind, type and scope is not stored again.
     """
-    source = _given(
+    source = _without_none(
         source_type=source_type,
         source_path=source_path,
         locator=locator,
@@ -98,7 +98,7 @@ def remember(
         step_id=step_id,
         captured_by=captured_by,
     )
-    fields = _given(
+    fields = _without_none(
         type=memory_type,
         kind=kind,
         importance=importance,
@@ -130,7 +130,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
     with call.orchestrator(orchestrator) as handle:
         outcome = handle.memories.store(**memory.model_dump(exclude_unset=True))
         embedding = call.after_writing(handle)
-        stale_evidence = _fallen_grounds(handle, outcome, fields.get("derived_from", ()))
+        stale_evidence = _stale_evidence(handle, outcome, fields.get("derived_from", ()))
     data = {
         **outcome.model_dump(exclude={"edge_id", "code", "message"}),
         "embedding": embedding,
@@ -141,7 +141,7 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
         for finding in _findings(outcome):
             screen.line(finding)
         for item in stale_evidence:
-            screen.line(f"it is stale already: it was derived from {item}, which holds no longer")
+            screen.line(f"it is already stale: its evidence {item} was retracted or superseded")
 
     return CommandResult(data, show)
 
@@ -162,31 +162,31 @@ def _findings(outcome: Outcome) -> list[str]:
     return lines
 
 
-def _fallen_grounds(handle: Any, outcome: Outcome, derived_from: Sequence[str]) -> list[str]:
-    """Return retracted or superseded evidence of a new memory, as far as the caller may read it."""
+def _stale_evidence(handle: Any, outcome: Outcome, derived_from: Sequence[str]) -> list[str]:
+    """Return the retracted or superseded evidence of a new memory, if the caller may read it."""
     if not derived_from or outcome.memory_id is None or outcome.outcome != "stored":
         return []
     try:
-        result = handle.trace(outcome.memory_id).stale_grounds
+        stale_ids = handle.trace(outcome.memory_id).stale_grounds
     except AccessDenied:
-        # A caller who may only write gets no other information.
+        # A caller with only write permission gets no other information.
         return []
-    return [item for item in dict.fromkeys(derived_from) if item in result]
+    return [item for item in dict.fromkeys(derived_from) if item in stale_ids]
 
 
 def relate(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    from_id: Annotated[str, typer.Argument(metavar="FROM", help="The edge's memory.")],
+    from_id: Annotated[str, typer.Argument(metavar="FROM", help="The edge's first memory.")],
     edge_type: Annotated[EdgeType, typer.Argument(metavar="TYPE", case_sensitive=False)],
-    to_id: Annotated[str, typer.Argument(metavar="TO", help="The memory it points at.")],
+    to_id: Annotated[str, typer.Argument(metavar="TO", help="The memory it points to.")],
     weight: Annotated[float, typer.Option(help="0 to 1.")] = 1.0,
-    reason: Annotated[str | None, value("TEXT", "Why they belong together.")] = None,
+    reason: Annotated[str | None, value("TEXT", "Why they are related.")] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Updates only a part: TO stays active.")
+        bool, typer.Option("--partial", help="FROM updates only a part of TO, which stays active.")
     ] = False,
 ) -> CommandResult:
-    """Join two memories by an edge.
+    """Connect two memories by an edge.
 
     TYPE is RelatedTo, Updates, Contradicts, CausedBy or PartOf. FROM Updates TO: FROM is the newer
     one and TO becomes superseded. FROM CausedBy TO: TO is the cause. FROM PartOf TO: TO is the
@@ -196,10 +196,16 @@ def relate(
         edge_id = handle.relate(
             from_id, edge_type, to_id, weight=weight, reason=reason, partial=partial
         )
-        opened = edge_type is EdgeType.UPDATES and _case(handle, from_id, to_id) == edge_id
-    joined = EdgeType.CONTRADICTS if opened else edge_type
-    message = _less_trusted(orchestrator, edge_id) if opened else f"joined by {edge_id}"
-    data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": joined.value}
+        is_contradiction = (
+            edge_type is EdgeType.UPDATES and _case(handle, from_id, to_id) == edge_id
+        )
+    stored_type = EdgeType.CONTRADICTS if is_contradiction else edge_type
+    message = (
+        _contradiction_message(orchestrator, edge_id)
+        if is_contradiction
+        else f"connected by {edge_id}"
+    )
+    data = {"edge_id": edge_id, "from_id": from_id, "to_id": to_id, "edge_type": stored_type.value}
     return CommandResult(data, lambda screen: screen.line(message))
 
 
@@ -216,11 +222,11 @@ def correct(
 ) -> CommandResult:
     """Replace a memory's text.
 
-    The text of a memory never changes: this stores a new one that Updates the old one, which
-    becomes superseded; when the old one comes from a more trusted source, both stay, as a
-    contradiction to be decided. Other fields default to those of the old one.
+    The text of a memory never changes: this stores a new memory that Updates the old one, which
+    becomes superseded. If the old one comes from a more trusted source, both stay active, as a
+    contradiction to decide. Other fields default to those of the old memory.
     """
-    fields = _given(type=memory_type, importance=importance, confidence=confidence, tags=tag)
+    fields = _without_none(type=memory_type, importance=importance, confidence=confidence, tags=tag)
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
         new_id = handle.correct(memory_id, _read(content), reason=reason, **fields)
@@ -234,7 +240,7 @@ def correct(
     }
     message = f"stored {new_id}, which replaces {memory_id}"
     if case is not None:
-        message = f"stored {new_id}; {_less_trusted(orchestrator, case)}"
+        message = f"stored {new_id}; {_contradiction_message(orchestrator, case)}"
     return CommandResult(data, lambda screen: screen.line(message))
 
 
@@ -258,7 +264,7 @@ def retract(
         str | None, typer.Argument(metavar="[ID]", help="A memory's id.", show_default=False)
     ] = None,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Bring back instead what was retracted.")
+        bool, typer.Option("--restore", help="Restore instead of retracting.")
     ] = False,
     source: Annotated[
         str | None,
@@ -266,23 +272,23 @@ def retract(
     ] = None,
     sender: Annotated[
         str | None,
-        value("NAME", "All conversations in which NAME, or the actor key:ID, said or stored some."),
+        value("NAME", "All conversations with memories from the speaker NAME or the actor key:ID."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --source or --sender: do it, and do not only tell.")
+        bool, typer.Option("--yes", help="With --source or --sender: do it, not only preview it.")
     ] = False,
 ) -> CommandResult:
     """Retract a memory: it stays in the history and is no longer recalled.
 
-    With --source, all memories from a source and what was derived from them alone; memories with
-    another source or other evidence stay, and what only the retracted ones had replaced is active
-    again. With --source and --restore, restore all that was retracted with that source. With
-    --sender, the same for each conversation of a sender.
+    With --source, retract all memories from a source and those derived only from them. Memories
+    with another source or other evidence stay, and memories that only the retracted ones had
+    replaced become active again. With --source and --restore, restore what was retracted with that
+    source. With --sender, do the same for each conversation of a sender.
     """
     if sum(item is not None for item in (memory_id, source, sender)) != 1:
-        raise typer.BadParameter("name the ID of a memory, a --source or a --sender, and one alone")
+        raise typer.BadParameter("name exactly one: the ID of a memory, --source or --sender")
     if yes and memory_id is not None:
-        raise typer.BadParameter("--yes is for a --source or a --sender")
+        raise typer.BadParameter("--yes requires --source or --sender")
     with invocation(context).orchestrator(orchestrator) as handle:
         if sender is not None:
             from memgraph.surfaces.cli.commands.sources import of_sender
@@ -306,7 +312,7 @@ def retract(
     def show(screen: Screen) -> None:
         screen.line(f"{result} is {status}")
         for old in replaced:
-            screen.line(f"it had replaced {old}, which stays superseded; to bring that back:")
+            screen.line(f"it had replaced {old}, which stays superseded; to restore that one:")
             screen.line(f"memgraph retract {orchestrator} {old} --restore --reason TEXT")
 
     return CommandResult({"memory_id": result, "status": status, "replaced": replaced}, show)
@@ -317,49 +323,47 @@ def resolve(
     orchestrator: OrchestratorName,
     edge_id: Annotated[str, typer.Argument(metavar="EDGE", help="The Contradicts edge's id.")],
     reason: Why,
-    winner: Annotated[str | None, value("ID", "The memory that holds.")] = None,
-    reopen: Annotated[
-        bool, typer.Option("--reopen", help="Take the resolution back instead.")
-    ] = False,
+    winner: Annotated[str | None, value("ID", "The memory that is right.")] = None,
+    reopen: Annotated[bool, typer.Option("--reopen", help="Undo the resolution instead.")] = False,
 ) -> CommandResult:
-    """Decide a contradiction: the other side becomes superseded, nothing is deleted."""
+    """Decide a contradiction: the other memory becomes superseded, and nothing is deleted."""
     if (winner is None) != reopen:
-        raise typer.BadParameter("name the --winner, or --reopen, and not both")
+        raise typer.BadParameter("use either --winner or --reopen")
     with invocation(context).orchestrator(orchestrator) as handle:
         if winner is None:
             handle.contradictions.reopen(edge_id, reason=reason)
         else:
             handle.contradictions.resolve(edge_id, winner=winner, reason=reason)
-    message = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} holds"
+    message = f"reopened {edge_id}" if winner is None else f"resolved {edge_id}: {winner} wins"
     return CommandResult(
         {"edge_id": edge_id, "resolved": winner is not None, "winner": winner},
         lambda screen: screen.line(message),
     )
 
 
-def _case(handle: Any, text: str, other: str) -> str | None:
-    """Return the open contradiction of two memories, if it is visible."""
-    ends = {text, other}
-    open_ones = handle.trace(text).open_contradictions
+def _case(handle: Any, memory_id: str, other_id: str) -> str | None:
+    """Return the id of the open contradiction between two memories, or None."""
+    ends = {memory_id, other_id}
+    contradictions = handle.trace(memory_id).open_contradictions
     return next(
         (
             contradiction.edge_id
-            for contradiction in open_ones
+            for contradiction in contradictions
             if {contradiction.from_id, contradiction.to_id} == ends
         ),
         None,
     )
 
 
-def _less_trusted(orchestrator: str, edge_id: str) -> str:
+def _contradiction_message(orchestrator: str, edge_id: str) -> str:
     return (
-        f"it replaces nothing, a more trusted source or another author says otherwise: {edge_id}"
-        f" is open, see memgraph case show {orchestrator} {edge_id}"
+        "it replaces nothing, because a more trusted source or another author contradicts it:"
+        f" {edge_id} is open, see memgraph case show {orchestrator} {edge_id}"
     )
 
 
-def _given(**fields: Any) -> dict[str, Any]:
-    """Return only the given values, so that the model's defaults apply to the rest."""
+def _without_none(**fields: Any) -> dict[str, Any]:
+    """Return the values that are not None, so that the model's defaults apply to the others."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -399,26 +403,27 @@ def promote(
     memory_id: Annotated[
         str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)
     ],
-    to: Annotated[PromotionTier, choice(PromotionTier, "--to", text="A step up from where it is.")],
-    task_id: Annotated[str | None, value("ID", "The task that it is of.", "--task")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="You consent to what would be asked.")] = False,
+    to: Annotated[PromotionTier, choice(PromotionTier, "--to", text="The next higher tier.")],
+    task_id: Annotated[str | None, value("ID", "The memory's task.", "--task")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm without being asked.")] = False,
     reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
 ) -> CommandResult:
     """Promote a task's memory to its project, or a project's to global.
 
-    ID is a memory's, as `memgraph tier` lists it. Name its place with --task or --project; with
-    --to project, --project is the target. Making a preference or an identity global requires --yes.
+    `memgraph tier` lists the ids. Name the memory's place with --task or --project; with --to
+    project, --project is the target. Promoting a preference or an identity to global requires
+    --yes.
     """
     call = invocation(context)
     target = None
     if to is PromotionTier.PROJECT:
         if len(call.project) != 1:
-            raise typer.BadParameter("--to project takes one --project ID: where it goes")
+            raise typer.BadParameter("--to project requires one --project ID: the target")
         target = call.project[0]
     if task_id is not None:
         call.session.append(task_id)
     with call.orchestrator(orchestrator) as handle:
-        new_id = _promoted(handle, memory_id, to, target, yes=yes, reason=reason)
+        new_id = _promote(handle, memory_id, to, target, yes=yes, reason=reason)
         embedding = call.after_writing(handle)
     data = {"memory_id": new_id, "promoted": memory_id, "to": to.value, "embedding": embedding}
     return CommandResult(
@@ -429,48 +434,48 @@ def promote(
 def tier(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    task_id: Annotated[str | None, value("ID", "What a task holds.", "--task")] = None,
+    task_id: Annotated[str | None, value("ID", "List this task's items.", "--task")] = None,
     everywhere: Annotated[
-        bool, typer.Option("--global", help="What holds in every project.")
+        bool, typer.Option("--global", help="List the items of the global tier.")
     ] = False,
     limit: Annotated[int, typer.Option(help="1 to 1000000.")] = 50,
 ) -> CommandResult:
     """List the items of a task (--task), a project (--project) or the global tier (--global).
 
-    Newest items first. Name one of the three: --project ID is here the project that is listed. The
-    id is the memory's, which promote, show and trace take; item is its owner's name for it.
+    Newest items first. Name one of the three; --project ID is the project to list. The column id
+    has the memory's id, for promote, show and trace; item is the id that its owner gave it.
     """
     call = invocation(context)
-    which, scope_id = _named(call, task_id, everywhere=everywhere)
+    scope, scope_id = _selected_tier(call, task_id, everywhere=everywhere)
     if task_id is not None:
         call.session.append(task_id)
     with call.orchestrator(orchestrator) as handle:
-        count, results = _held(call, handle, which, scope_id, limit)
+        count, results = _tier_items(call, handle, scope, scope_id, limit)
     items = [{**as_json(item), "memory_id": memory_id} for memory_id, item in results]
-    data = {"tier": which.tier, "scope_id": scope_id, "count": count, "items": items}
+    data = {"tier": scope.tier, "scope_id": scope_id, "count": count, "items": items}
 
     def show(screen: Screen) -> None:
-        screen.heading(f"{which.tier} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
+        screen.heading(f"{scope.tier} {scope_id or ''}".strip() + f": {counted(count, 'item')}")
         screen.table(ITEM_COLUMNS, [_row(*element) for element in results])
 
     return CommandResult(data, show)
 
 
-def _held(
-    call: Invocation, handle: Orchestrator, which: Scope, scope_id: str | None, limit: int
+def _tier_items(
+    call: Invocation, handle: Orchestrator, scope: Scope, scope_id: str | None, limit: int
 ) -> tuple[int, list[tuple[str, ContextItem]]]:
-    """Return how many items there are, and the newest of them with their memories."""
+    """Return the number of items, and the newest ones with the ids of their memories."""
     if call.server_url is not None:
-        page = handle.contexts.tier(which, scope_id, limit=limit)
+        page = handle.contexts.tier(scope, scope_id, limit=limit)
         return page.count, [(item.memory_id, item) for item in page.items]
     from memgraph.operations.context.database_backend import DatabaseBackend
 
-    backend = DatabaseBackend(handle, which, scope_id)
+    backend = DatabaseBackend(handle, scope, scope_id)
     items = backend.query_held({}, limit=limit)
     return backend.count(), [(memory.memory_id, memory.item) for memory in items]
 
 
-def _promoted(
+def _promote(
     handle: Orchestrator,
     memory_id: str,
     to: PromotionTier,
@@ -493,16 +498,18 @@ def _promoted(
         )
     except ConfirmationMissing:
         raise ConfirmationMissing(
-            f"{questions[0]} If so, say --yes.", memory_id=memory_id
+            f"{questions[0]} If so, use --yes.", memory_id=memory_id
         ) from None
     except NotFound as error:
-        # The same whether there is one or not.
-        hint = f"{error.message}; say which task or project it is of with --task or --project"
+        # The message does not reveal whether the memory exists.
+        hint = f"{error.message}; name its task or project with --task or --project"
         raise NotFound(hint, **error.details) from None
 
 
-def _named(call: Invocation, task_id: str | None, *, everywhere: bool) -> tuple[Scope, str | None]:
-    """Return the tier that the options name, and the id of its task or project."""
+def _selected_tier(
+    call: Invocation, task_id: str | None, *, everywhere: bool
+) -> tuple[Scope, str | None]:
+    """Return the tier that the options select, and the id of its task or project."""
     from memgraph.model.enums import Scope
 
     tiers = [(Scope.PROJECT, item) for item in call.project]
@@ -521,21 +528,21 @@ def _row(memory_id: str, item: ContextItem) -> tuple[str, ...]:
 
 
 _LEVELS = "▁▂▃▄▅▆▇█"
-_GONE = "·"
+_EXPIRED = "·"
 
 
 def expiring(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    days: Annotated[float, typer.Option(help="How far to look ahead.")] = 30.0,
-    limit: Annotated[int, typer.Option(help="0 to 1000 are listed; all are counted.")] = 50,
+    days: Annotated[float, typer.Option(help="The days to look ahead.")] = 30.0,
+    limit: Annotated[int, typer.Option(help="How many to list, 0 to 1000; all are counted.")] = 50,
 ) -> CommandResult:
     """Show the facts that will expire unless they are used, soonest first.
 
-    Only inferred facts expire: never what a person, a file or a record stated.
+    Only inferred facts expire, never what a person, a file or a record stated.
 
-    The curve is the effective confidence from now to the last day; a dot: it is retired by then. To
-    keep a memory, recall it, or `memgraph confirm` it for good.
+    The curve shows the effective confidence from now to the last day; a dot means that the fact has
+    expired by then. To keep a memory, recall it, or keep it permanently with `memgraph confirm`.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.memories.expiring(days=days, limit=limit)
@@ -545,7 +552,7 @@ def expiring(
 def reflection(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Print the latest weekly reflection that you may see.
 
-    `memgraph run reflection` makes one.
+    `memgraph run reflection` creates one.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.memories.latest_reflection()
@@ -582,13 +589,13 @@ def _show(screen: Screen, report: ExpiringReport) -> None:
 
 
 def curve(memory: ExpiringMemory, threshold: float) -> str:
-    """Return a curve of confidences as a line of blocks, full height being 1."""
+    """Draw a curve of confidences as a line of block characters; full height means 1."""
     return "".join(_block(item, threshold) for item in memory.course)
 
 
 def _block(confidence: float, threshold: float) -> str:
     if confidence < threshold:
-        return _GONE
+        return _EXPIRED
     return _LEVELS[min(int(confidence * len(_LEVELS)), len(_LEVELS) - 1)]
 
 

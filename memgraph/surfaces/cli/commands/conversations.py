@@ -1,4 +1,4 @@
-"""Conversations: say, sessions, context."""
+"""Commands for conversations: say, sessions, context."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memgraph.model.context import ContextPackage, ContextRequest, OmittedMemory, Task
     from memgraph.surfaces.cli.invocation import Invocation
 
-# As long as a memory with all its fields can be.
+# A memory with all its fields is never longer.
 MAX_LINE_CHARS = 1_000_000
 
 
@@ -35,24 +35,24 @@ def say(
         str | None, typer.Argument(metavar="TEXT", help="What was said.", show_default=False)
     ] = None,
     session_id: Annotated[
-        str | None, value("ID", "The conversation; else the one --session that is named.")
+        str | None, value("ID", "The conversation. [the value of --session, if only one]")
     ] = None,
-    role: Annotated[str | None, value("NAME", "Who said it. [user]")] = None,
-    turn_id: Annotated[str | None, value("ID", "The turn in its conversation.")] = None,
+    role: Annotated[str | None, value("NAME", "The speaker. [user]")] = None,
+    turn_id: Annotated[str | None, value("ID", "The turn's id in the session.")] = None,
     event_time: Annotated[str | None, value("TIME", "When it was said, ISO 8601.")] = None,
     sensitivity: Annotated[Sensitivity | None, choice(Sensitivity)] = None,
     file: Annotated[
         str | None,
-        value("FILE", "Many turns, a JSON object with content in each line; - is standard input."),
+        value("FILE", "Many turns, one JSON object with content per line; - is standard input."),
     ] = None,
 ) -> CommandResult:
-    """Store turns of a conversation, one or many.
+    """Store one or more turns of a conversation.
 
-    The first turn of a new session completes those that are open. Fields that an object of --file
-    lacks (session_id, source_role, turn_id, event_time, sensitivity) are taken from the options.
+    The first turn of a new session completes all open ones. If an object in --file lacks one of the
+    fields session_id, source_role, turn_id, event_time and sensitivity, the option applies.
     """
     if (text is None) == (file is None):
-        raise typer.BadParameter("give the TEXT, or a --file, and not both")
+        raise typer.BadParameter("give either TEXT or --file")
     call = invocation(context)
     fields = {
         "session_id": session_id or _only_session(call),
@@ -63,35 +63,35 @@ def say(
     }
     common = {name: field for name, field in fields.items() if field is not None}
     if text is not None:
-        return _one(call, orchestrator, {**common, "content": text})
-    return _many(call, orchestrator, str(file), common)
+        return _store_turn(call, orchestrator, {**common, "content": text})
+    return _store_turns(call, orchestrator, str(file), common)
 
 
 def sessions(
     context: typer.Context,
     orchestrator: OrchestratorName,
     pending: Annotated[
-        bool, typer.Option("--pending", help="Only those that wait for their consolidation.")
+        bool, typer.Option("--pending", help="Only sessions that wait for consolidation.")
     ] = False,
     end: Annotated[
-        str | None, value("ID", "Say that this one is over, instead of listing.")
+        str | None, value("ID", "Mark this session as completed instead of listing.")
     ] = None,
     retry: Annotated[
         bool,
-        typer.Option("--retry", help="Consolidate those that were set aside after six attempts."),
+        typer.Option("--retry", help="Retry the sessions that were set aside after six attempts."),
     ] = False,
     before: Annotated[
-        str | None, value("ID", "Go on after the last id of the page before.")
+        str | None, value("ID", "Continue after the last id of the previous page.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
 ) -> CommandResult:
     """List conversations, latest activity first, with their number of unconsolidated turns."""
     if retry:
-        return _retried(invocation(context), orchestrator)
+        return _retry(invocation(context), orchestrator)
     with invocation(context).orchestrator(orchestrator) as handle:
         if end is not None:
             ended = handle.sessions.end(end)
-            state = f"{end} is over" if ended else f"{end} was over already"
+            state = f"{end} is completed" if ended else f"{end} was already completed"
             return CommandResult(
                 {"session_id": end, "ended": ended}, lambda screen: screen.line(state)
             )
@@ -101,7 +101,7 @@ def sessions(
 
     def show(screen: Screen) -> None:
         if not results:
-            screen.line("no conversation")
+            screen.line("no conversations")
             return
         screen.table(
             ("id", "turns", "pending", "last turn", "state"),
@@ -122,23 +122,23 @@ def sessions(
     return CommandResult({"sessions": rows, "next_before": following}, show)
 
 
-def _retried(call: Invocation, orchestrator: str) -> CommandResult:
+def _retry(call: Invocation, orchestrator: str) -> CommandResult:
     from memgraph.service.worker import SUBSCRIBER, Worker
 
     with call.service() as service:
         handle = service.orchestrator(orchestrator)
-        working = Worker(service, names=[orchestrator])
+        worker = Worker(service, names=[orchestrator])
         try:
-            count = working.retry(orchestrator)
+            count = worker.retry(orchestrator)
         finally:
-            working.close()
+            worker.close()
         failures = handle.events.failures(limit=1_000)
     remaining = sum(failure.subscriber == SUBSCRIBER for failure in failures)
     message = f"{count} consolidated, {remaining} still waiting after six attempts"
     return CommandResult({"retried": count, "left": remaining}, lambda screen: screen.line(message))
 
 
-def _one(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
+def _store_turn(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
     from memgraph.model.values import EpisodeInput, validated
 
     turn = validated(EpisodeInput, fields)
@@ -149,17 +149,19 @@ def _one(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> Command
     return CommandResult(data, lambda screen: screen.line(f"stored {memory_id}"))
 
 
-def _many(call: Invocation, orchestrator: str, file: str, common: dict[str, Any]) -> CommandResult:
-    refused: list[dict[str, Any]] = []
+def _store_turns(
+    call: Invocation, orchestrator: str, file: str, common: dict[str, Any]
+) -> CommandResult:
+    invalid: list[dict[str, Any]] = []
     lines: list[int] = []
-    with call.orchestrator(orchestrator) as handle, _opened(file) as source:
-        outcomes = handle.save_episodes(_turns(source, common, lines, refused))
+    with call.orchestrator(orchestrator) as handle, _open_turns(file) as source:
+        outcomes = handle.save_episodes(_turns(source, common, lines, invalid))
         embedding = call.after_writing(handle)
     stored = [
         {"line": line, **outcome.model_dump(exclude={"edge_id"})}
         for line, outcome in zip(lines, outcomes, strict=True)
     ]
-    entries = sorted([*stored, *refused], key=lambda entry: int(entry["line"]))
+    entries = sorted([*stored, *invalid], key=lambda entry: int(entry["line"]))
     rejected = [item for item in entries if item["outcome"] == "rejected"]
     data = {"outcomes": entries, "rejected": len(rejected), "embedding": embedding}
     error = None
@@ -177,7 +179,7 @@ def _many(call: Invocation, orchestrator: str, file: str, common: dict[str, Any]
 def _turns(
     source: IO[str], common: dict[str, Any], lines: list[int], refused: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the turns of a file, their lines in ``lines``; invalid ones go to ``refused``."""
+    """Yield the turns of a file; add line numbers to ``lines`` and invalid lines to ``refused``."""
     number = 0
     while line := source.readline(MAX_LINE_CHARS + 1):
         number += 1
@@ -198,13 +200,13 @@ def _turns(
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[IO[str]]:
+def _open_turns(file: str) -> Iterator[IO[str]]:
     try:
         if file == "-":
             yield sys.stdin
             return
-        with Path(file).open(encoding="utf-8") as opened:
-            yield opened
+        with Path(file).open(encoding="utf-8") as stream:
+            yield stream
     except UnicodeDecodeError:
         raise InvalidContent("the turns are not UTF-8") from None
 
@@ -224,7 +226,7 @@ TEXT_CHARS = 60
 
 
 class BlockFormatOption(StrEnum):
-    """The values of ``BlockFormat``, without importing it for a help text."""
+    """The values of ``BlockFormat``, which is not imported just for a help text."""
 
     FENCED = "fenced"
     LIST = "list"
@@ -245,31 +247,31 @@ def context(
         str,
         typer.Argument(
             metavar="MESSAGE",
-            help="What it is for; - reads it from standard input. Without one the most important.",
+            help="The message; - reads standard input. [the most important memories]",
             show_default=False,
         ),
     ] = "",
-    task_id: Annotated[str | None, value("ID", "The task that is worked on.", "--task")] = None,
+    task_id: Annotated[str | None, value("ID", "The current task.", "--task")] = None,
     agent_id: Annotated[
-        str | None, value("ID", "Whose prompt it is; other agents' own memories stay out.")
+        str | None, value("ID", "The prompt's agent; other agents' own memories stay out.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(help="Tokens it may cost. [memory.context.budget_tokens]")
+        int | None, typer.Option(help="Maximum tokens. [memory.context.budget_tokens]")
     ] = None,
     model: Annotated[
-        str | None, value("NAME", "Whose tokenizer counts, as litellm names it; else an estimate.")
+        str | None, value("NAME", "The model whose tokenizer counts, litellm's name. [estimate]")
     ] = None,
     format_: Annotated[
-        BlockFormatOption | None, choice(BlockFormatOption, "--format", text="How it is written.")
+        BlockFormatOption | None, choice(BlockFormatOption, "--format", text="The output format.")
     ] = None,
-    max_items: Annotated[int, typer.Option(help="Memories at most, 1 to 1000.")] = 100,
+    max_items: Annotated[int, typer.Option(help="Maximum memories, 1 to 1000.")] = 100,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show tiers, reasons, and what was left out.")
+        bool, typer.Option("--explain", help="Show tiers, reasons and omitted memories.")
     ] = False,
 ) -> CommandResult:
-    """Print what a task needs to know within a budget of tokens, ready for a prompt.
+    """Print the memories that a task needs, within a token budget, ready for a prompt.
 
-    --project ID is here the project of the task.
+    --project ID is the project of the task.
     """
     from memgraph.model.context import AgentProfile, ContextRequest
     from memgraph.model.values import validated
@@ -289,7 +291,7 @@ def context(
     task = _task(call, task_id)
     if call.server_url is not None:
         return _package_result(
-            _built_remotely(call, orchestrator, task, request, agent_id), explain
+            _build_remotely(call, orchestrator, task, request, agent_id), explain
         )
     actor = call.actor or "orchestrator"
     profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
@@ -301,13 +303,13 @@ def context(
             profile=profile,
             actor=actor,
         )
-        # A person waits for the tokenizer; a turn would not.
+        # A person can wait for the tokenizer to load; an agent's turn would not.
         assembler.load_tokenizer(model)
         package = assembler.build_context(task, request)
     return _package_result(package, explain)
 
 
-def _built_remotely(
+def _build_remotely(
     call: Invocation,
     orchestrator: str,
     task: Task | None,
@@ -337,14 +339,14 @@ def _package_result(package: ContextPackage, explain: bool) -> CommandResult:
 
 
 def _task(call: Invocation, task_id: str | None) -> Task | None:
-    """Return the task with its project. Raises BadParameter: a project without a task, or
-    several.
+    """Return the task with its project. Raise BadParameter if several projects are named, or one
+    without a task.
     """
     from memgraph.model.context import Task
     from memgraph.model.values import validated
 
     if len(call.project) > (task_id is not None):
-        raise typer.BadParameter("one --project ID goes with --task ID: it is the task's")
+        raise typer.BadParameter("name one --project at most, and only with --task")
     if task_id is None:
         return None
     project_id = call.project[0] if call.project else None
@@ -358,18 +360,18 @@ def _why_empty(package: ContextPackage) -> EmptyReason | None:
 
 
 def _lacking_room(package: ContextPackage) -> list[OmittedMemory]:
-    """Return what was left out for lack of room, without repetitions of the message."""
+    """Return the memories omitted for lack of room, without those that repeat the message."""
     return [item for item in package.left_out if item.reason != "query"]
 
 
 def _empty_message(empty: EmptyReason, package: ContextPackage) -> str:
     if empty is EmptyReason.NOTHING_KNOWN:
-        return "no memory that it may hold relates to this"
+        return "no visible memory relates to this"
     minimum = min(item.token_cost for item in _lacking_room(package))
     return (
-        f"a budget of {package.budget_tokens} tokens is too small for one memory: of"
-        f" {package.left_out_count} that were considered one takes {minimum} beside the marks of"
-        " the block"
+        f"a budget of {package.budget_tokens} tokens is too small for any memory: the smallest of"
+        f" {package.left_out_count} candidates takes {minimum}, in addition to the markup of the"
+        " block"
     )
 
 

@@ -1,4 +1,4 @@
-"""The graph: subgraph, contradictions, trace, and the pages of graph and timeline."""
+"""Commands for the graph: subgraph, contradictions, trace, graph, timeline."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class GraphFormat(StrEnum):
 
 EdgeTypes = Annotated[
     list[EdgeType] | None,
-    choice(EdgeType, "--edge-type", text="Follow only these; repeatable."),
+    choice(EdgeType, "--edge-type", text="Follow only these types; repeatable."),
 ]
-AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As the graph was then, ISO 8601.")]
+AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As of this time, ISO 8601.")]
 
 
 def subgraph(
@@ -57,17 +57,17 @@ def subgraph(
     edge_types: EdgeTypes = None,
     as_of: AsOf = None,
     retracted: Annotated[
-        bool, typer.Option("--retracted", help="With retracted memories.")
+        bool, typer.Option("--retracted", help="Include retracted memories.")
     ] = False,
     form: Annotated[
         GraphFormat | None,
         choice(GraphFormat, "--format", text="Write the graph instead of listing it."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")
     ] = None,
 ) -> CommandResult:
-    """Show the memories around some memories and the edges between them, bounded."""
+    """Show the memories around the named ones, and the edges between them, up to the limits."""
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.graph.subgraph(
             memory_ids,
@@ -97,17 +97,17 @@ def contradictions(
     context: typer.Context,
     orchestrator: OrchestratorName,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Those that were decided instead.")
+        bool, typer.Option("--resolved", help="List resolved contradictions instead.")
     ] = False,
     limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
     after: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Go on after the page before.")
+        str | None, typer.Option(metavar="PLACE", help="Continue after the previous page.")
     ] = None,
     as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As it was then, ISO 8601.")
+        str | None, typer.Option(metavar="TIME", help="As of this time, ISO 8601.")
     ] = None,
     text: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Only those with each of them on one side.")
+        str | None, typer.Option(metavar="WORDS", help="Only those with all words on one side.")
     ] = None,
     memory_id: Annotated[
         str | None, typer.Option("--memory", metavar="ID", help="Only those with this memory.")
@@ -115,11 +115,11 @@ def contradictions(
     dismissed: Annotated[
         bool | None,
         typer.Option(
-            "--dismissed/--not-dismissed", help="Of the decided: those that were, or were not."
+            "--dismissed/--not-dismissed", help="Only resolved ones that were, or were not."
         ),
     ] = None,
     oldest_first: Annotated[
-        bool, typer.Option("--oldest-first", help="The other way round.")
+        bool, typer.Option("--oldest-first", help="List the oldest first.")
     ] = False,
 ) -> CommandResult:
     """List open contradictions, newest first, with both sides and their sources."""
@@ -137,12 +137,12 @@ def contradictions(
 
     def show(screen: Screen) -> None:
         if not page.items:
-            sought = " of these" if text or memory_id or dismissed is not None else ""
-            screen.line(f"no {'decided' if resolved else 'open'} contradiction{sought}")
+            suffix = " matches" if text or memory_id or dismissed is not None else ""
+            screen.line(f"no {'decided' if resolved else 'open'} contradiction{suffix}")
         for item in page.items:
             screen.tree(_contradiction_tree(item))
         if page.items:
-            screen.line(f"what speaks for each side: memgraph case show {orchestrator} EDGE")
+            screen.line(f"the evidence for each side: memgraph case show {orchestrator} EDGE")
         if page.next_after is not None:
             screen.line(f"more: --after {page.next_after}")
 
@@ -154,10 +154,10 @@ def trace(
     orchestrator: OrchestratorName,
     memory_id: Annotated[str, typer.Argument(metavar="ID", help="A memory's id.")],
     as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As it was known then, ISO 8601.")
+        str | None, typer.Option(metavar="TIME", help="As known at this time, ISO 8601.")
     ] = None,
 ) -> CommandResult:
-    """Show a memory's sources, what became of it, and what depends on it."""
+    """Show a memory's sources, its history, and the memories that depend on it."""
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.trace(memory_id, as_of=as_of)
     return CommandResult(as_json(result), lambda screen: screen.tree(_trace_tree(result)))
@@ -178,7 +178,7 @@ def _show_subgraph(screen: Screen, subgraph: Subgraph) -> None:
     for edge in subgraph.edges:
         screen.line(f"  {edge_line(edge)}")
     if subgraph.missing:
-        screen.line(f"not there: {', '.join(subgraph.missing)}", style="yellow")
+        screen.line(f"not found: {', '.join(subgraph.missing)}", style="yellow")
     if subgraph.cut:
         screen.line(f"cut: {', '.join(subgraph.cut_reasons)}", style="yellow")
 
@@ -223,22 +223,22 @@ def _trace_tree(trace: Trace) -> Branch:
     ):
         _add_links(root, title, links, trace)
     _add_edges(root, trace)
-    shaken = (
+    stale_branch = (
         root.add("active dependents with superseded or retracted evidence")
         if (trace.stale_dependents)
         else None
     )
     for stale_dependent in trace.stale_dependents:
-        if shaken is not None:
-            shaken.add(_named(trace, stale_dependent), style="yellow")
+        if stale_branch is not None:
+            stale_branch.add(_line_of(trace, stale_dependent), style="yellow")
     journal = root.add("journal")
     for entry in trace.journal:
         message = ", ".join(f"{name} {detail}" for name, detail in entry.details.items() if detail)
         when = moment(entry.at)
         journal.add(short(f"#{entry.seq} {when} {entry.action} by {entry.actor}: {message}", 160))
-    handed = trace.handed_out
-    last = f", last {moment(handed.last_at)}" if handed.count else ""
-    root.add(f"handed out {counted(handed.count, 'time')}{last}")
+    deliveries = trace.handed_out
+    last = f", last {moment(deliveries.last_at)}" if deliveries.count else ""
+    root.add(f"handed out {counted(deliveries.count, 'time')}{last}")
     if trace.cut:
         root.add(f"cut: {', '.join(trace.cut_reasons)}", style="yellow")
     return root
@@ -254,7 +254,7 @@ def _add_links(root: Branch, title: str, links: Iterable[Link], trace: Trace) ->
         parent = by_id.get(link.via_id, branch)
         stale = link.memory_id in trace.stale_grounds and title == "evidence"
         by_id[link.memory_id] = parent.add(
-            f"{relation}: {_named(trace, link.memory_id)}", style="yellow" if stale else ""
+            f"{relation}: {_line_of(trace, link.memory_id)}", style="yellow" if stale else ""
         )
 
 
@@ -263,7 +263,7 @@ def _add_edges(root: Branch, trace: Trace) -> None:
         branch = root.add("open contradictions", style="red")
         for edge in trace.open_contradictions:
             other = edge.to_id if edge.from_id == trace.memory.memory_id else edge.from_id
-            side = branch.add(f"{edge.edge_id}: {_named(trace, other)}")
+            side = branch.add(f"{edge.edge_id}: {_line_of(trace, other)}")
             sources = {source.source_id: source for source in trace.sources}
             memory = trace.memory_by_id.get(other)
             if memory is not None and memory.source_id in sources:
@@ -274,7 +274,7 @@ def _add_edges(root: Branch, trace: Trace) -> None:
             branch.add(edge_line(edge))
 
 
-def _named(trace: Trace, memory_id: str) -> str:
+def _line_of(trace: Trace, memory_id: str) -> str:
     memory = trace.memory_by_id.get(memory_id)
     return memory_id if memory is None else memory_line(memory)
 
@@ -295,16 +295,16 @@ def graph(
     output: Output,
     memory_ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]", help="Where to start; the newest, if none is named."),
+        typer.Argument(metavar="[ID]", help="Where to start. [the newest facts]"),
     ] = None,
     hops: Annotated[int, typer.Option(help="1 to 4.")] = 1,
     max_nodes: Annotated[int, typer.Option(help="1 to 400.")] = 120,
     edge_types: EdgeTypes = None,
     as_of: AsOf = None,
 ) -> CommandResult:
-    """Draw the memories around some memories, and the edges between them, into an HTML page.
+    """Draw the memories around the named ones, and the edges between them, as an HTML page.
 
-    Without an ID it begins with the newest 30 facts, and prints how many memories there are. The
+    Without an ID it starts with the newest 30 facts, and prints how many memories are left out. The
     page is self-contained, opens offline, and lists the same memories and edges as tables.
     `memgraph subgraph --format` writes graphs for other programs.
     """
@@ -324,7 +324,7 @@ def graph(
             as_of=as_of,
         )
         # There are no counts for past times.
-        stored = None if memory_ids or as_of else _stored(handle)
+        stored = None if memory_ids or as_of else _drawable_count(handle)
     if memory_ids and not result.nodes:
         message = ", ".join(result.missing)[:80]
         raise NotFound(f"no memory {message!r}", memory_id=message)
@@ -334,13 +334,13 @@ def graph(
     message = f"{counted(len(result.nodes), 'memory', 'memories')} and {counted(edges, 'edge')}"
     cut = f" (cut: {', '.join(result.cut_reasons)})" if result.cut else ""
     left_out = max((stored or 0) - len(result.nodes), 0)
-    more = f"; {left_out:,} more were left out: name IDs, or give --hops and --max-nodes"
+    more = f"; {left_out:,} more were left out: use IDs, --hops or --max-nodes"
     message = f"drew {message} to {output}{cut}{more if left_out else ''}"
     return _drawn({**data, "left_out": None if stored is None else left_out}, message)
 
 
-def _stored(handle: Any) -> int:
-    """Return how many memories could be drawn: retracted ones are in no picture."""
+def _drawable_count(handle: Any) -> int:
+    """Return the number of memories that can be drawn: all but the retracted ones."""
     by_status: dict[str, int] = handle.memories.counts()["status"]
     return by_status.get("active", 0) + by_status.get("superseded", 0)
 
@@ -350,15 +350,13 @@ def timeline(
     orchestrator: OrchestratorName,
     output: Output,
     memory_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A memory's id; the bulletins, if none is.")
+        str | None, typer.Argument(metavar="[ID]", help="A memory's id. [the bulletins]")
     ] = None,
-    limit: Annotated[
-        int, typer.Option(help="Of bulletins, the newest; 1 to 1000.")
-    ] = MAX_BULLETINS,
+    limit: Annotated[int, typer.Option(help="The number of bulletins, 1 to 1000.")] = MAX_BULLETINS,
 ) -> CommandResult:
-    """Draw a memory's confidence over time, or how the bulletins changed, into an HTML page.
+    """Draw a memory's confidence over time, or the changes of the bulletins, as an HTML page.
 
-    Decay counts from the last access of which a receipt is kept.
+    Decay starts at the last access that a stored receipt records.
     """
     from memgraph.surfaces.pictures import require_html
 

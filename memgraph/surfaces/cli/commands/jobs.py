@@ -1,4 +1,4 @@
-"""Background jobs: worker, jobs, run."""
+"""Commands for background jobs: worker, jobs, run."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def worker(
     context: typer.Context,
     orchestrators: Annotated[
         list[str] | None,
-        value("NAME", "Work for this one only; repeatable. [all]", "--orchestrator"),
+        value("NAME", "Only this orchestrator; repeatable. [all]", "--orchestrator"),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Do what is due now and end, e.g. from cron.")
+        bool, typer.Option("--once", help="Do what is due now and exit, e.g. from cron.")
     ] = False,
 ) -> CommandResult:
-    """Run every job when it is due, consolidate ended sessions, embed what waits.
+    """Run every job when it is due, consolidate ended sessions, and embed pending memories.
 
-    Prints a line per run, with --json one JSON object per line. SIGTERM and SIGINT end it after the
-    current batch. Several workers may run on the same root: each job has one runner. With --once it
-    ends with 1 when a run failed.
+    Prints a line per run, or a JSON object per line with --json. SIGTERM and SIGINT end it after
+    the current batch. Several workers may share a root: each job runs in only one of them. With
+    --once it exits with 1 if a run failed.
     """
     call = invocation(context)
     ran: list[str] = []
@@ -83,7 +83,7 @@ def worker(
                 working.close()
             else:
                 if not call.as_json:
-                    note("working; Ctrl-C or SIGTERM ends it after the batch in hand")
+                    note("working; Ctrl-C or SIGTERM ends it after the current batch")
                 working.run()
     data = {"runs": len(ran), "failed": sum(item in ("failed", "abandoned") for item in ran)}
     line = f"{counted(data['runs'], 'run')}, {data['failed']} failed"
@@ -107,7 +107,7 @@ def jobs(
         if runs:
             screen.table(RUN_COLUMNS, [_run_row(run) for run in runs])
         else:
-            screen.line("nothing ran yet")
+            screen.line("no job has run yet")
 
     data = {"plans": [as_json(plan) for plan in plans], "runs": [as_json(item) for item in runs]}
     return CommandResult(data, show)
@@ -118,29 +118,29 @@ def run(
     job: Annotated[JobOption, typer.Argument(metavar="JOB", case_sensitive=False)],
     orchestrator: OrchestratorName,
     now: Annotated[
-        str | None, value("TIME", "As if this were the time, ISO 8601; what is written bears it.")
+        str | None, value("TIME", "Run as if it were this time, ISO 8601; writes are dated so.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Consolidation: tell what it would do, write nothing.")
+        bool, typer.Option("--dry-run", help="Consolidation: show what it would do, write nothing.")
     ] = False,
 ) -> CommandResult:
-    """Run a job now, whatever its schedule.
+    """Run a job now, regardless of its schedule.
 
-    JOB is enrichment, consolidation, decay, reflection, verification, or consolidate:
-    consolidation, decay and reflection in this order. With --session a consolidation is of that
-    session alone, ended or not. Ends with 1 when a run fails.
+    JOB is enrichment, consolidation, decay, reflection, verification, or consolidate, which runs
+    consolidation, decay and reflection in this order. With --session, only that session is
+    consolidated, even if it has not ended. Exits with 1 if a run fails.
     """
-    words = invocation(context)
-    session_id = _session(words, job)
+    call = invocation(context)
+    session_id = _session(call, job)
     if dry_run and job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE):
-        raise InvalidInput("--dry-run is for a consolidation", field="dry_run")
-    if words.server_url is not None:
-        return _ran_remotely(words, job, orchestrator, session_id, now, dry_run=dry_run)
-    with _term_is_interrupt(), _service(words, now) as service:
-        handle = words.handle(service, orchestrator)
+        raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
+    if call.server_url is not None:
+        return _run_remotely(call, job, orchestrator, session_id, now, dry_run=dry_run)
+    with _term_is_interrupt(), _service(call, now) as service:
+        handle = call.handle(service, orchestrator)
         with stages(job.value) as advance:
             if dry_run:
-                return _rehearsed(
+                return _dry_run_result(
                     handle.jobs.consolidate(session_id, dry_run=True, progress=advance)
                 )
             if job is JobOption.CONSOLIDATE and session_id is None:
@@ -148,11 +148,11 @@ def run(
             else:
                 name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
                 runs = [handle.jobs.run(name.value, session_id=session_id, progress=advance)]
-        embedding = words.after_writing(handle)
-    return _ran(runs, embedding)
+        embedding = call.after_writing(handle)
+    return _runs_result(runs, embedding)
 
 
-def _ran_remotely(
+def _run_remotely(
     call: Invocation,
     job: JobOption,
     orchestrator: str,
@@ -161,23 +161,23 @@ def _ran_remotely(
     *,
     dry_run: bool,
 ) -> CommandResult:
-    """Return the run of a server, which continues there if this command is interrupted."""
+    """Run a job on a server, where it continues if this command is interrupted."""
     with call.orchestrator(orchestrator) as handle:
         if dry_run:
             if now is not None:
-                raise InvalidInput("on a server a dry run is of now", field="now")
-            return _rehearsed(handle.jobs.consolidate(session_id, dry_run=True))
+                raise InvalidInput("a dry run on a server does not support --now", field="now")
+            return _dry_run_result(handle.jobs.consolidate(session_id, dry_run=True))
         if job is JobOption.CONSOLIDATE and session_id is None:
             runs = handle.jobs.maintain(now=now)
         else:
             name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
             runs = [handle.jobs.run(name.value, session_id=session_id, now=now)]
-        return _ran(runs, call.after_writing(handle))
+        return _runs_result(runs, call.after_writing(handle))
 
 
 @contextmanager
 def _ended_by_signals(working: Worker) -> Iterator[None]:
-    """Ask the worker to end at the first signal; end the process at the second."""
+    """Stop the worker at the first signal, and end the process at the second."""
     before = {item: signal.getsignal(item) for item in (signal.SIGTERM, signal.SIGINT)}
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -195,7 +195,7 @@ def _ended_by_signals(working: Worker) -> Iterator[None]:
 
 @contextmanager
 def _term_is_interrupt() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does: its lease is released and it is recorded as stopped."""
+    """Let SIGTERM end a run like Ctrl-C: its lease is released and it is recorded as stopped."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -205,7 +205,7 @@ def _term_is_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _service(call: Invocation, now: str | None) -> Iterator[MemoryService]:
-    """Yield the service, with its clock at a time if one is given."""
+    """Yield the service, with its clock set to ``now`` unless that is None."""
     from memgraph.clock import parse_time
 
     with call.service() as service:
@@ -220,7 +220,7 @@ def _session(call: Invocation, job: JobOption) -> str | None:
     if not call.session:
         return None
     if job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE) or len(call.session) > 1:
-        raise InvalidInput("--session names the one session of a consolidation", field="session")
+        raise InvalidInput("--session requires a consolidation, and only one", field="session")
     return call.session[0]
 
 
@@ -234,7 +234,7 @@ def _report_run(call: Invocation, name: str, run: JobRun) -> None:
     flush()
 
 
-def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandResult:
+def _runs_result(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandResult:
     refusal = None
     last = runs[-1]
     if last.failed:
@@ -247,10 +247,10 @@ def _ran(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandResult:
     )
 
 
-def _rehearsed(reports: Sequence[SessionReport]) -> CommandResult:
+def _dry_run_result(reports: Sequence[SessionReport]) -> CommandResult:
     def show(screen: Screen) -> None:
         if not reports:
-            screen.line("no session waits for its consolidation")
+            screen.line("no session waits for consolidation")
         for report in reports:
             turns = counted(report.turns, "turn")
             screen.heading(f"session {report.session_id}: {turns}, by {report.extractor}")
@@ -263,7 +263,7 @@ def _rehearsed(reports: Sequence[SessionReport]) -> CommandResult:
             for edge in report.edges:
                 screen.line(f"{short(edge.from_id)} {edge.edge_type} {short(edge.to_id)}")
             if not report.facts:
-                screen.line("nothing to keep")
+                screen.line("no facts")
             for item in report.rejected:
                 screen.line(f"rejected {item.code}: {item.where}")
             if report.reason is not None:

@@ -1,4 +1,4 @@
-"""Maintenance: verify, backup, restore, db, embeddings, export, import."""
+"""Commands for maintenance: verify, backup, restore, db, embeddings, export, import."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class IndexPart(StrEnum):
 
 AcceptFindings = Annotated[
     bool,
-    typer.Option("--accept-findings", help="Although the audit finds something; not for damage."),
+    typer.Option("--accept-findings", help="Accept findings of the audit, except damage."),
 ]
 
 
@@ -54,16 +54,16 @@ def verify(
         str | None,
         typer.Option(
             metavar="REASON",
-            help="Anchor the journal as it is, for this reason; it is journalled itself.",
+            help="Anchor the journal as it is, for this reason; this is journalled.",
         ),
     ] = None,
 ) -> CommandResult:
-    """Audit a database: pages, journal, memories, edges, indexes. Nothing is changed.
+    """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
 
-    Everything that is journalled or can be derived is compared; the guide "Contradictions and
-    audit" lists what is not, and why. The last line is the result.
+    All data that is journalled or can be recomputed is compared; the guide "Contradictions and
+    audit" lists the exceptions and the reasons. The last line is the result.
 
-    Ends with 1 when anything is found. `memgraph rebuild` repairs indexes.
+    Exits with 1 if there are findings. `memgraph rebuild` repairs indexes.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         if accept_journal is not None:
@@ -83,14 +83,14 @@ def verify(
         screen.line(report.summary)
 
     return CommandResult(
-        report.as_dict(), show, None if report.ok else _found(report, orchestrator)
+        report.as_dict(), show, None if report.ok else _findings_error(report, orchestrator)
     )
 
 
 def anchor(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
     """Print the head of the journal: the number and the seal of its last entry.
 
-    Recorded in a ledger of your own it proves later that nothing before it was changed.
+    Record it elsewhere to prove later that no earlier entry was changed.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.maintenance.journal_state()
@@ -107,14 +107,14 @@ def repair(
         str | None,
         typer.Option(
             metavar="REASON",
-            help="Go on with what is there, for this reason; it is journalled.",
+            help="Continue with the remaining journal, for this reason; this is journalled.",
         ),
     ] = None,
 ) -> CommandResult:
-    """Report what of the journal is lost, and accept what is left.
+    """Report the entries that a journal has lost, and accept the remaining ones.
 
-    When the journal lacks the entry in its anchor, nothing is written until you decide: `memgraph
-    restore` with a backup, or `--accept` to continue without what is lost.
+    If the entry in the anchor is missing in the journal, all writes are refused until you decide:
+    `memgraph restore` with a backup, or `--accept` to continue without the lost entries.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.maintenance.journal_state()
@@ -122,7 +122,7 @@ def repair(
             handle.maintenance.accept_journal(reason=accept)
     line = _lost(result)
     if accept is not None:
-        line += "; taken over as it is"
+        line += "; accepted as it is"
     broken = result.state is AnchorState.BEHIND and accept is None
     error = JournalBroken(f"{line}; run: memgraph repair {orchestrator} --accept REASON")
     data = result.as_dict() | {"accepted": accept is not None}
@@ -133,25 +133,25 @@ def _lost(state: JournalState) -> str:
     ends = f"the journal of {state.orchestrator} ends at entry {state.seq:,}"
     match state.state:
         case AnchorState.AGREES:
-            return f"{ends}, as its anchor remembers: nothing is lost"
+            return f"{ends}, as recorded in its anchor: nothing is lost"
         case AnchorState.MISSING:
-            return f"{ends}; there is no anchor, and nobody can tell whether anything is lost"
+            return f"{ends}; it has no anchor, so it is unknown whether entries are lost"
         case AnchorState.DAMAGED:
-            return f"{ends}; the anchor is damaged, and nobody can tell whether anything is lost"
+            return f"{ends}; its anchor is damaged, so it is unknown whether entries are lost"
     if state.lost:
         entries = "1 entry is" if state.lost == 1 else f"{state.lost:,} entries are"
-        return f"{ends}, the anchor remembers {state.anchored:,}: {entries} lost"
-    return f"{ends}, and entry {state.anchored:,} is not the one that the anchor remembers"
+        return f"{ends}, but its anchor records entry {state.anchored:,}: {entries} lost"
+    return f"{ends}, and entry {state.anchored:,} is not the one that its anchor records"
 
 
 def backup(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the backup goes.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     accept_findings: AcceptFindings = False,
 ) -> CommandResult:
-    """Copy a database into one file while it is in use, and audit the copy."""
+    """Copy a database into one file, even while it is in use, and audit the copy."""
     with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as advance:
         copy = handle.exchange.backup(
             file,
@@ -160,7 +160,7 @@ def backup(
             progress=lambda done, total: advance("pages", done, total),
         )
     data = copy.as_dict()
-    # A server checks what it sends, and reports no number.
+    # A server audits the copy itself, and does not report the number of memories.
     many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
     line = f"wrote {many}{copy.bytes} bytes to {copy.path}"
     return CommandResult(data, lambda screen: screen.line(line))
@@ -173,13 +173,13 @@ def restore(
     reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "restored a backup",
     new_name: Annotated[
         str | None,
-        value("NAME", "Restore it as a new orchestrator of this name; ORC stays as it is.", "--as"),
+        value("NAME", "Restore as a new orchestrator with this name; ORC is unchanged.", "--as"),
     ] = None,
     accept_findings: AcceptFindings = False,
 ) -> CommandResult:
-    """Restore a database from a backup; a damaged one is refused.
+    """Restore a database from a backup; a damaged backup is refused.
 
-    The old files go into memory/replaced/ and are never deleted.
+    The old files are moved to memory/replaced/ and never deleted.
     """
     from memgraph.operations.maintenance.maintenance import restore as put_back
 
@@ -205,7 +205,7 @@ def restore(
         many = counted(done.memories, "memory", "memories")
         screen.line(f"restored {many} of {done.orchestrator} from {done.backup}")
         if done.replaced is not None:
-            screen.line(f"the files before: {done.replaced}")
+            screen.line(f"the old files: {done.replaced}")
 
     return CommandResult(done.as_dict(), show)
 
@@ -213,7 +213,7 @@ def restore(
 def migrate_store(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    to: Annotated[str, typer.Option(metavar="URL|file", help="A server's address, or `file`.")],
+    to: Annotated[str, typer.Option(metavar="URL|file", help="A server's URL, or `file`.")],
 ) -> CommandResult:
     """Move an orchestrator into a file or to a server, and verify it there.
 
@@ -241,9 +241,9 @@ def migrate_store(
         screen.line(f"moved {many} of {done.orchestrator} to {done.target or 'a file'}, verified")
         screen.line(f"writers waited for {done.paused_ms / 1000:.1f} s")
         if done.left is not None:
-            screen.line(f"what was there: {done.left}")
+            screen.line(f"the old store: {done.left}")
         if done.left is not None and done.source:
-            screen.line("no erasure looks there: drop that schema when you need it no more")
+            screen.line("erasures do not cover it: drop that schema when you no longer need it")
 
     return CommandResult(done.as_dict(), show)
 
@@ -255,9 +255,9 @@ def db_upgrade(
     ] = None,
     everyone: Annotated[bool, typer.Option("--all", help="All under the root.")] = False,
 ) -> CommandResult:
-    """Bring the schema of a database to this version, after a backup beside it.
+    """Upgrade the schema of a database to this version, after a backup next to it.
 
-    With --all one that cannot be upgraded does not stop the others; it ends with 1 then.
+    With --all, the others are upgraded even if one fails; the command then exits with 1.
     """
     from memgraph.operations.maintenance import maintenance
 
@@ -299,7 +299,7 @@ def db_upgrade(
             if item.get("sealed_at"):
                 screen.line(
                     f"{item['orchestrator']}: journal entry {item['sealed_at']} seals the tables"
-                    " anew; what was written without digests before is taken as it stands"
+                    " again; rows written without digests before are accepted as they are"
                 )
 
     return CommandResult({"upgraded": done}, show, refusal)
@@ -344,7 +344,7 @@ def rebuild(
 
 
 def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Show how many memories are embedded, wait or failed, and with which model."""
+    """Show how many memories are embedded, pending or failed, and with which model."""
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.maintenance.embeddings_status()
     rows = [
@@ -363,40 +363,38 @@ def embeddings_status(context: typer.Context, orchestrator: OrchestratorName) ->
 
 
 def embeddings_rebuild(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Bring every vector to the configured model, online; finishes one that was interrupted."""
+    """Recompute all vectors with the configured model, online, or finish an interrupted rebuild."""
     with invocation(context).orchestrator(orchestrator) as handle:
         with stages("rebuilding") as advance:
             drained = handle.maintenance.rebuild_embeddings(progress=advance)
         states = handle.maintenance.embedding_states()
-    return _drained(drained, states)
+    return _drain_result(drained, states)
 
 
 def embeddings_drain(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Embed waiting memories, until none is due or the provider fails."""
+    """Embed pending memories, until none is due or the provider fails."""
     return _drain(context, orchestrator, retry=False)
 
 
 def embeddings_retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Embed failed and postponed memories, too, at once."""
+    """Embed all pending memories now, including failed and postponed ones."""
     return _drain(context, orchestrator, retry=True)
 
 
 def _drain(context: typer.Context, orchestrator: str, *, retry: bool) -> CommandResult:
     with invocation(context).orchestrator(orchestrator) as handle:
         if handle.settings.memory.embedding.provider == "none":
-            raise InvalidContent(
-                "memory.embedding.provider is none: there is nothing to embed with"
-            )
+            raise InvalidContent("memory.embedding.provider is none: no embeddings can be made")
         if retry:
             handle.maintenance.retry_embeddings()
         waiting = handle.maintenance.pending_embeddings()
         with progress("embedding", waiting) as advance:
             drained = handle.maintenance.embed_pending(progress=advance)
         states = handle.maintenance.embedding_states()
-    return _drained(drained, states)
+    return _drain_result(drained, states)
 
 
-def _drained(drained: EmbeddingRun, states: dict[str, int]) -> CommandResult:
+def _drain_result(drained: EmbeddingRun, states: dict[str, int]) -> CommandResult:
     data = {
         "embedded": drained.ready,
         "failed": drained.failed,
@@ -404,7 +402,9 @@ def _drained(drained: EmbeddingRun, states: dict[str, int]) -> CommandResult:
         "code": drained.error_code,
     }
     message = f"embedded {drained.ready}, failed {drained.failed}, pending {states['pending']}"
-    return CommandResult(data, lambda screen: screen.line(message), _stopped(drained.error_code))
+    return CommandResult(
+        data, lambda screen: screen.line(message), _provider_error(drained.error_code)
+    )
 
 
 def _model(name: str | None, dimensions: int | None) -> str:
@@ -413,20 +413,20 @@ def _model(name: str | None, dimensions: int | None) -> str:
     return name if dimensions is None else f"{name}, {dimensions} dimensions"
 
 
-def _stopped(code: str | None) -> MemgraphError | None:
+def _provider_error(code: str | None) -> MemgraphError | None:
     if code is None:
         return None
     kind = ExtraMissing if code == ExtraMissing.code else ProviderError
-    return kind(f"the provider failed ({code}); what is left stays pending")
+    return kind(f"the provider failed ({code}); the other memories stay pending")
 
 
-def _found(report: VerifyReport, orchestrator: str) -> MemgraphError:
+def _findings_error(report: VerifyReport, orchestrator: str) -> MemgraphError:
     message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
     if report.rebuildable:
         return DatabaseCorrupt(f"{message}; run: memgraph rebuild {orchestrator}")
     if all(code.startswith("journal.") for code in report.totals):
         return JournalBroken(message)
-    return DatabaseCorrupt(f"{message}; restore a backup or ask who changed it")
+    return DatabaseCorrupt(f"{message}; restore a backup, or find out who changed it")
 
 
 def _error(details: dict[str, Any]) -> str:
@@ -448,35 +448,35 @@ def export(
     orchestrator: OrchestratorName,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to. [standard output]"),
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write. [standard output]"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     with_vectors: Annotated[
-        bool, typer.Option("--with-vectors", help="Embeddings too; else an import makes them.")
+        bool, typer.Option("--with-vectors", help="Include embeddings; an import can make them.")
     ] = False,
     form: Annotated[
         ExportFormat,
-        typer.Option("--format", help="jsonl can be imported; the others hold memories and edges."),
+        typer.Option("--format", help="jsonl can be imported; others contain memories and edges."),
     ] = ExportFormat.JSONL,
 ) -> CommandResult:
-    """Write all data of an orchestrator, whatever its sensitivity.
+    """Write all data of an orchestrator, regardless of sensitivity.
 
-    As JSON Lines, which an import takes, as a vault of Markdown notes (a folder), as CSV or as
+    The format is JSON Lines, which can be imported, a vault of Markdown notes (a folder), CSV or
     GraphML.
     """
     call = invocation(context)
     if form is not ExportFormat.JSONL:
         if output is None or with_vectors:
-            raise typer.BadParameter(f"--format {form.value} takes --output and no --with-vectors")
-        return _written_as(call, orchestrator, form, output, force=force)
+            raise typer.BadParameter(f"--format {form.value} requires --output, not --with-vectors")
+        return _export_as(call, orchestrator, form, output, force=force)
     if output is None and (call.as_json or sys.stdout.isatty()):
         raise typer.BadParameter("name a file with --output, or redirect standard output")
     with call.orchestrator(orchestrator) as handle:
         if output is None:
             for line in handle.exchange.export_lines(with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
-            return CommandResult({}, _nothing_more)
-        with _counted("exporting") as advance:
+            return CommandResult({}, _show_nothing)
+        with _total_progress("exporting") as advance:
             done = handle.exchange.export(
                 output, force=force, with_vectors=with_vectors, progress=advance
             )
@@ -484,11 +484,11 @@ def export(
     return CommandResult(done.as_dict(), lambda screen: screen.line(line_of_text))
 
 
-def _written_as(
+def _export_as(
     call: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
 ) -> CommandResult:
     with call.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
-        with _counted("exporting") as advance:
+        with _total_progress("exporting") as advance:
             lines = handle.exchange.export(Path(folder) / "lines", progress=advance).path
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
@@ -507,7 +507,7 @@ def import_(
     """
     call = invocation(context)
     with call.service() as service, _source(file) as source:
-        with _counted("importing") as advance:
+        with _total_progress("importing") as advance:
             done = service.import_lines(
                 orchestrator, source, actor=call.actor or "user", progress=advance
             )
@@ -528,8 +528,8 @@ def _source(file: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _counted(title: str) -> Iterator[Callable[[int], None]]:
-    """Yield a progress callback that takes totals."""
+def _total_progress(title: str) -> Iterator[Callable[[int], None]]:
+    """Yield a callback that reports progress, and takes the total so far."""
     done = 0
     with progress(title, None) as advance:
 
@@ -545,8 +545,8 @@ def _counts(records: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in records.items()) or "nothing"
 
 
-def _nothing_more(_screen: Screen) -> None:
-    """Print nothing: the lines themselves were the answer."""
+def _show_nothing(_screen: Screen) -> None:
+    """Print nothing, because the exported lines are the output."""
 
 
 COMMANDS: dict[str, Any] = {
@@ -559,7 +559,7 @@ COMMANDS: dict[str, Any] = {
     "migrate-store": make_command(migrate_store, "migrate-store"),
     "db": make_group(
         "db",
-        "Look after database schemas.",
+        "Show and upgrade database schemas.",
         {"upgrade": db_upgrade, "status": db_status},
     ),
     "embeddings": make_group(

@@ -1,4 +1,4 @@
-"""Reading memories: list, show, stats, recall, bulletin."""
+"""Commands that read memories: list, show, stats, recall, bulletin."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def list_memories(
         list[MemoryStatus] | None,
         choice(MemoryStatus, "--status", text="Repeatable. [active]"),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Of every status.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Memories of every status.")] = False,
     tags: Annotated[
         list[str] | None,
-        value("TAG", "Having all of these; repeatable.", "--tag"),
+        value("TAG", "With all of these; repeatable.", "--tag"),
     ] = None,
     session_id: Annotated[str | None, value("ID", "Said in this session.")] = None,
     before: Annotated[
-        str | None, value("ID", "Go on after the last id of the page before.")
+        str | None, value("ID", "Continue after the last id of the previous page.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
-    as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
+    as_of: Annotated[str | None, value("TIME", "As of this time, ISO 8601.")] = None,
 ) -> CommandResult:
-    """List memories, newest first, by page."""
+    """List memories page by page, newest first."""
     statuses_wanted = [] if everything else statuses or [MemoryStatus.ACTIVE]
     with invocation(context).orchestrator(orchestrator) as handle:
         results = handle.memories.list(
@@ -87,7 +87,7 @@ def show_memories(
     context: typer.Context,
     orchestrator: OrchestratorName,
     memory_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of memories.")],
-    as_of: Annotated[str | None, value("TIME", "As they were then, ISO 8601.")] = None,
+    as_of: Annotated[str | None, value("TIME", "As of this time, ISO 8601.")] = None,
 ) -> CommandResult:
     """Show memories with all their fields. `memgraph trace` shows their sources."""
     with invocation(context).orchestrator(orchestrator) as handle:
@@ -107,13 +107,13 @@ def stats(
     orchestrator: OrchestratorName,
     visible: Annotated[
         bool,
-        typer.Option("--visible", help="Count what may be seen: memories by kind, type, status."),
+        typer.Option("--visible", help="Count visible memories only: by kind, type and status."),
     ] = False,
 ) -> CommandResult:
-    """Count what is stored, by type, status, edge and embedding, with the sizes on disk.
+    """Count the stored data by type, status, edge and embedding, with the sizes on disk.
 
-    That counts hidden memories, too: on a server it requires the permission admin, --visible only
-    read.
+    This includes hidden memories, so on a server it requires the permission admin; with --visible
+    it requires read.
     """
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
@@ -127,7 +127,7 @@ def _stored(call: Invocation, handle: Orchestrator) -> dict[str, Any]:
     except AccessDenied as error:
         if call.server_url is None:
             raise
-        hint = f"{error.message}; --visible counts what the key sees"
+        hint = f"{error.message}; use --visible to count only what the key may see"
         raise AccessDenied(hint, **error.details) from None
 
 
@@ -159,8 +159,7 @@ def recall(
         str,
         typer.Argument(
             metavar="QUERY",
-            help="A question or words; - reads it from standard input. May be left out when a "
-            "filter says what to recall.",
+            help="A question or words; - reads standard input. Optional if there are filters.",
             show_default=False,
         ),
     ] = "",
@@ -175,37 +174,37 @@ def recall(
     ] = None,
     tags: Annotated[
         list[str] | None,
-        value("TAG", "Having all of these; repeatable.", "--tag"),
+        value("TAG", "With all of these; repeatable.", "--tag"),
     ] = None,
-    agent_id: Annotated[str | None, value("ID", "This agent's and nobody's.")] = None,
+    agent_id: Annotated[str | None, value("ID", "Of this agent or of no agent.")] = None,
     source_types: Annotated[
         list[SourceType] | None,
         choice(SourceType, "--source-type", text="Any of these; repeatable."),
     ] = None,
     source_path: Annotated[
         str | None,
-        value("PATH", "From this file, or below this folder (with a final /)."),
+        value("PATH", "From this file, or from this folder (with a trailing /)."),
     ] = None,
     conversation_id: Annotated[str | None, value("ID", "From this conversation.")] = None,
     session_id: Annotated[str | None, value("ID", "Said in this session.")] = None,
-    exclude_session_id: Annotated[str | None, value("ID", "Not said in this one.")] = None,
-    after: Annotated[str | None, value("TIME", "Of this time or later, ISO 8601.")] = None,
+    exclude_session_id: Annotated[str | None, value("ID", "Not said in this session.")] = None,
+    after: Annotated[str | None, value("TIME", "At this time or later, ISO 8601.")] = None,
     before: Annotated[str | None, value("TIME", "Before this time, ISO 8601.")] = None,
-    as_of: Annotated[str | None, value("TIME", "As the memory was then, ISO 8601.")] = None,
-    valid_at: Annotated[str | None, value("TIME", "What was true then, as known now.")] = None,
+    as_of: Annotated[str | None, value("TIME", "As of this time, ISO 8601.")] = None,
+    valid_at: Annotated[str | None, value("TIME", "True at this time, as known now.")] = None,
     include_superseded: Annotated[
-        bool, typer.Option("--include-superseded", help="Replaced ones too.")
+        bool, typer.Option("--include-superseded", help="Include superseded memories.")
     ] = False,
     token_budget: Annotated[
-        int | None, typer.Option(help="Tokens that the texts may cost together.")
+        int | None, typer.Option(help="Maximum tokens of all texts together.")
     ] = None,
     for_conversation_id: Annotated[
-        str | None, value("ID", "For this conversation, says the receipt.", "--for-conversation")
+        str | None, value("ID", "For this conversation (in the receipt).", "--for-conversation")
     ] = None,
     for_run_id: Annotated[
-        str | None, value("ID", "For this run of a workflow.", "--for-run")
+        str | None, value("ID", "For this workflow run (in the receipt).", "--for-run")
     ] = None,
-    for_step_id: Annotated[str | None, value("ID", "For this step of it.", "--for-step")] = None,
+    for_step_id: Annotated[str | None, value("ID", "For this workflow step.", "--for-step")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the rank in each leg and every modifier.")
     ] = False,
@@ -249,7 +248,7 @@ def recall(
 def bulletin(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    as_of: Annotated[str | None, value("TIME", "As it was then, ISO 8601.")] = None,
+    as_of: Annotated[str | None, value("TIME", "As of this time, ISO 8601.")] = None,
 ) -> CommandResult:
     """Print the bulletin as Markdown: what an orchestrator should know before each message."""
     with invocation(context).orchestrator(orchestrator) as handle:
@@ -258,7 +257,7 @@ def bulletin(
     def show(screen: Screen) -> None:
         screen.raw_lines(issued.bulletin.text)
         if issued.warning is not None:
-            note(f"warning[{issued.warning}]: because of {issued.cause}")
+            note(f"warning[{issued.warning}]: {issued.cause}")
 
     return CommandResult(
         {
@@ -298,7 +297,7 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
     speaker = "" if memory.source_role is None else f", {memory.source_role}"
     screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{speaker}")
-    # Texts of records and documents begin with a title on a line of its own.
+    # The texts of records and documents begin with a title on its own line.
     title, _, text = memory.content.strip().partition("\n")
     for part in (title, text) if text else (memory.content,):
         screen.block(short(part, TEXT_CHARS), indent=3)
@@ -310,7 +309,7 @@ def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
 
 
 def _show_explanation(screen: Screen, bundle: Bundle) -> None:
-    """Show a column for every leg and modifier; empty for legs that did not find the memory."""
+    """Show the rank in every leg (empty if it did not find the memory), and every modifier."""
     legs = sorted({leg for item in bundle.items for leg in item.legs})
     modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
     places = list(enumerate(bundle.items, start=1))

@@ -1,4 +1,4 @@
-"""Service and agents: serve, mcp, key, webhook, tools, call."""
+"""Commands for the service and agents: serve, mcp, key, webhook, tools, call."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ if TYPE_CHECKING:
 def serve(
     context: typer.Context,
     host: Annotated[
-        str | None, value("ADDRESS", "Where to listen. [memory.server.host: 127.0.0.1]")
+        str | None, value("ADDRESS", "The address to listen on. [memory.server.host: 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="0: a free one. [memory.server.port: 8420]")
+        int | None, typer.Option(help="0: any free port. [memory.server.port: 8420]")
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        value("NAME", "A name that clients know it by; repeatable. [memory.server.allowed_hosts]"),
+        value("NAME", "A host name that clients use; repeatable. [memory.server.allowed_hosts]"),
     ] = None,
     allow_without_key: Annotated[
         bool,
         typer.Option(
             "--allow-without-key",
-            help="Answer anybody on this machine, for everything; loopback alone.",
+            help="Allow all requests from this machine without a key; only on loopback.",
         ),
     ] = False,
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Leave the jobs to a `memgraph worker`.")
     ] = False,
 ) -> None:
-    """Serve the HTTP API, and run due jobs, until SIGTERM or Ctrl-C.
+    """Serve the HTTP API and run due jobs, until SIGTERM or Ctrl-C.
 
-    Prints its address once it listens. Without keys (see `memgraph key`) it refuses every request,
-    unless anybody on this machine may ask. At the first signal running requests may finish
-    (memory.server.drain_s), a second one ends the process.
+    Prints its URL once it listens. Without keys (see `memgraph key`) it refuses every request,
+    unless --allow-without-key is used. After the first signal running requests may finish
+    (memory.server.drain_s); a second signal ends the process.
     """
     from memgraph.surfaces.serve import serve
 
@@ -95,8 +95,8 @@ def serve(
         )
 
     serve(call.root, config=config, with_worker=not no_worker, ready=tell)
-    # All is closed. The interpreter's last collections would walk over all that is loaded, for
-    # seconds; without them the process ends when its log says so.
+    # Everything is closed. Without this, the interpreter's last garbage collections would delay the
+    # end of the process by seconds.
     gc.freeze()
 
 
@@ -107,14 +107,14 @@ def mcp(
     ],
     scope: Annotated[
         Scope | None,
-        choice(Scope, "--scope", text="Where facts are kept, when several places are open."),
+        choice(Scope, "--scope", text="The scope of new facts, if several are visible."),
     ] = None,
     install: Annotated[
         McpClient | None,
         choice(McpClient, "--install", text="Add this server to a client's configuration instead."),
     ] = None,
     config: Annotated[
-        Path | None, value("FILE", "The configuration to change. [the client's usual one]")
+        Path | None, value("FILE", "The configuration to change. [the client's default]")
     ] = None,
     name: Annotated[str, value("NAME", "With --install: the server's name in the client.")] = (
         "memory"
@@ -123,13 +123,13 @@ def mcp(
         bool, typer.Option("--yes", help="With --install: change the file without asking.")
     ] = False,
 ) -> CommandResult:
-    """Serve one agent over standard input and output by the Model Context Protocol.
+    """Serve one agent over standard input and output with the Model Context Protocol.
 
-    --clearance, --project and --session limit what the agent sees; the journal names --actor for
-    what it writes. Ends with its input.
+    --clearance, --project and --session limit what the agent sees; --actor is the actor of its
+    changes in the journal. Ends when its input ends.
 
-    With --install the client is set up to start this server with the same options: the change is
-    shown, a copy of the file is kept, and the journal names the client unless --actor is given.
+    With --install, configure a client to start this server with the same options: the change is
+    shown, a copy of the file is kept, and the client is the actor unless --actor is used.
     """
     from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.mcp.stdio import run
@@ -137,14 +137,14 @@ def mcp(
     call = invocation(context)
     if install is not None:
         with call.orchestrator(orchestrator):
-            pass  # there is one
+            pass  # check that it exists
         arguments = _arguments(call, orchestrator, scope, install)
         path = config or config_path(install, os.environ, sys.platform)
         change = with_server(install, path, name, program(), arguments)
-        return _installed(call, install, change, yes=yes)
+        return _install(call, install, change, yes=yes)
     with MemoryService(call.root) as service:
         handle = call.handle(service, orchestrator)
-        # Standard output belongs to the protocol, also when all is over.
+        # Standard output belongs to the protocol, so no JSON may be printed at the end either.
         call.as_json = False
         run(handle, service.root, scope=scope)
     return CommandResult({}, lambda _screen: None)
@@ -153,7 +153,7 @@ def mcp(
 def _arguments(
     call: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
 ) -> list[str]:
-    """Return the arguments with which the client starts the server as it was called here."""
+    """Return the arguments for the client to start the server with the options of this call."""
     arguments = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
     root = call.root or os.environ.get("MEMGRAPH_ROOT")
     arguments += ["--root", str(Path(root).absolute())] if root else []
@@ -163,13 +163,13 @@ def _arguments(
     return arguments + (["--scope", scope.value] if scope else [])
 
 
-def _installed(
+def _install(
     call: Invocation, client: McpClient, change: ConfigChange, *, yes: bool
 ) -> CommandResult:
     diff = change.diff
     if diff and not yes:
         if call.as_json:
-            raise typer.BadParameter("--json asks nothing: give --yes, or leave --json out")
+            raise typer.BadParameter("--json cannot ask to confirm: use --yes, or omit --json")
         call.screen().raw_lines(diff)
         typer.confirm(f"Change {change.path}?", abort=True)
     backup = change.write() if diff else None
@@ -183,11 +183,11 @@ def _installed(
 
     def show(screen: Screen) -> None:
         if not diff:
-            screen.line(f"nothing to do: {change.path} has this server")
+            screen.line(f"nothing to do: {change.path} already has this server")
             return
         if yes:
             screen.raw_lines(diff)
-        screen.line(f"changed {change.path}" + (f"; it was kept as {backup}" if backup else ""))
+        screen.line(f"changed {change.path}" + (f"; the old file is {backup}" if backup else ""))
         screen.line(f"restart {client.value}, and ask it what it remembers")
 
     return CommandResult(data, show)
@@ -201,7 +201,7 @@ KeyId = Annotated[
 ]
 Expires = Annotated[
     str | None,
-    value("TIME", "When it ends: 90d, 12h, 30m, or a time in ISO 8601. [never]", "--expires"),
+    value("TIME", "When it expires: 90d, 12h, 30m, or a time, ISO 8601. [never]", "--expires"),
 ]
 Output = Annotated[
     Path | None,
@@ -209,23 +209,21 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the secret into a new file that you alone may read, and print it nowhere.",
+        help="Write the secret to a new file that only you can read, instead of printing it.",
     ),
 ]
 
 
 def create(
     context: typer.Context,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its purpose.", show_default=False)],
     orchestrator: Annotated[
         list[str],
-        value("ORC", "An orchestrator that it opens; repeatable. '*': all, later ones too."),
+        value("ORC", "An orchestrator that it opens; repeatable. '*': all, including new ones."),
     ],
     permission: Annotated[
         list[Permission],
-        choice(Permission, text="What it may do; repeatable. None contains another."),
+        choice(Permission, text="What it may do; repeatable. Permissions do not imply others."),
     ],
     agent: Annotated[
         str | None, value("ID", "Only this agent's memories and those of no agent.")
@@ -233,7 +231,7 @@ def create(
     expires: Expires = None,
     output: Output = None,
 ) -> CommandResult:
-    """Create a key and print its secret, this once: only its digest is stored.
+    """Create a key and print its secret once, because only its digest is stored.
 
     --clearance, --project and --session limit what it sees; '*' for a project or session lets each
     request name its own. A running server accepts the key at once.
@@ -251,10 +249,10 @@ def create(
     }
     if call.clearance is not None:
         fields["clearance"] = call.clearance
-    with _place_for_secret(output) as keep:
+    with _secret_writer(output) as store_secret:
         new_key = _keys(call).create(fields)
-        keep(new_key.secret)
-    return _key_result(new_key, output, _not_there(call, new_key.key.orchestrators))
+        store_secret(new_key.secret)
+    return _key_result(new_key, output, _missing_orchestrators(call, new_key.key.orchestrators))
 
 
 def list_keys(context: typer.Context) -> CommandResult:
@@ -266,13 +264,13 @@ def list_keys(context: typer.Context) -> CommandResult:
         if keys:
             screen.table(COLUMNS, [_row(key, now) for key in keys])
         else:
-            screen.line("there is no key; make one: memgraph key create")
+            screen.line("there are no keys; create one: memgraph key create")
 
     return CommandResult({"keys": [_as_json(key, now) for key in keys]}, show)
 
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
-    """Revoke a key at once, in running servers too."""
+    """Revoke a key immediately, also in running servers."""
     ended = _keys(invocation(context)).revoke(key_id)
     return CommandResult(
         _as_json(ended, SystemClock().now_ms()),
@@ -283,7 +281,7 @@ def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
 def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Remove a revoked or expired key from the list.
 
-    The journals keep its id, but nothing records its grants any more.
+    The journals keep its id, but its grants are no longer recorded anywhere.
     """
     removed = _keys(invocation(context)).forget(key_id)
     return CommandResult(
@@ -296,22 +294,22 @@ def rotate(
     context: typer.Context,
     key_id: KeyId,
     overlap: Annotated[
-        str | None, value("SPAN", "How long the old secret still counts: 1d, 12h, 30m. [not]")
+        str | None, value("SPAN", "How long the old secret stays valid: 1d, 12h, 30m. [0]")
     ] = None,
     expires: Expires = None,
     output: Output = None,
 ) -> CommandResult:
-    """Create a key with the same grants and a new secret, and end the old one.
+    """Create a key with the same grants and a new secret, and end the old key.
 
-    The new one expires when the old one would have, unless --expires is given.
+    The new key expires when the old one would have, unless --expires is used.
     """
     call = invocation(context)
     now = SystemClock().now_ms()
     overlap_ms = 0 if overlap is None else span_ms(overlap)
     expires_at = None if expires is None else moment_ms(expires, now_ms=now)
-    with _place_for_secret(output) as keep:
+    with _secret_writer(output) as store_secret:
         new_key = _keys(call).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
-        keep(new_key.secret)
+        store_secret(new_key.secret)
     return _key_result(new_key, output)
 
 
@@ -324,12 +322,12 @@ def _keys(call: Invocation) -> KeyStore:
 
 
 @contextmanager
-def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Yield a function that stores a secret; the space is reserved before keys change.
+def _secret_writer(output: Path | None) -> Iterator[Callable[[str], object]]:
+    """Yield a function that stores a secret. The file is allocated before any key changes.
 
     Raises:
-        Conflict: there is a file already.
-        OSError: it cannot be made, or the disk is full.
+        Conflict: the file already exists.
+        OSError: the file cannot be created, or the disk is full.
     """
     if output is None:
         yield len
@@ -337,7 +335,7 @@ def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
     try:
         handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise Conflict(f"there is a file {output} already", path=str(output)) from None
+        raise Conflict(f"the file already exists: {output}", path=str(output)) from None
     try:
         _put(handle, output, " " * SECRET_CHARS)
         yield lambda secret: _put(handle, output, secret)
@@ -349,7 +347,7 @@ def _place_for_secret(output: Path | None) -> Iterator[Callable[[str], object]]:
 
 
 def _put(handle: int, path: Path, text: str) -> None:
-    """Write a text as the only line of a file; it is durable on return."""
+    """Write a text as the only line of a file, durably."""
     line = f"{text}\n".encode("ascii")
     try:
         written = os.pwrite(handle, line, 0)
@@ -360,15 +358,13 @@ def _put(handle: int, path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
-def _not_there(call: Invocation, names: Sequence[str]) -> list[str]:
-    there = {ANY, *orchestrator_names(runtime_root(call.root))}
-    return [name for name in names if name not in there]
+def _missing_orchestrators(call: Invocation, names: Sequence[str]) -> list[str]:
+    existing = {ANY, *orchestrator_names(runtime_root(call.root))}
+    return [name for name in names if name not in existing]
 
 
-def _key_result(
-    new_key: NewKey, output: Path | None, not_there: Sequence[str] = ()
-) -> CommandResult:
-    shown_rows: dict[str, Any] = (
+def _key_result(new_key: NewKey, output: Path | None, missing: Sequence[str] = ()) -> CommandResult:
+    secret_field: dict[str, Any] = (
         {"secret": new_key.secret} if output is None else {"path": str(output)}
     )
 
@@ -379,20 +375,20 @@ def _key_result(
             screen.line(f"the secret of key {new_key.key.key_id}; it is not shown again")
         else:
             screen.line(f"wrote the secret of key {new_key.key.key_id} to {output}")
-        for name in not_there:
-            note(f"there is no orchestrator {name} yet; the key opens it once it is made")
+        for name in missing:
+            note(f"there is no orchestrator {name} yet; the key will open it once it is created")
 
-    return CommandResult(_as_json(new_key.key, new_key.key.created_at) | shown_rows, show)
+    return CommandResult(_as_json(new_key.key, new_key.key.created_at) | secret_field, show)
 
 
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
-    """Return a key without its digest, and its state."""
+    """Return the fields of a key with its state and without its digest."""
     fields = key.model_dump(mode="json", exclude={"sha256"})
     return fields | {"permissions": sorted(key.permissions), "state": key.state(now)}
 
 
 def _row(key: ApiKey, now: int) -> tuple[str, ...]:
-    narrowed = [f"{kind} {value}" for kind, value in _narrowed(key)]
+    restrictions = [f"{kind} {value}" for kind, value in _restrictions(key)]
     return (
         key.key_id,
         plain(key.name),
@@ -400,12 +396,12 @@ def _row(key: ApiKey, now: int) -> tuple[str, ...]:
         ", ".join(key.orchestrators),
         ", ".join(sorted(key.permissions)),
         key.clearance.value,
-        plain(", ".join(narrowed)),
+        plain(", ".join(restrictions)),
         moment(key.expires_at),
     )
 
 
-def _narrowed(key: ApiKey) -> Iterator[tuple[str, str]]:
+def _restrictions(key: ApiKey) -> Iterator[tuple[str, str]]:
     yield from (("project", project_id) for project_id in key.project_ids)
     yield from (("session", session_id) for session_id in key.session_ids)
     if key.agent_id is not None:
@@ -416,7 +412,7 @@ MOST = 1_000
 
 
 def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Post a signed test event now. Ends with 1 when the receiver does not take it."""
+    """Post a signed test event now. Exits with 1 if the receiver does not accept it."""
     from memgraph.service.event_delivery import TEST, send_test
 
     with invocation(context).service() as service:
@@ -429,8 +425,8 @@ def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResul
     topics = ", ".join(sorted(chosen.topics))
 
     def show(screen: Screen) -> None:
-        screen.line(f"{chosen.url} took {TEST} in {took_ms} ms")
-        screen.line(f"it is sent: {topics}")
+        screen.line(f"{chosen.url} accepted {TEST} in {took_ms} ms")
+        screen.line(f"it receives: {topics}")
 
     data = {"url": chosen.url, "type": TEST, "took_ms": took_ms, "topics": sorted(chosen.topics)}
     return CommandResult(data, show)
@@ -457,7 +453,7 @@ def failures(
 
 
 def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Send again what was set aside, oldest first. Ends with 1 when some is not taken."""
+    """Resend the events that were set aside, oldest first. Exits with 1 if any is not accepted."""
     from memgraph.service.event_delivery import SUBSCRIBER
     from memgraph.service.worker import Worker
 
@@ -471,9 +467,9 @@ def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResu
         finally:
             working.close()
         remaining = len(_failures(handle, MOST))
-    message = f"{count} taken, {remaining} still set aside"
+    message = f"{count} accepted, {remaining} still set aside"
     error = (
-        WebhookFailed(f"{remaining} events were not taken; the log says why") if remaining else None
+        WebhookFailed(f"{remaining} events were not accepted; see the log") if remaining else None
     )
     return CommandResult(
         {"retried": count, "left": remaining}, lambda screen: screen.line(message), error
@@ -494,7 +490,7 @@ def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
 Maintenance = Annotated[
     bool,
-    typer.Option("--maintenance", help="With consolidate, which works on all there is."),
+    typer.Option("--maintenance", help="Include consolidate, which works on all memories."),
 ]
 
 
@@ -504,9 +500,9 @@ def tools(
     read_only: ReadOnly = False,
     maintenance: Maintenance = False,
 ) -> CommandResult:
-    """Print the tools of a language model, in OpenAI's format.
+    """Print the tools for a language model.
 
-    With --json the schemas too, as the `tools` of a request take them.
+    With --json also their schemas, in OpenAI's format for the `tools` of a request.
     """
     from memgraph.operations.tools.tools import tools_for
 
@@ -519,16 +515,16 @@ def tools(
 def call(
     context: typer.Context,
     orchestrator: OrchestratorName,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its name.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")],
     arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="Its arguments, one JSON object.")
+        str, typer.Argument(metavar="JSON", help="The tool's arguments, a JSON object.")
     ] = "{}",
     read_only: ReadOnly = False,
     maintenance: Maintenance = False,
 ) -> CommandResult:
-    """Run one call as a language model would, and print the answer that the model would get.
+    """Run one tool call as a language model would, and print the model's answer.
 
-    Ends with 1 when the answer is an error. The journal names --actor for changes.
+    Exits with 1 if the answer is an error. --actor is the actor of changes in the journal.
     """
     from memgraph.operations.tools.tools import call_tool
 
@@ -554,7 +550,7 @@ COMMANDS: dict[str, Any] = {
     "mcp": make_command(mcp, "mcp"),
     "key": make_group(
         "key",
-        "Make, list, revoke, rotate and forget the keys of a server.",
+        "Create, list, revoke, rotate and forget the keys of a server.",
         {
             "create": create,
             "list": list_keys,
@@ -565,7 +561,7 @@ COMMANDS: dict[str, Any] = {
     ),
     "webhook": make_group(
         "webhook",
-        "Test the webhook; list and resend what it did not take.",
+        "Test the webhook; list and resend the events that it did not accept.",
         {"test": test, "failures": failures, "retry": retry},
     ),
     "tools": make_command(tools, "tools"),

@@ -24,18 +24,18 @@ def init(
     context: typer.Context,
     orchestrator: OrchestratorName,
     exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="Be content when there is one already.")
+        bool, typer.Option("--exist-ok", help="Succeed if it already exists.")
     ] = False,
 ) -> CommandResult:
-    """Create an orchestrator: its folders and its empty database.
+    """Create an orchestrator: its folders and an empty database.
 
-    A damaged or incomplete one is never recreated.
+    A damaged or incomplete orchestrator is never recreated.
     """
     from memgraph.paths import OrchestratorPaths
 
     call = invocation(context)
     if call.server_url is not None:
-        return _made_remotely(call, orchestrator, exist_ok=exist_ok)
+        return _create_remotely(call, orchestrator, exist_ok=exist_ok)
     with call.service() as service:
         paths = OrchestratorPaths(service.root, orchestrator)
         created = not (exist_ok and paths.memory.exists())
@@ -49,7 +49,7 @@ def init(
     }
 
     def show(screen: Screen) -> None:
-        screen.line(f"{'made' if created else 'there is already'} {orchestrator}")
+        screen.line(f"{'created' if created else 'already exists:'} {orchestrator}")
         screen.line(f"memory     {paths.memory}")
         screen.line(f"drop zone  {paths.ingest}")
         if created:
@@ -60,7 +60,7 @@ def init(
 
 
 def orchestrators(context: typer.Context) -> CommandResult:
-    """List the orchestrators and where each is stored; none of them is opened."""
+    """List the orchestrators and their stores, without opening them."""
     call = invocation(context)
     places: list[tuple[str, str | None]]
     if call.server_url is not None:
@@ -82,7 +82,8 @@ def orchestrators(context: typer.Context) -> CommandResult:
 def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Report whether the memory of one orchestrator, or of all, works.
 
-    A damaged one is disabled and named; the others go on. Ends with 1 when one is disabled.
+    A damaged memory is disabled and reported; the others keep working. Exits with 1 if any is
+    disabled.
     """
     results = _health(invocation(context), orchestrator)
     disabled = [item for item in results if item["status"] != "ready"]
@@ -107,10 +108,10 @@ def show_config(
     context: typer.Context,
     orchestrator: SomeOrchestrator = None,
     changed: Annotated[
-        bool, typer.Option("--changed", help="Leave out what has its default.")
+        bool, typer.Option("--changed", help="Leave out settings with their default.")
     ] = False,
 ) -> CommandResult:
-    """Show every setting in force, its value, and where it came from if it was set."""
+    """Show every setting, its current value, and where it was set."""
     from memgraph.config import describe
     from memgraph.config.loader import DEFAULT_ORIGIN
 
@@ -139,7 +140,7 @@ def show_config(
 def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Check the settings of one orchestrator, or of the root and all its orchestrators.
 
-    Ends with 1 when any are wrong, and names the key and the file or variable.
+    Exits with 1 if any are wrong, and names the key and the file or variable.
     """
     call = invocation(context)
     with call.service() as service:
@@ -164,7 +165,7 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
     return CommandResult({"checked": checked, "problems": problems}, show, refusal)
 
 
-def _made_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
+def _create_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
     created = True
     with call.client() as client:
         try:
@@ -173,9 +174,9 @@ def _made_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandRes
             if not exist_ok:
                 raise
             created = False
-    # Its folders are on the server.
+    # The folders are on the server.
     data = {"orchestrator": name, "created": created, "memory": None, "ingest": None}
-    message = f"{'made' if created else 'there is already'} {name}"
+    message = f"{'created' if created else 'already exists:'} {name}"
     return CommandResult(data, lambda screen: screen.line(message))
 
 
@@ -187,14 +188,14 @@ def _health(call: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
     results = []
     with call.service() as service:
         for name in service.orchestrators() if orchestrator is None else [orchestrator]:
-            # A name that is none, or that nothing has, is an error and not a bad state.
+            # An invalid or unknown name is an error, not a bad state.
             service.orchestrator(name)
             results.append(service.health(name))
     return results
 
 
 def _place(service: MemoryService, name: str) -> str:
-    """Return the address of the server that an orchestrator is stored on, or its file."""
+    """Return the URL of the server that stores an orchestrator, or the path of its file."""
     return service.settings(name).memory.storage.url or str(service.paths(name).database)
 
 
@@ -224,7 +225,7 @@ COMMANDS: dict[str, Any] = {
     "health": make_command(health, "health"),
     "config": make_group(
         "config",
-        "Show or check the settings in force. `memgraph config ORC` is `config show ORC`.",
+        "Show or check the settings. `memgraph config ORC` means `config show ORC`.",
         {"show": show_config, "check": check_config},
         default="show",
     ),

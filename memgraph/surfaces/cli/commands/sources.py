@@ -1,4 +1,4 @@
-"""Sources of memories: source list, show, trusted, trust, distrust; retract --source."""
+"""Commands for sources: source list, show, trusted, trust, distrust; retract --source."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FIELDS: Final = {
     SourceName.RUN: "workflow_run_id",
     SourceName.CONTENT: "content_sha256",
 }
-"""The parameter of a handle for each kind of source."""
+"""The keyword argument of the source operations for each kind of source."""
 SHOWN: Final = 20
-"""Maximum entries of each list on the screen."""
+"""The maximum number of entries per list on the screen."""
 
 SourceArgument = Annotated[
     str,
@@ -46,10 +46,10 @@ Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", 
 
 
 def named(text: str) -> tuple[SourceName, str]:
-    """Return a source from a command's argument: ``KIND:NAME``, or else a path.
+    """Parse the argument for a source: ``KIND:NAME``, or else a path.
 
     Raises:
-        InvalidInput: it names nothing.
+        InvalidInput: the name is empty.
     """
     kind, colon, name = text.partition(":")
     if colon and kind in set(SourceName):
@@ -66,15 +66,15 @@ def list_sources(
     orchestrator: OrchestratorName,
     kind: Annotated[SourceName | None, choice(SourceName, text="Only of this kind.")] = None,
     limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
-    after: Annotated[str | None, value("CURSOR", "next_after of the page before.")] = None,
+    after: Annotated[str | None, value("CURSOR", "next_after of the previous page.")] = None,
 ) -> CommandResult:
-    """List sources with their memories and their trust."""
+    """List sources with their numbers of memories and their trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.sources.list(kind=kind, limit=limit, after=after)
 
     def show(screen: Screen) -> None:
         if not page.items:
-            screen.line("no memory names a source")
+            screen.line("no sources")
             return
         screen.table(_COLUMNS, [_row(item) for item in page.items])
         if page.next_after is not None:
@@ -86,7 +86,7 @@ def list_sources(
 def show_source(
     context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument
 ) -> CommandResult:
-    """Show the memories of one source and its trust."""
+    """Show the number of memories of one source, and its trust."""
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.sources.get(*named(source))
     return CommandResult(as_json(result), lambda screen: screen.table(_COLUMNS, [_row(result)]))
@@ -99,9 +99,9 @@ def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> Comm
 
     def show(screen: Screen) -> None:
         if assignments:
-            screen.table(_SAID, [_said(item) for item in assignments])
+            screen.table(_TRUST_COLUMNS, [_trust_row(item) for item in assignments])
         else:
-            screen.line("nothing was said of any source: memory.trust decides")
+            screen.line("no source was assigned a trust: the settings memory.trust apply")
 
     return CommandResult({"items": [as_json(item) for item in assignments]}, show)
 
@@ -110,19 +110,19 @@ def trust(
     context: typer.Context,
     orchestrator: OrchestratorName,
     source: SourceArgument,
-    tier: Annotated[TrustTier, choice(TrustTier, text="How far.")],
+    tier: Annotated[TrustTier, choice(TrustTier, text="The tier to assign.")],
     reason: Why,
     max_memories: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="How many it may hold; 0: nothing more.", show_default=False
+            metavar="N", help="The most memories it may have; 0: no more.", show_default=False
         ),
     ] = None,
 ) -> CommandResult:
     """Assign a trust tier to a source.
 
-    A lower one replaces nothing that a higher one stated: what would replace it becomes a
-    contradiction, which a person decides. It applies from now on.
+    A source of a lower tier cannot replace what a source of a higher tier stated: the conflict
+    becomes a contradiction, which a person decides. The tier applies from now on.
     """
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
@@ -132,15 +132,15 @@ def trust(
         existing = _is_known(handle, kind, name)
 
     def show(screen: Screen) -> None:
-        screen.table(_SAID, [_said(assignment)])
+        screen.table(_TRUST_COLUMNS, [_trust_row(assignment)])
         if not existing:
-            screen.line("no memory came from it yet, as far as you see: it holds for what will")
+            screen.line("you see no memory from it yet: the trust applies to future ones")
 
     return CommandResult({**as_json(assignment), "known": existing}, show)
 
 
 def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
-    """Return True when the source has memories."""
+    """Return True if the source has visible memories."""
     try:
         handle.sources.get(kind, name)
     except NotFound:
@@ -155,12 +155,12 @@ def distrust(
     with invocation(context).orchestrator(orchestrator) as handle:
         kind, name = named(source)
         handle.sources.distrust(kind, name, reason=reason)
-    message = f"nothing is said of {kind.value} {name} any more"
+    message = f"no trust is assigned to {kind.value} {name} any more"
     return CommandResult({"kind": kind.value, "name": name}, lambda screen: screen.line(message))
 
 
 def retracted(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
-    """Retract a source through a handle, or preview it."""
+    """Retract the memories of a source, or preview this if not ``really``."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
     result: SourceRetraction = handle.sources.retract(reason=reason, dry_run=not really, **chosen)
@@ -170,12 +170,12 @@ def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Command
 def of_sender(
     handle: Any, sender: str, *, reason: str, really: bool, restore: bool
 ) -> CommandResult:
-    """Retract or restore all conversations of a sender, or preview it.
+    """Retract or restore all conversations of a sender, or preview this if not ``really``.
 
     Each conversation is one transaction.
 
     Raises:
-        NotFound: nobody of this name said or stored anything.
+        NotFound: no conversation has memories from this sender.
     """
     conversations: list[str] = []
     after = None
@@ -196,21 +196,21 @@ def of_sender(
     data = {"sender": sender, "dry_run": not really, "sources": [as_json(item) for item in results]}
 
     def show(screen: Screen) -> None:
-        verbs = ("come back", "back") if restore else ("go", "gone")
-        verb = verbs[1] if really else f"would {verbs[0]}"
+        verb = "restored" if restore else "retracted"
+        verb = verb if really else f"would be {verb}"
         screen.line(f"{sender}: {len(results)} conversations")
         numbers = (item.restored if restore else item.retracted for item in results)
-        kept_part = ("" if restore else str(item.kept) for item in results)
-        rows = zip(conversations, map(str, numbers), kept_part, strict=True)
+        kept_counts = ("" if restore else str(item.kept) for item in results)
+        rows = zip(conversations, map(str, numbers), kept_counts, strict=True)
         screen.table(("conversation", verb, "stay"), list(rows))
         if not really:
-            screen.line("nothing was changed: say --yes to do it")
+            screen.line("nothing was changed: use --yes to do it")
 
     return CommandResult(data, show)
 
 
 def restored(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
-    """Restore what was retracted with a source, or preview it."""
+    """Restore the memories retracted with a source, or preview this if not ``really``."""
     kind, name = named(source)
     chosen = {FIELDS[kind]: name}
     result: SourceRestoration = handle.sources.restore(reason=reason, dry_run=not really, **chosen)
@@ -219,7 +219,7 @@ def restored(handle: Any, source: str, *, reason: str, really: bool) -> CommandR
 
 def _show_restoration(screen: Screen, restoration: SourceRestoration) -> None:
     verb = "would be" if restoration.dry_run else "are"
-    screen.line(f"{verb} back: {restoration.restored}")
+    screen.line(f"{verb} restored: {restoration.restored}")
     if restoration.restored_items:
         rows = [
             (restored_item.memory_id, restored_item.status.value, short(restored_item.summary))
@@ -227,8 +227,8 @@ def _show_restoration(screen: Screen, restoration: SourceRestoration) -> None:
         ]
         screen.table(("memory", "status", ""), rows[:SHOWN])
     for number, what, items in (
-        (restoration.replaced, "replaced by those again", restoration.replaced_items),
-        (restoration.counted, "said by the source as well again", restoration.counted_items),
+        (restoration.replaced, "again replaced by these", restoration.replaced_items),
+        (restoration.counted, "again supported by the source", restoration.counted_items),
     ):
         if items:
             screen.heading(f"{verb} {what}: {number}")
@@ -240,7 +240,7 @@ def _show_restoration(screen: Screen, restoration: SourceRestoration) -> None:
         )
         _show_disputed(screen, restoration.left_open_items)
     if restoration.dry_run:
-        screen.line("nothing was changed: say --yes to do it")
+        screen.line("nothing was changed: use --yes to do it")
 
 
 def _show_disputed(screen: Screen, items: Sequence[DisputedPair]) -> None:
@@ -249,10 +249,10 @@ def _show_disputed(screen: Screen, items: Sequence[DisputedPair]) -> None:
 
 
 def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
-    verb = "would go" if retraction.dry_run else "were retracted"
+    verb = "would be retracted" if retraction.dry_run else "were retracted"
     screen.line(
         f"{retraction.retracted} memories {verb}: {retraction.given} from the source,"
-        f" {retraction.derived} derived from those alone"
+        f" {retraction.derived} derived only from those"
     )
     if retraction.retracted_items:
         rows = [
@@ -268,8 +268,8 @@ def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
         ]
         screen.table(("memory", "because", ""), kept_rows[:SHOWN])
     if retraction.weakened_items:
-        screen.heading(f"{retraction.weakened} stay, and the source counts no longer for them")
-        less = [
+        screen.heading(f"{retraction.weakened} stay, but the source no longer counts for them")
+        weakened_rows = [
             (
                 weakened_item.memory_id,
                 f"{weakened_item.confidence_before:.2f}",
@@ -277,24 +277,24 @@ def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
             )
             for weakened_item in retraction.weakened_items
         ]
-        screen.table(("memory", "confidence", "then"), less[:SHOWN])
+        screen.table(("memory", "confidence", "then"), weakened_rows[:SHOWN])
     if retraction.reinstated_items:
-        auxiliary = "would have" if retraction.dry_run else "have"
+        auxiliary = "would be" if retraction.dry_run else "are"
         message = (
-            f"{auxiliary} their place back, which nothing else replaces: {retraction.reinstated}"
+            f"{auxiliary} active again, because nothing else replaces them: {retraction.reinstated}"
         )
         screen.heading(message)
-        restored = [
+        reinstated_rows = [
             (reinstated_item.memory_id, short(reinstated_item.summary))
             for reinstated_item in retraction.reinstated_items
         ]
-        screen.table(("memory", ""), restored[:SHOWN])
+        screen.table(("memory", ""), reinstated_rows[:SHOWN])
     if retraction.reopened_items:
         verb = "would be" if retraction.dry_run else "are"
         screen.heading(f"contradictions that {verb} open again: {retraction.reopened}")
         _show_disputed(screen, retraction.reopened_items)
     if retraction.dry_run and (retraction.retracted or retraction.weakened):
-        screen.line("nothing was changed: say --yes to do it")
+        screen.line("nothing was changed: use --yes to do it")
 
 
 def _row(info: SourceInfo) -> tuple[str, ...]:
@@ -306,20 +306,20 @@ def _row(info: SourceInfo) -> tuple[str, ...]:
     return (info.kind.value, info.name, *counts, tier, limit, moment(info.last_at))
 
 
-def _said(source: TrustedSource) -> tuple[str, ...]:
+def _trust_row(source: TrustedSource) -> tuple[str, ...]:
     limit = "" if source.max_memories is None else str(source.max_memories)
     provenance = (moment(source.set_at), source.actor, source.reason)
     return (source.kind.value, source.name, source.tier.value, limit, *provenance)
 
 
 _COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")
-_SAID: Final = ("kind", "name", "tier", "limit", "since", "who", "why")
+_TRUST_COLUMNS: Final = ("kind", "name", "tier", "limit", "since", "who", "why")
 
 
 COMMANDS: dict[str, Any] = {
     "source": make_group(
         "source",
-        "Tell where memories come from, and how far that is trusted.",
+        "List the sources of memories, and assign trust to them.",
         {
             "list": list_sources,
             "show": show_source,
