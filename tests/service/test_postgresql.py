@@ -447,7 +447,7 @@ def test_the_command_line_works_on_a_server(
     [item] = json.loads(run("recall", "orc-2", "gate", "--json"))["data"]["items"]
     memory_id = item["memory"]["memory_id"]
     erased = run("erase", "orc-2", memory_id, "--reason", "asked for", "--yes")
-    assert "not proven: what the server keeps beyond its tables" in erased
+    assert "not proven: what the server stores outside of its tables" in erased
     assert "archive_mode is off" in erased
 
 

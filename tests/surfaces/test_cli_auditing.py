@@ -165,7 +165,7 @@ def test_what_is_derived_from_what_fell_is_told_to_be_stale(cli: CommandLine) ->
     new = cli.json("correct", "orc-1", old, "The gate closes at ten.", *WHY)["memory_id"]
     grounds = ("--derived-from", old, "--derived-from", new)
     told = cli("remember", "orc-1", "Nobody enters at half past nine.", *grounds).out
-    assert f"it is stale already: it was derived from {old}, which holds no longer" in told
+    assert f"it is already stale: its evidence {old} was retracted or superseded" in told
     assert f"derived from {new}" not in told
     again = cli("remember", "orc-1", "Nobody enters at eleven.", "--derived-from", new).out
     assert "stale" not in again
@@ -193,7 +193,7 @@ def test_all_conversations_of_a_sender_are_shown_taken_back_and_brought_back(
     command = ("retract", "orc-1", "--sender", "mallory", *WHY)
     shown = cli(*command).out
     assert "mallory: 2 conversations" in shown
-    assert "nothing was changed: say --yes to do it" in shown
+    assert "nothing was changed: use --yes to do it" in shown
     assert len(cli.json("list", "orc-1")["memories"]) == 3
     told = cli.json(*command, "--yes")
     assert [(each["name"], each["given"]) for each in told["sources"]] == [

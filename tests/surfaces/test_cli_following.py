@@ -38,7 +38,7 @@ def test_a_graph_of_the_newest_says_how_many_more_there_are(
     assert (told["nodes"], told["edges"], told["left_out"]) == (30, 1, 4)
     said = cli("graph", "orc-1", "-o", str(target)).out
     assert "drew 30 memories and 1 edge " in said
-    assert "4 more were left out: name IDs, or give --hops and --max-nodes" in said
+    assert "4 more were left out: use IDs, --hops or --max-nodes" in said
     told = cli.json("graph", "orc-1", *ids[:2], "-o", str(target))
     assert (told["nodes"], told["left_out"]) == (2, None)
     assert "left out" not in cli("graph", "orc-1", *ids[:2], "-o", str(target)).out
