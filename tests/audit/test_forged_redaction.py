@@ -124,7 +124,7 @@ def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
         (lambda path: path.write_text("{"), "cannot be read"),
         (
             lambda path: path.write_text(path.read_text().replace('"asked for"', '"other"')),
-            "not as it was signed",
+            "was changed after it was signed",
         ),
     ],
 )

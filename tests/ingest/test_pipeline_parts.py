@@ -179,7 +179,7 @@ def test_a_file_of_too_many_memories_is_refused_with_the_bound(tmp_path: Path) -
         drop(orc, "keys.md", notes(21))
         (result,) = IngestPipeline(orc).run().results
     assert (result.outcome, result.reason) == ("rejected", RejectionReason.TOO_MANY_ITEMS)
-    assert "memory.ingest.max_memories_per_file = 20" in str(result.message)
+    assert "memory.ingest.max_memories_per_file is 20" in str(result.message)
 
 
 def test_links_that_waited_for_a_file_are_made_in_parts(orc: Orchestrator) -> None:

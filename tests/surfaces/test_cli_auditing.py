@@ -58,7 +58,7 @@ def test_a_case_of_which_one_side_fell_says_so(
 ) -> None:
     _, newer, edge = sides
     cli("retract", "orc-1", newer, *WHY)
-    told = "moot: one side no longer holds"
+    told = "moot: one side is no longer in force"
     assert told in cli("contradictions", "orc-1").out
     assert told in cli("case", "show", "orc-1", edge).out
 
@@ -107,7 +107,7 @@ def test_a_report_is_checked_in_words(cli: CommandLine, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     cli("erase", "orc-1", gone, "--yes", *WHY, "-o", str(report))
     told = cli("erasure", "verify", str(report)).out
-    assert told.splitlines()[-1].split() == ["a", "proof", "yes"]
+    assert told.splitlines()[-1].split() == ["proves", "the", "erasure", "yes"]
     assert "has the tombstones" in told
     other = cli("erasure", "verify", str(report), "--public-key", "0" * 64)
     assert other.code == 1

@@ -83,7 +83,9 @@ def test_a_word_on_a_source_of_which_nothing_came_yet_is_kept_and_remarked(
     cli.remember("The oven is slow.", "--source-path", str(mail / "one.txt"), "--locator", "L1-L1")
     word = ("source", "trust", "orc-1", str(mail), "--tier", "low", "--reason", "offers")
     assert cli.json("source", "trust", "orc-1", "run:r9", *word[4:])["known"] is False
-    assert "no memory came from it yet" in cli("source", "trust", "orc-1", "run:r9", *word[4:]).out
+    assert (
+        "you see no memory from it yet" in cli("source", "trust", "orc-1", "run:r9", *word[4:]).out
+    )
     cli(*word)
     [listed] = cli.json("source", "list", "orc-1")["items"]
     assert (listed["tier"], listed["told"], listed["inherited"]) == ("low", True, True)

@@ -40,9 +40,9 @@ MISTAKES = [
     ),
     (["retract", "orc-1", "fact_0"], 2, "Missing option '--reason'"),
     (["ingest", "orc-1", "no-such-file"], 2, "'no-such-file' does not exist"),
-    (["ingest", "orc-1", "--watch", "--dry-run"], 2, "leave --watch out"),
+    (["ingest", "orc-1", "--watch", "--dry-run"], 2, "cannot be combined with --watch"),
     (["init", "orc-1"], 1, "--exist-ok"),
-    (["init", "my notes"], 2, "begins with a letter or a digit"),
+    (["init", "my notes"], 2, "begin with a letter or a digit"),
     (["restore", "orc-1", "no-such-file"], 1, "there is no file"),
     (["restore", "orc-1", "no-such-file", "--as", "orc-7"], 1, "there is no file"),
     (["recall", "nobody", "x"], 1, " has orc-1\n"),
@@ -53,7 +53,7 @@ MISTAKES = [
     (["entity", "orc-1", "Bob"], 1, "memgraph entities list orc-1"),
     (["run", "nojob", "orc-1"], 2, "'enrichment', 'consolidation'"),
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
-    (["graph", "orc-1", "-o", "x.bmp"], 2, "its name ends with .html"),
+    (["graph", "orc-1", "-o", "x.bmp"], 2, "the file name must end with .html"),
     (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),
     (["--server", "http://127.0.0.1:9", "list", "orc-1"], 1, "is the server running?"),
     (["call", "orc-1", "no_tool"], 1, "memgraph tools lists the tools"),
@@ -99,7 +99,7 @@ def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
     assert cli.json("restore", "orc-1", file, "--as", "orc-2")["orchestrator"] == "orc-2"
     assert cli.json("show", "orc-2", kept)["memories"][0]["content"] == "The shop sells bread."
     assert cli("verify", "orc-2").out.splitlines()[-1].startswith("OK: ")
-    assert "choose another name" in cli("restore", "orc-1", file, "--as", "orc-2").err
+    assert "orc-2 already has a database" in cli("restore", "orc-1", file, "--as", "orc-2").err
     lines = str(tmp_path / "orc-1.jsonl")
     assert cli("export", "orc-1", "-o", lines).code == 0
     assert "run: memgraph import ORC FILE" in cli("restore", "orc-1", lines, "--as", "orc-4").err

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import CommandLine
 
 REACH = (
-    "What clearance Internal may not see is left out;"
+    "Anything that clearance Internal may not see is left out;"
     " to see more: --clearance, --project, --session"
 )
 TASK = ("--scope", "session", "--scope-id", "t1")
@@ -108,7 +108,7 @@ def test_a_receipt_is_asked_again_and_says_whether_it_gives_the_same(cli: Comman
     receipt_id = cli.json("recall", "orc-1", "which oven?")["receipt_id"]
     replay = ("receipt", "replay", "orc-1", receipt_id)
     told = cli.error(*replay)["message"]
-    assert told == "only a digest of the query is kept: pass it as --query"
+    assert told == "the receipt keeps only a digest of the query: pass the query as --query"
     found = cli.json(*replay, "--query", "which oven?")
     assert (found["same"], found["same_digest"], found["differences"]) == (True, True, [])
     shown = cli(*replay, "--query", "which oven?").out
@@ -142,7 +142,7 @@ def test_why_a_replay_differs_is_told_in_words(capsys: pytest.CaptureFixture[str
     _show_replay(Screen(), found)
     shown = capsys.readouterr().out
     assert "not embedded yet, then or now; the settings have changed" in shown
-    assert "not all entries" in shown
+    assert "only a part of the later journal entries" in shown
 
 
 def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None:

@@ -180,7 +180,7 @@ def test_a_bulletin_shows_what_it_kept_added_and_left_out() -> None:
     data = Page(bulletin_page(bulletins, title="Bulletins")).data
     assert data["counts"] == [[0, 2, 3], [3, 1, 0], [0, 1, 0]]
     empty = Page(bulletin_page([], title="None"))
-    assert "No bulletin was handed out yet." in empty.texts
+    assert "No bulletin has been delivered yet." in empty.texts
 
 
 def _status(status: str, since: int, until: int | None) -> StatusPeriod:

@@ -58,7 +58,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     if not target.parent.is_dir():
         # Otherwise the error would name the temporary file, which the user does not know.
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
     try:

@@ -38,7 +38,7 @@ def test_every_operation_refuses_parameters_that_it_does_not_know(
     at = re.sub(r"\{\w+\}", "x", path.replace("{orchestrator}", "orc-1"))
     (problem,) = problems(client.request(method, at, params={"projekt": HELD}))
     assert problem["field"] == "query.projekt"
-    listed = f"known: {', '.join(sorted(known))}" if known else "there is none"
+    listed = f"known: {', '.join(sorted(known))}" if known else "none is allowed"
     assert problem["problem"] == f"unknown parameter; {listed}"
     assert ("{orchestrator}" in path) is (known >= NARROWING)
 
@@ -49,9 +49,9 @@ def test_what_is_one_comes_once(client: httpx.Client, name: str) -> None:
     at = re.sub(r"\{\w+\}", "x", path.replace("{orchestrator}", "orc-1"))
     answer = client.request(method, at, params=[(name, "1"), (name, "1")])
     if name in REPEATED:
-        assert "comes once" not in answer.text
+        assert "must not be repeated" not in answer.text
     else:
-        assert problems(answer) == [{"field": f"query.{name}", "problem": "comes once"}]
+        assert problems(answer) == [{"field": f"query.{name}", "problem": "must not be repeated"}]
 
 
 def test_a_misspelt_parameter_widens_no_view(served: Served, client: httpx.Client) -> None:
@@ -90,7 +90,7 @@ def test_a_field_that_nobody_knows_is_named_with_those_there_are(
 ) -> None:
     (problem,) = problems(client.post(BASE + path, json=body))
     assert problem["field"] == f"body.{field}"
-    assert problem["problem"].startswith("unknown field; known: ")
+    assert problem["problem"].startswith("unknown field; allowed: ")
     assert known in problem["problem"]
 
 

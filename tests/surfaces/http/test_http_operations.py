@@ -80,7 +80,7 @@ class LabelHandle(Handle):
 
 
 def test_an_answer_with_a_field_that_nothing_fills_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="next_cursor; give wrap or cursor"):
+    with pytest.raises(InvalidInput, match="next_cursor; set wrap or cursor"):
         WireResult(MemoryPage)
     assert WireResult(MemoryPage, cursor=lambda memory: memory.memory_id).type is MemoryPage
 
