@@ -121,7 +121,7 @@ def update(transaction: Transaction) -> str | None:
 
 
 def _differences(transaction: Transaction) -> dict[str, TableDigest]:
-    """Return by how much the transaction changed each digest."""
+    """Return the change of each digest by the transaction since the last call."""
     rows: dict[str, int] = defaultdict(int)
     totals: dict[str, int] = defaultdict(int)
     for name, sign, digest in transaction.engine.row_changes(transaction):
@@ -133,7 +133,7 @@ def _differences(transaction: Transaction) -> dict[str, TableDigest]:
 def followed(
     transaction: Transaction, digests: Mapping[str, TableDigest]
 ) -> dict[str, TableDigest]:
-    """Return digests with what the transaction changed since it was asked last."""
+    """Return digests updated with the row changes of the transaction since the last call."""
     differences = _differences(transaction)
     return {
         name: digests.get(name, TableDigest()).plus(*differences.get(name, TableDigest()))
@@ -142,8 +142,9 @@ def followed(
 
 
 def unexplained(transaction: Transaction, digests: Mapping[str, TableDigest]) -> Iterator[str]:
-    """Yield the tables whose stored digests are not ``followed``; ``audit_log`` where the journal
-    has another state than they.
+    """Yield the tables whose stored digests differ from the ``followed`` ones.
+
+    Yield ``audit_log`` if the state in the journal differs from that of the stored digests.
     """
     after, expected = stored(transaction), followed(transaction, digests)
     for name in {*after, *expected}:
@@ -244,7 +245,7 @@ def _put_digest() -> sa.Insert:
 
 
 def stored(snapshot: Snapshot) -> dict[str, TableDigest]:
-    """Return the digests as of the last transaction of memgraph."""
+    """Return the stored digests, as of memgraph's last transaction."""
     rows = _digests().rows(snapshot)
     return {name: TableDigest(count, _number(digest)) for name, count, digest in rows}
 

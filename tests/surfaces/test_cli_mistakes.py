@@ -83,7 +83,7 @@ def test_a_wrong_key_and_a_port_in_use_are_told_with_what_to_do(cli: CommandLine
         at = ("--server", server.url)
         assert "name one with --key-file" in cli(*at, "list", "orc-1").err
         wrong = cli(*at, "--key", "mgk_wrong", "list", "orc-1").err
-        assert "mistyped, revoked or has expired" in wrong
+        assert "mistyped, revoked or expired" in wrong
         port = server.url.rpartition(":")[2]
         assert "choose another port with --port" in cli("serve", "--port", port).err
 

@@ -190,7 +190,8 @@ def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: Com
     assert len(cli.json("recall", "orc-1", "what does the shop sell?", *high)["items"]) == 2
     cli("bulletin", "orc-1", *high)
     assert [cli(*each).out for each in asked] == before
-    last = "What clearance Restricted with project atlas may not see is left out; to see more:"
+    last = "Anything that clearance Restricted with project atlas may not see is left out;"
+    last += " to see more:"
     for each in asked:
         line = cli(*each, *high, "--project", "atlas").out.splitlines()[-1]
         assert line == f"{last} --project, --session"

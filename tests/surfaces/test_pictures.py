@@ -118,7 +118,7 @@ def test_open_contradictions_differ_from_decided_ones(orc: Orchestrator) -> None
 def test_a_picture_is_a_page() -> None:
     require_html(Path("a.b.HTML"))
     for name in ("picture", "picture.svg", "html"):
-        with pytest.raises(InvalidInput, match=r"ends with \.html"):
+        with pytest.raises(InvalidInput, match=r"must end with \.html"):
             require_html(Path(name))
 
 

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 PROVISIONING_WAIT_MS = 5_000
 LOCK_WAIT_MS: Final = round(LOCK_TIMEOUT_S * 1_000)
 _LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
-"""Keeps a session that holds a lock or a snapshot while others copy, whatever the server's setting
-is."""
+"""Disables the server's idle timeout, so that a session can hold a lock or a snapshot while another
+copies."""
 _OLDEST: Final = "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
 _RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 

@@ -262,7 +262,9 @@ class SqliteDatabase:
                 engine.watch(raw)
 
     def fold(self, *, after: int | None = None) -> None:
-        """Checkpoint the WAL after a number of commits, concurrently with readers and a writer.
+        """Checkpoint the WAL if there were enough commits since the last time.
+
+        Readers and a writer can continue meanwhile.
 
         Raises:
             StorageError: the disk failed.

@@ -109,14 +109,14 @@ class SqliteStore:
         return self.path
 
     def position(self) -> int:
-        # All of the copy is compared.
+        # The whole copy is compared, so no position is needed.
         return 0
 
     def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:  # noqa: ARG002
         return of_file(self.path, copy)
 
     def follow(self, delta: Delta) -> None:
-        """Do nothing: it is the copy itself."""
+        """Do nothing, because the draft is the copy itself."""
 
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:

@@ -38,7 +38,7 @@ def test_every_operation_refuses_parameters_that_it_does_not_know(
     at = re.sub(r"\{\w+\}", "x", path.replace("{orchestrator}", "orc-1"))
     (problem,) = problems(client.request(method, at, params={"projekt": HELD}))
     assert problem["field"] == "query.projekt"
-    listed = f"known: {', '.join(sorted(known))}" if known else "none is allowed"
+    listed = f"allowed: {', '.join(sorted(known))}" if known else "none is allowed"
     assert problem["problem"] == f"unknown parameter; {listed}"
     assert ("{orchestrator}" in path) is (known >= NARROWING)
 
@@ -81,8 +81,13 @@ def test_an_orchestrator_of_others_answers_alike(served: Served) -> None:
     [
         ("/memories", {"content": "x", "contents": HELD}, "contents", "content, "),
         ("/context", {"request": {"qeury": HELD}}, "request.qeury", "query"),
-        ("/context", {"tsak": HELD}, "tsak", "known: request, task"),
-        ("/forget", {"memory_ids": ["x"], "reason": "", "a": HELD}, "a", "known: memory_ids, reas"),
+        ("/context", {"tsak": HELD}, "tsak", "allowed: request, task"),
+        (
+            "/forget",
+            {"memory_ids": ["x"], "reason": "", "a": HELD},
+            "a",
+            "allowed: memory_ids, reas",
+        ),
     ],
 )
 def test_a_field_that_nobody_knows_is_named_with_those_there_are(

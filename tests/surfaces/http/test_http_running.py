@@ -183,7 +183,11 @@ DAMAGES: Mapping[str, tuple[Callable[[Path], object], type[MemgraphError], str]]
     "cut": (_cut, DatabaseCorrupt, "restore a backup"),
     "no-text": (_no_text, DatabaseCorrupt, "restore a backup"),
     "older": (lambda database: _version(database, "0001"), SchemaOutdated, "db upgrade"),
-    "newer": (lambda database: _version(database, "9999"), SchemaTooNew, "newer memgraph"),
+    "newer": (
+        lambda database: _version(database, "9999"),
+        SchemaTooNew,
+        "newer version of memgraph",
+    ),
 }
 
 

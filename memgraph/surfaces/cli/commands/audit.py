@@ -251,8 +251,8 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
             screen.line(f"and {len(report.memory_ids) - len(rows)} more")
     fields = [
         ("entities", str(report.entities)),
-        ("strings looked for", str(report.residue.strings)),
-        ("strings that stay with others", "; ".join(map(short, planned.shared))),
+        ("strings to search", str(report.residue.strings)),
+        ("strings that remain elsewhere", "; ".join(map(short, planned.shared))),
         ("rows to be redacted", ", ".join(f"{n} of {table}" for table, n in planned.rows.items())),
         ("files to be redacted", " ".join(report.files_redacted) or "none"),
         ("files to be removed", " ".join(report.files_removed) or "none"),
@@ -261,7 +261,7 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
     ]
     screen.fields([field for field in fields if field[1]])
     if planned.changed_ids:
-        screen.heading("would stay, with an erased string taken from tags or attributes")
+        screen.heading("would stay, with erased strings removed from tags or attributes")
         changed = [(item, short(planned.begins.get(item, ""))) for item in planned.changed_ids]
         screen.table(("memory", "text"), changed)
     _show_rest(screen, report)

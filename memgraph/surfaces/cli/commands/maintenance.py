@@ -186,7 +186,7 @@ def restore(
     call = invocation(context)
     name = orchestrator if new_name is None else new_name
     with call.service() as service:
-        # Those by which it will be opened: what the other one's own config.toml has is not its.
+        # The settings that will open it; the other orchestrator's config.toml does not apply.
         chosen = service.settings(name).memory
         done = put_back(
             service.paths(name),
@@ -217,9 +217,9 @@ def migrate_store(
 ) -> CommandResult:
     """Move an orchestrator into a file or to a server, and verify it there.
 
-    Reads and writes go on; writers wait at the end of the move alone, an erasure for all of it. The
-    setting is written into the orchestrator's own config.toml. What was there is kept aside.
-    Interrupted, the old store stays in use: run it again.
+    Reads and writes continue; writers wait only at the end of the move, erasures during all of it.
+    The setting is written to the orchestrator's config.toml. The old store is kept. If the move is
+    interrupted, the old store stays in use: run the command again.
     """
     from memgraph.operations.maintenance.move import move
 
