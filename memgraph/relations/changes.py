@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memgraph.model.enums import Relation
@@ -38,7 +39,14 @@ def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         return None
     if verb.key in lexicon.ENDS and (finding := _ended(a, b)) is not None:
         return finding
-    return _moved(a, b) if verb.key in lexicon.MOVES else None
+    return _moved(a, b) if verb.key in lexicon.MOVES or _went(a, b) else None
+
+
+def _went(a: ParsedSentence, b: ParsedSentence) -> bool:
+    """Return True for "the backups went from X to Y" of backups that "are stored in X"."""
+    stays = a.passive and a.tokens[a.verb].key in lexicon.MOVES[stem("switch")] | {"send"}
+    leaves = any(t.key == "from" for t in a.tokens)
+    return b.past and b.tokens[b.verb].key == "go" and stays and not leaves
 
 
 def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
@@ -121,7 +129,8 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     topic, old, new = _split(b.tokens[b.verb + 1 :])
     subject = content(b.subject)
     earlier = content(a.tokens)
-    reason = f"the later statement says that it changed: {verb.text} to {shown(bare(new))}"
+    target = f"to {shown(bare(new))}" if new else f"from {shown(bare(old))}"
+    reason = f"the later statement says that it changed: {verb.text} {target}"
     if verb.key == stem("replace"):
         old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
         subject = content(topic)
@@ -143,18 +152,26 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
             return changed
         if b.passive and verb.key == stem("replace") and content(a.subject) <= before:
             return changed
-        tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
+        tool = a.tokens[a.verb].key in lexicon.MOVES.get(verb.key, frozenset()) | {stem("use")}
         return changed if tool and any(t.kind == "name" for t in old) else None
+    charged = _charged(a, topic, new)
+    if charged:
+        thing -= _PRICES
+    if not thing - AGENTS and content(topic) == content(a.subject) and len(a.subject) == 1:
+        thing = content(topic)
     if topic and content(topic) & earlier:
         thing -= subject - earlier
+    if new and not before and thing == {"we"} and _same_product(a, new):
+        return changed
     if not new or not thing or not thing <= earlier or content(new) <= earlier:
         return None
     previous = a.tokens[a.verb].key
-    if a.mode in ("may", "can") or previous not in lexicon.MOVES[verb.key]:
+    if a.mode in ("may", "can") or previous not in lexicon.MOVES.get(verb.key, ()):
         return None
     # "We extend the contract with X" says nothing of what else we pay for.
     if (
         topic
+        and not charged
         and thing <= AGENTS
         and not content(topic) & earlier
         and any(t.is_value for t in b.tokens)
@@ -175,6 +192,40 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         if not (kinds & set(values) or (kinds & TIMES and set(values) & TIMES)):
             return None
     return changed
+
+
+def _same_product(a: ParsedSentence, new: Sequence[ComparedToken]) -> bool:
+    """Return True where "PostgreSQL 17" replaces the "PostgreSQL 15" that ``a`` says "our …" is."""
+    if [t.kind for t in new] != ["name", "version"] or not (a.plural or a.first):
+        return False
+    if {t.key for t in a.subject} & lexicon.SEVERAL or a.tokens[a.verb].key not in _RUNS:
+        return False
+    versions = [
+        t.key
+        for name, t in pairwise(a.tokens[a.verb :])
+        if name.key == new[0].key and t.kind == "version"
+    ]
+    return bool(versions) and new[1].key not in versions
+
+
+_RUNS: Final = frozenset({"be", stem("run"), stem("use"), stem("host")})
+
+
+def _charged(
+    a: ParsedSentence, topic: Sequence[ComparedToken], new: Sequence[ComparedToken]
+) -> bool:
+    """Return True where "the price" that rises is the one that "we charge" per head or hour."""
+    if a.tokens[a.verb].key not in _CHARGES or not content(topic) <= _PRICES:
+        return False
+    sides = (
+        [t for t in a.tokens[a.verb + 1 :] if not t.is_value],
+        [t for t in new if not t.is_value],
+    )
+    return content(sides[0]) == content(sides[1])
+
+
+_CHARGES: Final = frozenset({stem("charge"), stem("ask")})
+_PRICES: Final = frozenset({stem("price"), stem("rate"), stem("fee")})
 
 
 def _linked(a: ParsedSentence) -> bool:

@@ -141,4 +141,4 @@ def is_past(low: str) -> bool:
 
 def shown(tokens: Sequence[ComparedToken]) -> str:
     """Return tokens as a person reads them."""
-    return " ".join(token.text for token in tokens)
+    return "".join(f"{'' if t.joined else ' '}{t.text}" for t in tokens).strip()
