@@ -289,7 +289,7 @@ _STATUS: Final = alternatives(
 # Uses that do not refer to an earlier sentence: "this week", "there are two", "both … and".
 FILLED: Final = re.compile(
     r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
-    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b|\bthese days\b|\b(?:after|before|"
+    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|days|{_MONTH})\b|\b(?:after|before|"
     rf"during) this \w|\bthey(?:'ve|'re| have| are)? \w+ (?:me|us|my|our)\b|\bthere(?:'s| is|"
     rf" are| was| were)\b"
     r"|\bthose (?:with|who)\b|\bthe (?:only )?one (?:with|who|in)\b|\bone(?:-\w+| (?:of|on|day|"
@@ -347,13 +347,14 @@ _LATELY: Final = (
 _LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
 _AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
-# Events that change a lasting state: beginnings, ends, gains and losses.
 _HEADS: Final = r"(?:people|staff|\w{3,}(?:er|ee|ist|ian|ant)s)"
 _RESET: Final = r"(?:move|postpone|reschedule|shift|push|bring|put)"
 # "We had to move the workshop to 21 February".
 RESET: Final = re.compile(rf"\b{_RESET}(?:d|ed)? .*\bto .*{DATE}")
+# Events that change a lasting state: beginnings, ends, gains and losses.
 _TURN: Final = alternatives(
-    rf"""had to (?={_RESET} .*\bto .*\d) | moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
+    rf"""had to (?={_RESET} .*\bto .*\d) |
+    moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
     |hired|fired|accepted|into |my (?!\w+ (?:together|done))|an? \w+ (?:job|dog|cat|puppy|kitten
     |degree|internship|offer|loan|car)) | graduated | joined | quit | left (?=my|the |our) |
     lost (?=my|our|\d) | won | started (?!to |thinking|feeling|with |caring|looking|getting) |
@@ -369,16 +370,13 @@ _TURN: Final = alternatives(
     passed away | approved | (?:was|were|been) (?=born|raised|diagnosed|promoted|hired|accepted
     |awarded|elected|admitted|laid off|fired|appointed|chosen|selected|named)"""
 )
-_STATES: Final = (
-    alternatives(
-        r"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
+_STATES: Final = alternatives(
+    rf"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
     |youngest|director|treasurer|captain)\b |
     (?:head|captain|chair|secretary|treasurer|member) (?=of|at)
-    | (?:\w+ )?(?:allergic|intolerant) | {_STATUS} | from | on (?:call|duty
-    |nights|medication) | based | born | raised | in charge | responsible | closed | open | due | {_COUNT}(?= years old|[,.!](?!\d)|$|\sand\s)"""
-    )
-    .replace("{_COUNT}", _COUNT)
-    .replace("{_STATUS}", _STATUS)
+    | (?:\w+ )?(?:allergic|intolerant) | {_STATUS} | from | on (?:call|duty|nights|medication) |
+    based | born | raised | in charge | responsible | closed | open | due |
+    {_COUNT}(?= years old|[,.!](?!\d)|$|\sand\s)"""
 )
 _DO: Final = r"(?:used to (?!love|think|be)|play|study|speak|teach)"
 _DOING: Final = alternatives(

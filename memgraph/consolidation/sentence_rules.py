@@ -429,7 +429,7 @@ class _Reader(NamedTuple):
 
 
 def _is_of_one(clauses: Sequence[str]) -> bool:
-    """Return True for a clause alone, and for "the rent is 950 euros" with "it's due on the 3rd"."""
+    """Return True for a clause alone, and for "the rent is 950 euros" and "it's due on the 3rd"."""
     first, *rest = clauses
     counted = patterns.COUNTED.search(first.lower()) is not None
     return all(

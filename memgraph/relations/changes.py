@@ -129,7 +129,9 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     topic, old, new = _split(b.tokens[b.verb + 1 :])
     subject = content(b.subject)
     earlier = content(a.tokens)
-    target = f"to {shown(bare(new))}" if new else f"from {shown(bare(old))}"
+    charged = _charged(a, topic, new)
+    value = [t for t in new if t.is_value] if charged else bare(new)
+    target = f"to {shown(value)}" if new else f"from {shown(bare(old))}"
     reason = f"the later statement says that it changed: {verb.text} {target}"
     if verb.key == stem("replace"):
         old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
@@ -154,14 +156,13 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
             return changed
         tool = a.tokens[a.verb].key in lexicon.MOVES.get(verb.key, frozenset()) | {stem("use")}
         return changed if tool and any(t.kind == "name" for t in old) else None
-    charged = _charged(a, topic, new)
     if charged:
         thing -= _PRICES
     if not thing - AGENTS and content(topic) == content(a.subject) and len(a.subject) == 1:
         thing = content(topic)
     if topic and content(topic) & earlier:
         thing -= subject - earlier
-    if new and not before and thing == {"we"} and _same_product(a, new):
+    if thing and thing <= content(b.subject) and _same_product(a, b, new):
         return changed
     if not new or not thing or not thing <= earlier or content(new) <= earlier:
         return None
@@ -194,11 +195,16 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     return changed
 
 
-def _same_product(a: ParsedSentence, new: Sequence[ComparedToken]) -> bool:
-    """Return True where "PostgreSQL 17" replaces the "PostgreSQL 15" that ``a`` says "our …" is."""
-    if [t.kind for t in new] != ["name", "version"] or not (a.plural or a.first):
+def _same_product(a: ParsedSentence, b: ParsedSentence, new: Sequence[ComparedToken]) -> bool:
+    """Return True where "we moved to PostgreSQL 17" and ``a`` says "our database is PostgreSQL 15".
+
+    What is one of several may stay as it was: "our old laptops", "the test server".
+    """
+    ours = (a.plural and b.tokens[0].key == "we") or (a.first and b.first)
+    if [t.kind for t in new] != ["name", "version"] or not ours or len(b.subject) != 1:
         return False
-    if {t.key for t in a.subject} & lexicon.SEVERAL or a.tokens[a.verb].key not in _RUNS:
+    owned = [t for t in a.subject if t.text.lower() != "my"]
+    if len(owned) != 1 or owned[0].text.endswith("s") or a.tokens[a.verb].key not in _RUNS:
         return False
     versions = [
         t.key

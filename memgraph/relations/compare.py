@@ -94,8 +94,11 @@ def _without_former(earlier: str, later: str) -> str:
     start = f"{later[: match.start()]} {match['do'] or ''} "
     if not read(f"{start}{match['former']}").keys <= read(earlier).keys:
         return ""
-    kept, link, _ = match["former"].rpartition(f"{match['link']} " if match["link"] else "\0")
-    return f"{start}{kept}{match['new']} now" if bool(link) == bool(match["link"]) else ""
+    verb, _, _ = match["former"].partition(" ")
+    kept = "" if start.split()[-1] in ("is", "are") else f"{verb} "
+    if link := match["link"]:
+        kept = match["former"][: match["former"].rfind(f" {link} ") + 1]
+    return f"{start}{kept}{match['new']} now" if kept or not link else ""
 
 
 def _without_start(text: str) -> str:
@@ -226,8 +229,8 @@ def _role_first(a: ParsedSentence, *, bare: bool = False) -> ParsedSentence:
 
 _DEFINITE_ROLE: Final = re.compile(r"\b(?:is|are)(?: (?:now|still|currently))? (?:the|our|my) ")
 _AGENT_NOUN: Final = re.compile(
-    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact|captain|secretary|coach"
-    r"|c[a-z]o)$"
+    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact"
+    r"|captain|secretary|coach|c[a-z]o)$"
 )
 
 
