@@ -203,34 +203,28 @@ def _same_product(a: ParsedSentence, b: ParsedSentence, new: Sequence[ComparedTo
     ours = (a.plural and b.tokens[0].key == "we") or (a.first and b.first)
     if [t.kind for t in new] != ["name", "version"] or not ours or len(b.subject) != 1:
         return False
-    owned = [t for t in a.subject if t.text.lower() != "my"]
-    if len(owned) != 1 or owned[0].text.endswith("s") or a.tokens[a.verb].key not in _RUNS:
+    owned = [t.text.lower() for t in a.subject if t.text.lower() != "my"]
+    if len(owned) != 1 or owned[0].endswith("s") or a.tokens[a.verb].key not in _PRODUCT_VERBS:
         return False
-    versions = [
-        t.key
+    return any(
+        name.key == new[0].key and t.kind == "version" and t.key != new[1].key
         for name, t in pairwise(a.tokens[a.verb :])
-        if name.key == new[0].key and t.kind == "version"
-    ]
-    return bool(versions) and new[1].key not in versions
+    )
 
 
-_RUNS: Final = frozenset({"be", stem("run"), stem("use"), stem("host")})
+_PRODUCT_VERBS: Final = frozenset({"be", "run", "host"})
 
 
 def _charged(
     a: ParsedSentence, topic: Sequence[ComparedToken], new: Sequence[ComparedToken]
 ) -> bool:
     """Return True where "the price" that rises is the one that "we charge" per head or hour."""
-    if a.tokens[a.verb].key not in _CHARGES or not content(topic) <= _PRICES:
+    if a.tokens[a.verb].key != stem("charge") or not content(topic) <= _PRICES:
         return False
-    sides = (
-        [t for t in a.tokens[a.verb + 1 :] if not t.is_value],
-        [t for t in new if not t.is_value],
-    )
-    return content(sides[0]) == content(sides[1])
+    per_head = content([t for t in a.tokens[a.verb + 1 :] if not t.is_value])
+    return per_head == content([t for t in new if not t.is_value])
 
 
-_CHARGES: Final = frozenset({stem("charge"), stem("ask")})
 _PRICES: Final = frozenset({stem("price"), stem("rate"), stem("fee")})
 
 

@@ -188,20 +188,15 @@ def _as_count(b: ParsedSentence, a: ParsedSentence) -> ParsedSentence:
     """Return "we have 15 employees" for "we are 15 employees now", where ``a`` counts them."""
     if not (b.changed and b.verb == 1 and b.tokens[0].key == "we" and b.tokens[1].key == "be"):
         return b
-    if a.verb != 1 or a.tokens[0].key != "we" or a.tokens[1].key not in _COUNTS:
+    if a.verb != 1 or a.tokens[0].key != "we" or a.tokens[1].key not in ("have", stem("employ")):
         return b
     counted = [t.kind for t in b.tokens[2:4]] == ["number", "word"]
     return replace(b, tokens=(b.tokens[0], a.tokens[1], *b.tokens[2:])) if counted else b
 
 
-_COUNTS: Final = frozenset({"have", "employ", "count"})
-
-
 def _role_first(a: ParsedSentence, *, bare: bool = False) -> ParsedSentence:
-    """Return "our treasurer is Ann" for "Ann is our treasurer"; ``a`` for another shape.
-
-    Args:
-        bare: also for "Ann is treasurer now".
+    """Return "our treasurer is Ann" for "Ann is our treasurer", if ``bare`` also for "Ann is
+    treasurer"; ``a`` for another shape.
     """
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a

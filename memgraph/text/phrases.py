@@ -60,7 +60,7 @@ _PHRASES: Final = tuple(
         ("and but turns turned",
          r"^(?:and |but )?(?:it )?turn(?:s|ed) out,? (?:that )?|^(?:and|but),? ", ""),
         ("decided agreed",
-         r"\b(?:decided|agreed) to (?=(?:charge|ask)\b)", ""),
+         r"\b(?:decided|agreed) to (?=charge\b)", ""),
         ("had",
          r"\bhad to (mov|postpon|reschedul|chang|rais|shift|push|lower)e?(?= .* to\b)", r"\1ed"),
         ("goes go",
