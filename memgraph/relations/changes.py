@@ -129,8 +129,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     topic, old, new = _split(b.tokens[b.verb + 1 :])
     subject = content(b.subject)
     earlier = content(a.tokens)
-    charged = _charged(a, topic, new)
-    value = [t for t in new if t.is_value] if charged else bare(new)
+    value = [t for t in new if t.kind in _CURRENCIES] or bare(new)
     target = f"to {shown(value)}" if new else f"from {shown(bare(old))}"
     reason = f"the later statement says that it changed: {verb.text} {target}"
     if verb.key == stem("replace"):
@@ -156,7 +155,7 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
             return changed
         tool = a.tokens[a.verb].key in lexicon.MOVES.get(verb.key, frozenset()) | {stem("use")}
         return changed if tool and any(t.kind == "name" for t in old) else None
-    if charged:
+    if charged := _charged(a, topic, new):
         thing -= _PRICES
     if not thing - AGENTS and content(topic) == content(a.subject) and len(a.subject) == 1:
         thing = content(topic)
@@ -225,6 +224,7 @@ def _charged(
     return per_head == content([t for t in new if not t.is_value])
 
 
+_CURRENCIES: Final = frozenset({"eur", "usd", "gbp", "chf", "crowns"})
 _PRICES: Final = frozenset({stem("price"), stem("rate"), stem("fee")})
 
 
