@@ -66,9 +66,7 @@ _INSTEAD: Final = re.compile(
 
 
 def _as_of_now(earlier: str, later: str) -> str:
-    """Return ``later`` with "now" for "…, not X", "no longer X but Y" and "from May"; "": it says
-    no such thing.
-    """
+    """Return ``later`` with "now" for "…, not X", "no X but Y" and "from May"; "": none is there."""
     if current := _without_former(earlier, later):
         return current
     instead = _INSTEAD.search(later)
@@ -95,7 +93,7 @@ def _without_former(earlier: str, later: str) -> str:
     if not read(f"{start}{match['former']}").keys <= read(earlier).keys:
         return ""
     verb, _, _ = match["former"].partition(" ")
-    kept = "" if start.split()[-1] in ("is", "are") else f"{verb} "
+    kept = "" if start.rstrip().endswith((" is", " are")) else f"{verb} "
     if link := match["link"]:
         kept = match["former"][: match["former"].rfind(f" {link} ") + 1]
     return f"{start}{kept}{match['new']} now" if kept or not link else ""
@@ -195,9 +193,7 @@ def _as_count(b: ParsedSentence, a: ParsedSentence) -> ParsedSentence:
 
 
 def _role_first(a: ParsedSentence, *, bare: bool = False) -> ParsedSentence:
-    """Return "our treasurer is Ann" for "Ann is our treasurer", if ``bare`` also for "Ann is
-    treasurer"; ``a`` for another shape.
-    """
+    """Return "our treasurer is Ann" for "Ann is our treasurer", ``bare`` for "Ann is treasurer"."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a
     name, role = a.subject, a.tokens[a.verb + 1 :]
@@ -426,7 +422,9 @@ def _is_occasion(tokens: Sequence[ComparedToken]) -> bool:
 
 def _same_hour(old: ComparedToken, new: ComparedToken) -> bool:
     """Return True for "8:00" and "8 pm", which may mean one time of the day."""
-    return old.kind == new.kind == "clock" and abs(int(old.key) - int(new.key)) == 720
+    exact = all("m" in token.text.lower() for token in (old, new))
+    clocks = old.kind == new.kind == "clock"
+    return clocks and not exact and abs(int(old.key) - int(new.key)) == 720
 
 
 def _takes_one_value(

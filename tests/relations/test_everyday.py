@@ -180,6 +180,7 @@ The firewall blocks port 25. | The firewall no longer blocks port 25.
 The dashboard refreshes every minute. | The dashboard refreshes every five minutes.
 The bin is emptied on Mondays. | The bin is emptied on Fridays.
 The shop opens at 7. | The shop opens at 6:30.
+The alarm rings at 8 am. | The alarm rings at 8 pm.
 The daily stand-up is at 9:30. | The daily stand-up is at 10.
 My dentist's appointment is on Monday at 3. | My dentist's appointment is on Wednesday at 10.
 The release is planned for 12 December. | The release slipped to 19 December.
