@@ -66,7 +66,7 @@ _INSTEAD: Final = re.compile(
 
 
 def _as_of_now(earlier: str, later: str) -> str:
-    """Return ``later`` with "now" for "…, not X", "no X but Y" and "from May"; "": none is there."""
+    """Return ``later`` with "now" for "…, not X", "no X but Y" and "from May"; "": none."""
     if current := _without_former(earlier, later):
         return current
     instead = _INSTEAD.search(later)
