@@ -42,6 +42,7 @@ _OPENER: Final = re.compile(
         now | listen | before i forget | speaking of which |
         (?:one )?(?:last|more|other|another)? ?thing |
         next | look | unfortunately | luckily | besides | lately |
+        (?:it )?turn(?:s|ed) out |
         (?:please )?(?:remember|note)"""
     )
     + r"\b(?: that\b)?\s*(?:[,:!.…]+\s*|[-–—]+\s+|(?=(?:i|we|my|our|the|no)\b|(?-i:[A-Z])))",
@@ -280,10 +281,15 @@ PRONOUN: Final = re.compile(
     r"in|at|to|with|by|do|doing|made|took|on|off|up|about|\w+ed) that(?! (?:i|we|my|our|the|"
     r"a)\b)|(?:do|did|am|are|was|have|will) too)\b"
 )
+_STATUS: Final = alternatives(
+    r"""\w+-?blind | deaf | vegan | vegetarian | married | single | divorced | engaged | widowed |
+    retired | pregnant | diabetic | celiac | coeliac | left-handed | dyslexic | asthmatic |
+    self-employed | unemployed | on leave"""
+)
 # Uses that do not refer to an earlier sentence: "this week", "there are two", "both … and".
 FILLED: Final = re.compile(
     r"\b(?:this|these) (?:week|weekend|month|year|morning|afternoon|evening|night|summer|winter|"
-    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|{_MONTH})\b|\b(?:after|before|"
+    rf"spring|autumn|fall|semester|quarter|sprint|coming|past|days|{_MONTH})\b|\b(?:after|before|"
     rf"during) this \w|\bthey(?:'ve|'re| have| are)? \w+ (?:me|us|my|our)\b|\bthere(?:'s| is|"
     rf" are| was| were)\b"
     r"|\bthose (?:with|who)\b|\bthe (?:only )?one (?:with|who|in)\b|\bone(?:-\w+| (?:of|on|day|"
@@ -291,7 +297,7 @@ FILLED: Final = re.compile(
     r"|\bboth (?:of )?(?:my|our|the)\b|\banother (?!one|at|in|on|from|for|to|with)\w+|"
     r"\bthe same \w+ as\b|\bboth (?=.* and )|\bone (?!(?:is|was|of|that|has|and|or|for|in|on|at|"
     r"to|with|which|who|i|we|you|more)\b)[a-z]{3,}|\beither(?=[,.!]|$)|\bkeep (?:it|them)\b|"
-    r"(?:n't|\bnot|\bnever|\bno) [\w-]+ (?:[\w-]+ )+any more\b"
+    rf"(?:n't|\bnot|\bnever|\bno) (?:[\w-]+ (?:[\w-]+ )+|{_STATUS} )any more\b"
 )
 DETERMINER: Final = re.compile(r"\b(?:the|an?|every|each|no)(?: [\w-]+){0,2} $", re.IGNORECASE)
 PERSONAL: Final = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?$")
@@ -341,9 +347,14 @@ _LATELY: Final = (
 _LONG: Final = r"\b(?:for (?:[\w-]+ ){0,4}(?:years?|months|weeks|decades|ages|life)|since)\b"
 _AM: Final = rf"{_I}(?:'m| am|'re| are|(?<=im)) {_ADV}"
 _HAVE: Final = rf"{_I}(?: have|'ve)? {_ADV}"
+_HEADS: Final = r"(?:people|staff|\w{3,}(?:er|ee|ist|ian|ant)s)"
+_RESET: Final = r"(?:move|postpone|reschedule|shift|push|bring|put)"
+# "We had to move the workshop to 21 February".
+RESET: Final = re.compile(rf"\b{_RESET}(?:d|ed)? .*\bto .*{DATE}")
 # Events that change a lasting state: beginnings, ends, gains and losses.
 _TURN: Final = alternatives(
-    r"""moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
+    rf"""had to (?={_RESET} .*\bto .*\d) |
+    moved | bought | sold (?!out) | adopted | married | got (?=married|engaged|divorced|promoted
     |hired|fired|accepted|into |my (?!\w+ (?:together|done))|an? \w+ (?:job|dog|cat|puppy|kitten
     |degree|internship|offer|loan|car)) | graduated | joined | quit | left (?=my|the |our) |
     lost (?=my|our|\d) | won | started (?!to |thinking|feeling|with |caring|looking|getting) |
@@ -360,15 +371,13 @@ _TURN: Final = alternatives(
     |awarded|elected|admitted|laid off|fired|appointed|chosen|selected|named)"""
 )
 _STATES: Final = alternatives(
-    r"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
+    rf"""an? (?!bit|lot|little|few|huge part) | the (?:\w+ )?(?:lead|owner|manager|head|only|oldest
     |youngest|director|treasurer|captain)\b |
     (?:head|captain|chair|secretary|treasurer|member) (?=of|at)
-    | (?:\w+ )?(?:allergic|intolerant) | \w+-?blind | deaf | vegan |
-    vegetarian | married | single | divorced | engaged | widowed | from | on (?:call|leave|duty
-    |nights|medication) | based | born | raised | retired | pregnant | diabetic | celiac | coeliac |
-    in charge | responsible | left-handed | dyslexic | asthmatic | self-employed | unemployed |
-    closed | open | due | {_COUNT}(?= years old|[,.!](?!\d)|$|\sand\s)"""
-).replace("{_COUNT}", _COUNT)
+    | (?:\w+ )?(?:allergic|intolerant) | {_STATUS} | from | on (?:call|duty|nights|medication) |
+    based | born | raised | in charge | responsible | closed | open | due |
+    {_COUNT}(?= years old|[,.!](?!\d)|$|\sand\s)"""
+)
 _DO: Final = r"(?:used to (?!love|think|be)|play|study|speak|teach)"
 _DOING: Final = alternatives(
     r"""learning | training | building | moving | studying | writing | opening | launching |
@@ -425,8 +434,9 @@ SHAPES: Final = tuple(
             MemoryType.PREFERENCE,
             rf"{_I} {_ADV}(?:much |absolutely )?{_LIKE} {_OBJECT}"
             rf"|{_AM}(?:an? )?(?:big |huge |great )?(?:fan of|into|obsessed with|fond of|keen on|"
-            rf"crazy about) {_OBJECT}|^my (?:all-time |absolute )?(?:favou?rite|fave|go-to|\w+ "
-            r"hobby|pet peeve) [\w ]+ (?:is|are)\b|\b(?:is|are) (?:one of )?my (?:all-time |"
+            rf"crazy about) {_OBJECT}|^(?:my|our) (?:all-time |absolute )?(?:favou?rite|fave|go-to|"
+            rf"\w+ hobby|pet peeve) [\w ]+ (?:is|are)\b(?! {FELT}(?: these days)?\W*$)"
+            r"|\b(?:is|are) (?:one of )?my (?:all-time |"
             r"absolute )?(?:favou?rites?|faves?|go-to)\b|^(?:please )?call me (?=\w+[.!]?$)(?!back|"
             r"later|crazy|tomorrow|when|if)",
         ),
@@ -448,6 +458,7 @@ SHAPES: Final = tuple(
             rf"|{_I}(?: have|'ve {_ADV}got|'ve| own) {_ADV}(?:an?|no|my|(?-i:[A-Z]\w+)|"
             rf"{_COUNT}|several) (?!(?:[\w-]+ )?(?:{_VAGUE})\b)"
             rf"|{_I} {_ADV}{_DO}\b"
+            rf"|^we(?:'re| are) {_COUNT} {_HEADS} now\b"
             rf"|{_I} (?:never|always|usually|only|mostly|no longer|don't(?=.* (?:after|before|at|"
             rf"when|without) )) (?!thought|knew|forget|remember|expected|want to|feel|see|been|"
             rf"heard|"
@@ -479,7 +490,7 @@ _NAME: Final = (
 )
 # The subject of a statement.
 WHOM: Final = re.compile(
-    r"(?P<mine>(?:(?:one|two|some|most|all) of )?(?:my|our)(?: [\w&/-]+){1,6})|"
+    r"(?P<mine>(?:(?:one|two|some|most|all) of )?(?:my|our)(?: [\w&/-]+(?:['’]s)?){1,6})|"
     r"(?P<the>the(?: [\w&/-]+){1,7})|"
     r"(?P<every>(?:every|all|no)(?: [\w&/-]+){1,5})|"
     rf"(?P<said>(?:s?he|they|it)\b)|(?P<name>{_NAME})(?:,? (?:my|our) [\w -]{{2,30}},)?|"
@@ -491,7 +502,7 @@ IS: Final = re.compile(
     rf"are|was|"
     rf"were|will be|"
     rf"has "
-    r"been) ",
+    r"been|isn['’]t(?= .*\bany ?more\b)) ",
     re.IGNORECASE,
 )
 VALUE: Final = re.compile(
@@ -504,7 +515,7 @@ VALUE: Final = re.compile(
     rf"(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-REFERRED: Final = re.compile(r"(?:the|my|our) ", re.IGNORECASE)
+REFERRED: Final = re.compile(r"(?:the|my|our) |on (?:me|us)\b", re.IGNORECASE)
 HOLDS: Final = re.compile(
     rf"{_ADV}(?:{PAST}\b.*{DATE}|(?:has|have|had) (?:an?|no|my|our|{_COUNT}|been|"
     rf"{_ADV}(?:{PAST}|\w+en))\b|(?:went (?:up|down)|broke)\b|{_TURN}\b|"
@@ -557,6 +568,8 @@ PLACED: Final = re.compile(
 REFERRING: Final = re.compile(r"it|they|them|their|its|ones?$")
 PRECISE: Final = re.compile(rf"{OFTEN}|\b{_COUNT}\b|\b{_DAY}\b|{DATE}")
 OFTEN_SAID: Final = re.compile(OFTEN)
+COUNTED: Final = re.compile(rf"[£$€]\d|\b{_COUNT} [a-z]")
+ITS: Final = re.compile(r"it\b", re.IGNORECASE)
 DENIED: Final = re.compile(r"\b(?:no|not|never|none|nobody|stopped|quit|cancelled)\b|n't\b")
 EXACT: Final = re.compile(rf"{OFTEN}|\b{_COUNT}\b|{DENIED.pattern}")
 DATED: Final = re.compile(DATE)

@@ -193,7 +193,8 @@ class _Reader(NamedTuple):
             before: the text before the first clause.
         """
         clauses = clauses_of(sentence)
-        reader = self._replace(alone=self.alone and len(clauses) == 1)
+        parts = [sentence[start:end] for start, end in clauses]
+        reader = self._replace(alone=self.alone and _is_of_one(parts))
         conditional = False
         while clauses:
             start, end = clauses.pop(0)
@@ -291,9 +292,10 @@ class _Reader(NamedTuple):
         # "I signed the contract on 3 May" is exact only if the contract is known.
         dated = patterns.DATED.search(low) is not None
         due = patterns.DUE.search(low) if kind is None else dated and not (event and " the " in low)
+        reset = event and patterns.RESET.search(low) is not None
         has_name = self.is_named(["", *words] if words[0] in self.named else words)
         often = kind is MemoryType.FACT and patterns.OFTEN_SAID.search(low) is not None
-        exact = any((life, due, has_name, patterns.EXACT.search(bare)))
+        exact = any((life, due, reset, has_name, patterns.EXACT.search(bare)))
         min_words = 1 + (event and not (life or has_name)) + weak + (not exact and not liked)
         if len(meaning) + life + often < min_words:
             return None
@@ -303,7 +305,7 @@ class _Reader(NamedTuple):
                 return None
             if (
                 kind in patterns.PLAIN
-                and not (has_name or life or self.alone)
+                and not (has_name or life or self.alone or reset)
                 and patterns.BARE.search(low)
             ):
                 return None
@@ -430,6 +432,16 @@ class _Reader(NamedTuple):
             and not patterns.UNTOLD.fullmatch(word.lower())
             for word in words[1:]
         )
+
+
+def _is_of_one(clauses: Sequence[str]) -> bool:
+    """Return True for a clause alone, and for "the rent is 950 euros" and "it's due on the 3rd"."""
+    first, *rest = clauses
+    counted = patterns.COUNTED.search(first.lower()) is not None
+    return all(
+        counted and patterns.ITS.match(clause) and patterns.PRECISE.search(clause.lower())
+        for clause in rest
+    )
 
 
 def _is_given_name(word: str) -> bool:

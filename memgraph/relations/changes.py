@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memgraph.model.enums import Relation
@@ -41,7 +42,14 @@ def find_change(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         return None
     if verb.key in lexicon.ENDS and (finding := _ended(a, b)) is not None:
         return finding
-    return _moved(a, b) if verb.key in lexicon.MOVES else None
+    return _moved(a, b) if verb.key in lexicon.MOVES or _went(a, b) else None
+
+
+def _went(a: ParsedSentence, b: ParsedSentence) -> bool:
+    """Return True for "the backups went from X to Y" of backups that "are stored in X"."""
+    stays = a.passive and a.tokens[a.verb].key in lexicon.MOVES[stem("switch")] | {"send"}
+    leaves = any(t.key == "from" for t in a.tokens)
+    return b.past and b.tokens[b.verb].key == "go" and stays and not leaves
 
 
 def _ended(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
@@ -124,7 +132,9 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     topic, old, new = _split(b.tokens[b.verb + 1 :])
     subject = content(b.subject)
     earlier = content(a.tokens)
-    reason = f"the later statement says that it changed: {verb.text} to {shown(bare(new))}"
+    value = [t for t in new if t.kind in _CURRENCIES] or bare(new)
+    target = f"to {shown(value)}" if new else f"from {shown(bare(old))}"
+    reason = f"the later statement says that it changed: {verb.text} {target}"
     if verb.key == stem("replace"):
         old, topic = (b.subject, topic) if b.passive else (topic, b.subject)
         subject = content(topic)
@@ -146,18 +156,25 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
             return changed
         if b.passive and verb.key == stem("replace") and content(a.subject) <= before:
             return changed
-        tool = a.tokens[a.verb].key in lexicon.MOVES[verb.key] | {stem("use")}
+        tool = a.tokens[a.verb].key in lexicon.MOVES.get(verb.key, frozenset()) | {stem("use")}
         return changed if tool and any(t.kind == "name" for t in old) else None
+    if charged := _charged(a, topic, new):
+        thing -= _PRICES
+    if not thing - AGENTS and content(topic) == content(a.subject) and len(a.subject) == 1:
+        thing = content(topic)
     if topic and content(topic) & earlier:
         thing -= subject - earlier
+    if thing and thing <= content(b.subject) and _same_product(a, b, new):
+        return changed
     if not new or not thing or not thing <= earlier or content(new) <= earlier:
         return None
     previous = a.tokens[a.verb].key
-    if a.mode in ("may", "can") or previous not in lexicon.MOVES[verb.key]:
+    if a.mode in ("may", "can") or previous not in lexicon.MOVES.get(verb.key, ()):
         return None
     # "We extend the contract with X" does not affect other contracts.
     if (
         topic
+        and not charged
         and thing <= AGENTS
         and not content(topic) & earlier
         and any(t.is_value for t in b.tokens)
@@ -178,6 +195,40 @@ def _moved(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         if not (kinds & set(values) or (kinds & TIMES and set(values) & TIMES)):
             return None
     return changed
+
+
+def _same_product(a: ParsedSentence, b: ParsedSentence, new: Sequence[ComparedToken]) -> bool:
+    """Return True where "we moved to PostgreSQL 17" and ``a`` says "our database is PostgreSQL 15".
+
+    What is one of several may stay as it was: "our old laptops", "the test server".
+    """
+    ours = (a.plural and b.tokens[0].key == "we") or (a.first and b.first)
+    if [t.kind for t in new] != ["name", "version"] or not ours or len(b.subject) != 1:
+        return False
+    owned = [t.text.lower() for t in a.subject if t.text.lower() != "my"]
+    if len(owned) != 1 or owned[0].endswith("s") or a.tokens[a.verb].key not in _PRODUCT_VERBS:
+        return False
+    return any(
+        name.key == new[0].key and t.kind == "version" and t.key != new[1].key
+        for name, t in pairwise(a.tokens[a.verb :])
+    )
+
+
+_PRODUCT_VERBS: Final = frozenset({"be", "run", "host"})
+
+
+def _charged(
+    a: ParsedSentence, topic: Sequence[ComparedToken], new: Sequence[ComparedToken]
+) -> bool:
+    """Return True where "the price" that rises is the one that "we charge" per head or hour."""
+    if a.tokens[a.verb].key != stem("charge") or not content(topic) <= _PRICES:
+        return False
+    per_head = content([t for t in a.tokens[a.verb + 1 :] if not t.is_value])
+    return per_head == content([t for t in new if not t.is_value])
+
+
+_CURRENCIES: Final = frozenset({"eur", "usd", "gbp", "chf", "crowns"})
+_PRICES: Final = frozenset({stem("price"), stem("rate"), stem("fee")})
 
 
 def _linked(a: ParsedSentence) -> bool:

@@ -66,12 +66,37 @@ _INSTEAD: Final = re.compile(
 
 
 def _as_of_now(earlier: str, later: str) -> str:
-    """Return ``later`` with "now" in place of "…, not X" or "from May"; "" if it has neither."""
+    """Return ``later`` with "now" for "…, not X", "no X but Y" and "from May"; "": none."""
+    if current := _without_former(earlier, later):
+        return current
     instead = _INSTEAD.search(later)
     if instead and instead["old"].lower() in earlier.lower():
         return f"{later[: instead.start()]} now"
     current = _without_start(later)
     return "" if current and _without_start(earlier) else current
+
+
+_FORMER: Final = re.compile(
+    r" (?:no longer|(?P<do>(?:do|does|is|are))(?:n't| not)) (?P<former>[^,;]+?)(?: any ?more"
+    r"| any longer)?,? but (?:now )?(?P<new>(?P<link>at|from|in|on|to|with|by|for)? ?[^,;]+?)\W*$"
+)
+
+
+def _without_former(earlier: str, later: str) -> str:
+    """Return "it starts at 8 now" for "it no longer starts at 7 but at 8"; "": it is not like that,
+    or ``earlier`` does not state that it starts at 7.
+    """
+    match = _FORMER.search(later.replace("’", "'"))
+    if match is None:
+        return ""
+    start = f"{later[: match.start()]} {match['do'] or ''} "
+    if not read(f"{start}{match['former']}").keys <= read(earlier).keys:
+        return ""
+    verb, _, _ = match["former"].partition(" ")
+    kept = "" if start.rstrip().endswith((" is", " are")) else f"{verb} "
+    if link := match["link"]:
+        kept = match["former"][: match["former"].rfind(f" {link} ") + 1]
+    return f"{start}{kept}{match['new']} now" if kept or not link else ""
 
 
 def _without_start(text: str) -> str:
@@ -109,7 +134,7 @@ def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
     # Two labelled lines such as "Due date: 1 May" may belong to different things.
     if ": " in a.text and ": " in b.text:
         return None
-    a, b = _with_verb(a, b), _with_verb(b, a)
+    a, b = _with_verb(a, b), _as_count(_with_verb(b, a), a)
     if a.verb < 1 or b.verb < 1:
         return None
     if a.deictic or b.deictic:
@@ -118,7 +143,7 @@ def _compared(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         return find_change(a, b)
     return (
         _aligned(a, b)
-        or _aligned(_role_first(a), _role_first(b))
+        or _aligned(_role_first(a), _role_first(b, bare=b.changed))
         or _reordered(a, b)
         or find_change(a, b)
         or _lived(a, b)
@@ -157,12 +182,23 @@ def _with_verb(a: ParsedSentence, b: ParsedSentence) -> ParsedSentence:
     return replace(a, verb=places[0]) if places else a
 
 
-def _role_first(a: ParsedSentence) -> ParsedSentence:
-    """Return "our treasurer is Ann" for "Ann is our treasurer"; other sentences unchanged."""
+def _as_count(b: ParsedSentence, a: ParsedSentence) -> ParsedSentence:
+    """Return "we have 15 employees" for "we are 15 employees now", where ``a`` counts them."""
+    if not (b.changed and b.verb == 1 and b.tokens[0].key == "we" and b.tokens[1].key == "be"):
+        return b
+    if a.verb != 1 or a.tokens[0].key != "we" or a.tokens[1].key not in ("have", stem("employ")):
+        return b
+    counted = [t.kind for t in b.tokens[2:4]] == ["number", "word"]
+    return replace(b, tokens=(b.tokens[0], a.tokens[1], *b.tokens[2:])) if counted else b
+
+
+def _role_first(a: ParsedSentence, *, bare: bool = False) -> ParsedSentence:
+    """Return "our treasurer is Ann" for "Ann is our treasurer", ``bare`` for "Ann is treasurer"."""
     if a.verb < 1 or a.mode or a.past or a.tokens[a.verb].key != "be":
         return a
     name, role = a.subject, a.tokens[a.verb + 1 :]
-    if not role or not _DEFINITE_ROLE.search(a.text) or role[0].kind == "prep":
+    definite = _DEFINITE_ROLE.search(a.text) or (bare and not _ONE_OF_A_KIND.search(a.text))
+    if not role or not definite or role[0].kind == "prep":
         return a
     # An acronym such as "the CEO" has capitals but is not a name.
     if any(t.kind == "name" and not t.text.isupper() for t in role[:1]):
@@ -184,7 +220,8 @@ def _role_first(a: ParsedSentence) -> ParsedSentence:
 
 _DEFINITE_ROLE: Final = re.compile(r"\b(?:is|are)(?: (?:now|still|currently))? (?:the|our|my) ")
 _AGENT_NOUN: Final = re.compile(
-    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact|c[a-z]o)$"
+    r"(?:er|or|ist|ant|ian|man|woman|person|chief|head|lead|chair|host|boss|president|contact"
+    r"|captain|secretary|coach|c[a-z]o)$"
 )
 
 
@@ -348,6 +385,8 @@ def _slot(
     old, new = bare(old), bare(new)
     if not old or not new:
         return None
+    if a.tokens[a.verb].key == "be" and _is_occasion(old) and _is_occasion(new):
+        old, new = (tuple(t for t in side if t.kind != "prep") for side in (old, new))
     reason = f"same subject and attribute, other value: {shown(old)} / {shown(new)}"
     kinds, other_kinds = [t.kind for t in old], [t.kind for t in new]
     if set(kinds) & TIMES and not set(kinds) <= TIMES:
@@ -357,6 +396,8 @@ def _slot(
         return None
     verb = a.tokens[a.verb].key
     if all(t.is_value for t in (*old, *new)):
+        if _same_hour(old[0], new[0]):
+            return None
         if set(kinds) & set(other_kinds) and (len(old) == len(new) == 1 or set(kinds) <= TIMES):
             return _finding(b, reason) if _takes_one_value(a, b, left, kinds[0]) else None
         return None
@@ -372,6 +413,18 @@ def _slot(
 
 
 _BOUNDS: Final = frozenset({"from", "until", "till", "before", "after", "since"})
+
+
+def _is_occasion(tokens: Sequence[ComparedToken]) -> bool:
+    """Return True for "Monday at 3", and not for "Mondays at 3", of which there may be others."""
+    return [t.kind for t in tokens] == ["day", "prep", "clock"] and tokens[0].text[-1] != "s"
+
+
+def _same_hour(old: ComparedToken, new: ComparedToken) -> bool:
+    """Return True for "8:00" and "8 pm", which may mean one time of the day."""
+    exact = all("m" in token.text.lower() for token in (old, new))
+    clocks = old.kind == new.kind == "clock"
+    return clocks and not exact and abs(int(old.key) - int(new.key)) == 720
 
 
 def _takes_one_value(
@@ -435,7 +488,7 @@ def _takes_one(
             several = all(t.text[0].isupper() for t in subject)
             return names and (not several or before.key in lexicon.TITLES)
         if {t.key for t in subject} & lexicon.ONLY_ONE:
-            return True
+            return not {t.key for t in (*old, *new)} & lexicon.STATES
         if _CALLED.search(a.text) and _CALLED.search(b.text):
             return not {t.key for t in subject} & lexicon.SEVERAL
         # "Dana is a senior analyst" and "Dana is now a principal analyst" are the same job.
@@ -501,6 +554,8 @@ def _reordered(a: ParsedSentence, b: ParsedSentence) -> RelationFinding | None:
         return None
     if (old.key, replacement.key) in lexicon.OPPOSITES:
         return _finding(b, f"opposite states: {old.text} / {replacement.text}")
+    if _same_hour(old, replacement):
+        return None
     place = (at, at + 1)
     if old.is_value and old.kind == replacement.kind and _takes_one_value(a, b, place, old.kind):
         return _finding(

@@ -112,12 +112,14 @@ def clauses(text: str, speaker: str | None = None) -> tuple[ParsedSentence, ...]
         if len(parsed) < _MOST_CLAUSES - 1 and words[at].low in _JOINS:
             reader = _Reader([*subject, *words[start:at]], speaker, claim)
             clause = reader.read(plain.lower())
-            opens = _opens_clause(words, at + 1, clause) if clause.verb >= 1 else 0
+            whole = clause.verb >= 1 or words[at].low == ";"
+            opens = _opens_clause(words, at + 1, clause) if whole else 0
             if opens:
                 parsed.append(clause)
                 carried = reader.subject_words or subject
                 start = at + opens
-                subject = [] if words[start].low in _OWN_SUBJECTS else carried
+                own = words[at].low == ";" and words[start].text[0].isupper()
+                subject = [] if own or words[start].low in _OWN_SUBJECTS else carried
                 start += words[start].low in _SAME_SUBJECTS
     if not parsed:
         return ()
@@ -284,7 +286,14 @@ class _Reader:
             return 1
         value = self.quantities.read(at, low, self.tokens[-1] if self.tokens else None)
         if value is not None:
-            self._push(ComparedToken(value.text, value.key, value.kind), value.text.lower())
+            previous = self.words[at - 1]
+            joined = (
+                bool(self.tokens)
+                and previous.text == self.tokens[-1].text
+                and previous.at + len(previous.text) == word.at
+            )
+            token = ComparedToken(value.text, value.key, value.kind, joined)
+            self._push(token, value.text.lower())
             return value.length
         alias = lexicon.ALIASES.get(low, low)
         if self._grammar(alias, low, at):

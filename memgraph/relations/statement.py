@@ -142,4 +142,4 @@ def is_past(low: str) -> bool:
 
 def shown(tokens: Sequence[ComparedToken]) -> str:
     """Return the text of tokens, for display."""
-    return " ".join(token.text for token in tokens)
+    return "".join(f"{'' if t.joined else ' '}{t.text}" for t in tokens).strip()

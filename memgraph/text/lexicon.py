@@ -369,7 +369,7 @@ SEVERAL: Final = _stems(
     "flatmate child hobby language skill pet customer member partner roommate classmate teammate "
     "lodger grandmother grandfather letter number"
 )
-ONLY_ONE: Final = _stems("favourite favorite nickname surname motto")
+ONLY_ONE: Final = _stems("favourite favorite go-to nickname surname motto")
 """Words that give any subject exactly one value: "my favourite tea"."""
 TITLES: Final = _stems("team mr mrs ms dr frau herr company group squad the")
 EVENTS: Final = _stems("have go meet see travel fly visit attend")
@@ -399,7 +399,7 @@ MOVES: Final = {
         ("upgrade downgrade update bump reinstall", "run use be have require need"),
         ("change adjust", "be begin end run use take get have cost expire open close "
          "leave last"),
-        ("postpone reschedule delay adjourn shift push", "be begin end open close leave take "
+        ("postpone reschedule delay adjourn shift push slip", "be begin end open close leave take "
          "happen schedule plan place arrive start"),
         ("raise lower reduce increase extend shorten cut grow shrink rise fall drop double halve "
          "expand jump climb sink", "be have cost last take need hold grant contain seat "

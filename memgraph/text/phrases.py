@@ -57,6 +57,12 @@ _PHRASES: Final = tuple(
         ("there",
          r"^there (?:is|are) (?:still |now |currently )?(?!\w+thing\b)(.+?)"
          r"(?= (?:in|on|at|by|near|for|with|next|under|behind|every)\b|[.,!]|$)", r"\1 exists"),
+        ("and but turns turned",
+         r"^(?:and |but )?(?:it )?turn(?:s|ed) out,? (?:that )?|^(?:and|but),? ", ""),
+        ("decided agreed",
+         r"\b(?:decided|agreed) to (?=charge\b)", ""),
+        ("had",
+         r"\bhad to (mov|postpon|reschedul|chang|rais|shift|push|lower)e?(?= .* to\b)", r"\1ed"),
         ("goes go",
          r"\b(?:goes|go) by(?: the)?(?: nick)?(?:name)?(?: of)? (?=[A-Z])", "is called "),
         ("old",

@@ -99,7 +99,8 @@ _EVERY: Final = re.compile(
 )
 _CLOCK: Final = re.compile(
     rf"\b(?:(half|quarter|ten|five|twenty) (past|to) (?P<past>{'|'.join(_HOURS)}|\d\d?)"
-    rf"|(?<=\bat )(?P<hour>{'|'.join(_HOURS)})(?=[.,!]?$|[.,]? (?:in the|on|now|every|sharp)\b))\b",
+    rf"|(?<=\bat )(?P<hour>{'|'.join(_HOURS)}|1[0-2]|[1-9])"
+    r"(?=[.,!;]?$|[.,]? (?:in the|on|now|every|sharp|but|instead|not|these days)\b|; ))\b",
     re.IGNORECASE,
 )
 _TIMES: Final = re.compile(
@@ -382,4 +383,4 @@ def _frequency_text(unit: str, number: str, times: str) -> str:
     if number.isalpha():
         return f"{number} {unit}"
     often = f"{times} times " if times != "1" else ""
-    return f"{often}every {number + ' ' if number != '1' else ''}{unit}"
+    return f"{often}every {unit}" if number == "1" else f"{often}every {number} {unit}s"

@@ -22,11 +22,13 @@ class ComparedToken(NamedTuple):
         text: as typed.
         key: the value that is compared: the stem of a word, the canonical form of a value.
         kind: "word", "name", "prep" or the kind of value ("number", "time", "clock", "day", …).
+        joined: True where no space stands before it, as before the "2" of "B2".
     """
 
     text: str
     key: str
     kind: str
+    joined: bool = False
 
     @property
     def is_value(self) -> bool:

@@ -179,6 +179,26 @@ The lease ends in June. | The lease was extended until December.
 The firewall blocks port 25. | The firewall no longer blocks port 25.
 The dashboard refreshes every minute. | The dashboard refreshes every five minutes.
 The bin is emptied on Mondays. | The bin is emptied on Fridays.
+The shop opens at 7. | The shop opens at 6:30.
+The alarm rings at 8 am. | The alarm rings at 8 pm.
+The daily stand-up is at 9:30. | The daily stand-up is at 10.
+My dentist's appointment is on Monday at 3. | My dentist's appointment is on Wednesday at 10.
+The release is planned for 12 December. | The release slipped to 19 December.
+The workshop is on 14 February. | We had to move the workshop to 21 February as it snows.
+Deliveries leave at 5:45. | Deliveries no longer leave at 5:45 but at 6:15.
+Invoices go to Helen. | Invoices no longer go to Helen but to Marcus.
+We use Slack. | We no longer use Slack but Teams.
+The fee is 30 euros. | The fee is no longer 30 euros but 35 euros.
+The head gardener is Lucy Marsh. | Tom Birch is head gardener now.
+The CEO is Petra Vogel. | Petra Vogel stepped down; Oskar Lind is CEO now.
+Our database is PostgreSQL 15. | We migrated to PostgreSQL 17.
+My phone runs on Android 13. | I upgraded to Android 14.
+Backups are stored in Backblaze B2. | Backups went from Backblaze B2 to Wasabi.
+We have 14 employees. | We are 15 employees now.
+We're eight people. | And we're ten people now, not eight.
+I'm allergic to peanuts. | Turns out I'm not allergic to peanuts.
+We decided to charge 65 euros per person. | We raised the price to 70 euros per person.
+The fee is 40 euros per child. | We raised the fee to 45 euros per child.
 """
 COMPATIBLE = """
 Kim runs five miles. | Ola runs five miles now.
@@ -392,12 +412,32 @@ The library is open until 6. | The library is open from 10.
 The shop opens at nine on Monday. | The shop opens at nine on Tuesday.
 The museum is closed on Mondays. | The museum is closed on Tuesdays.
 Our wedding will be in the garden. | The wedding is on 14 June.
+The film starts at 8. | The film starts at 8 pm.
+The meeting is at 12 Mill Lane. | The meeting is at 11:30.
+The gym opens at 8. | The gym opens at 9 on Sundays.
+Yoga is on Mondays at 6. | Yoga is on Thursdays at 7.
+The launch is planned for 3 March. | The launch party slipped to 4 March.
+Deliveries leave at 5:45. | Returns no longer leave at 5:45 but at 6:15.
+We store invoices in Dropbox. | We no longer store photos in Dropbox but in S3.
+Our treasurer is Ines Koller. | Pavel Novak is assistant treasurer now.
+The CEO is Petra Vogel. | Oskar Lind is a CEO now.
+The CEO is Petra Vogel. | Oskar Lind is CEO of Norvik now.
+Our laptops run on Windows 10. | We migrated to Windows 11.
+Our test server runs on Debian 11. | We moved to Debian 12.
+Anna lives in Lyon. | Anna went from Lyon to Paris.
+Letters are sent from Bern. | The letters went from Bern to Basel.
+We have 14 employees. | We are 15 minutes away now.
+We have 3 children. | We are 4 adults now.
+We decided to charge 65 euros per person. | We raised the price to 70 euros per table.
+We charge 30 euros per hour. | The gym raised the price to 35 euros per hour.
+Our favourite walk is the Mill Loop. | Our favourite walk is closed these days.
 """
 SAME = """
 The cache holds entries for 3600 seconds. | The cache holds entries for one hour.
 The trial lasts two weeks. | The trial lasts 14 days.
 The disk has 2 TB. | The disk has 2,000 GB.
 The shop opens at 9 am. | The shop opens at 9:00.
+The shop opens at 9. | The shop opens at 9:00.
 The audit is on 2026-05-03. | The audit is on 3 May 2026.
 The audit happens every year. | The audit happens annually.
 Visitors are not allowed to film. | Visitors must not film.
@@ -432,3 +472,34 @@ def test_another_bearer_environment_or_attribute_is_no_change(earlier: str, late
 @pytest.mark.parametrize(("earlier", "later"), _pairs(SAME))
 def test_another_notation_is_a_duplicate(earlier: str, later: str) -> None:
     assert _relation(earlier, later) is Relation.DUPLICATE
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "reason"),
+    [
+        (
+            "Lena is the product owner.",
+            "Samira took over from Lena as product owner.",
+            "the later statement says that it changed: transferred from Lena",
+        ),
+        (
+            "The boiler is serviced every 3 years.",
+            "The boiler is serviced every 4 years.",
+            "same subject and attribute, other value: every 3 years / every 4 years",
+        ),
+        (
+            "Our storage provider is Backblaze B2.",
+            "Our storage provider is Wasabi.",
+            "same subject and attribute, other value: Backblaze B2 / Wasabi",
+        ),
+        (
+            "We charge 65 euros per person.",
+            "We had to raise the price to 70 euros per person.",
+            "the later statement says that it changed: raised to 70 euros",
+        ),
+    ],
+)
+def test_a_reason_is_worded_as_it_was_said(earlier: str, later: str, reason: str) -> None:
+    finding = compare(Statement(earlier, 1), Statement(later, 2))
+    assert finding is not None
+    assert finding.reason == reason
