@@ -120,7 +120,9 @@ def test_the_days_of_a_title(since: str, until: str, expected: str) -> None:
 
 def test_more_than_was_looked_at_is_said() -> None:
     one = memory(1, type=MemoryType.IDENTITY)
-    assert headline(week(one, total=412)) == ("412 new memories, the last 1 looked at: 1 identity.")
+    assert headline(week(one, total=412)) == (
+        "412 new memories, of which the last 1 were examined: 1 identity."
+    )
 
 
 def test_a_model_s_sentences_stand_in_place_of_the_most_central() -> None:
