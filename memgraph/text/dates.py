@@ -253,6 +253,8 @@ def _modified(period: DaySpan, before: str) -> list[DaySpan]:
             return [replace(period, last=period.first + third - 1)]
         if edge in ("late", "end"):
             return [replace(period, first=period.last - third + 1)]
+        if days < 3:
+            return [period]
         return [replace(period, first=period.first + third, last=period.last - third)]
     if offset := _OFFSET.search(before):
         side = 1 if offset["side"].lower() in ("after", "following") else -1
@@ -610,7 +612,11 @@ def _find_date(
 
 
 def _full_year(digits: str) -> int:
-    return int(digits) if len(digits) == 4 else 2000 + int(digits)
+    """Return a year; two digits from 69 on are of the last century, as in POSIX's ``%y``."""
+    year = int(digits)
+    if len(digits) == 4:
+        return year
+    return year + (1900 if year >= 69 else 2000)
 
 
 def _day(

@@ -128,12 +128,15 @@ def _positions(text: str, mark: str) -> Iterator[int]:
         at = text.find(mark, at + 1)
 
 
+_WWW: Final = re.compile(r"www\.", re.IGNORECASE)
+
+
 def _urls(text: str) -> Iterator[EntitySpan]:
     done = 0
     starts = [_scheme_start(text, at) for at in _positions(text, "://")]
-    starts += [at for at in _positions(text.lower(), "www.") if at == 0 or not _word(text[at - 1])]
-    # A lower-cased text may be longer than the original; ignore positions beyond its end.
-    for start in sorted(at for at in starts if 0 <= at < len(text)):
+    places = (match.start() for match in _WWW.finditer(text))
+    starts += [at for at in places if at == 0 or not _word(text[at - 1])]
+    for start in sorted(at for at in starts if at >= 0):
         if start < done:
             continue
         match = _URL_BODY.match(text, start)

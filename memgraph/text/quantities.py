@@ -116,7 +116,8 @@ def _time_of_day(match: re.Match[str]) -> str:
     part = (match[1] or "").lower()
     minutes = {"": 0, "half": 30, "quarter": 15, "ten": 10, "five": 5, "twenty": 20}[part]
     if (match[2] or "").lower() == "to":
-        hour, minutes = hour - 1, 60 - minutes
+        # "Quarter to one" is 12:45 on the clock.
+        hour, minutes = hour - 1 or 12, 60 - minutes
     return f"{hour % 24}:{minutes:02}"
 
 

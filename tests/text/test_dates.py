@@ -160,3 +160,7 @@ def test_a_winter_lies_in_two_years(day: str) -> None:
 def test_agreement_lies_between_0_and_1(ms: int, yearly: bool) -> None:
     first = date(2001, 12, 1).toordinal()
     assert 0.0 <= DaySpan(first, first + 89, yearly).agreement(ms) <= 1.0
+
+
+def test_the_middle_of_a_day_is_that_day() -> None:
+    assert spans("in the middle of 5 May 2026") == [("2026-05-05", "2026-05-05")]

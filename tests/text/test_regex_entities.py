@@ -160,3 +160,7 @@ def test_hostile_texts_cost_no_more_than_their_length(pieces: list[str]) -> None
     extract(large)
     # Eight times the length; anything quadratic would take sixty-four times as long.
     assert time.process_time() - middle <= 30 * (middle - begin) + 0.5
+
+
+def test_an_address_is_found_after_letters_that_are_longer_in_lower_case() -> None:
+    assert [span.text for span in extract("İİİ www.example.com")] == ["www.example.com"]

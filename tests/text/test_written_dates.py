@@ -110,3 +110,8 @@ def test_the_order_is_that_of_the_dates_which_show_it() -> None:
     assert read_date("5/6/2024", order="day first") == read_date("2024-06-05")
     assert read_date("5/6/2024", order="month first") == read_date("2024-05-06")
     assert read_date("25/6/2024", order="month first") == read_date("2024-06-25")
+
+
+def test_two_digits_are_a_year_of_the_last_or_of_this_century() -> None:
+    assert read_date("12.05.98") == read_date("12.05.1998")
+    assert read_date("5/13/26") == read_date("5/13/2026")
