@@ -111,7 +111,9 @@ class Contexts(TierHandle[F], group="contexts"):
     @operation(Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier")
     def tier(
         self,
-        tier: Annotated[Scope | str, WireFormat(ContextTier)],
+        tier: Annotated[
+            Scope | str, WireFormat(ContextTier, write=lambda tier: tier_of(tier).tier)
+        ],
         scope_id: Annotated[
             Name | None, Field(description="The task or project; omit for global.")
         ] = None,

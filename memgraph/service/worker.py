@@ -233,6 +233,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - the other orchestrators must get their turn
             self._report(name, state, error)
             if isinstance(error, DatabaseUnreachable) and state.url:
+                # The server may be back before the settings change.
+                state.refused = None
                 until = self._service.clock.now_ms() + AWAY_MS
                 self._away.setdefault(state.url, (until, error))
 

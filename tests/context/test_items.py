@@ -209,7 +209,7 @@ def test_the_stores_own_notes_are_no_payload() -> None:
         ({"n": {1, 2}}, "JSON"),
         ({"n": "\ud800"}, "surrogate"),
         ({"n": "x" * 20_000}, "16000"),
-        ({"n": json.loads("[" * 200 + "]" * 200)}, "deep"),
+        ({"n": json.loads("[" * 200 + "]" * 200)}, "nested"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_it_is_kept(

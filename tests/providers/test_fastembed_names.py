@@ -64,9 +64,9 @@ def test_the_cache_of_the_environment_is_looked_into(
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nobody/knows-this", "knows no model"),
-        (FIRST, "cache does not hold"),
-        (OTHERWISE, "neither by their mean nor by the first"),
+        ("nobody/knows-this", "does not know a model"),
+        (FIRST, "cache does not contain"),
+        (OTHERWISE, "other than the mean or the first"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(put: Put, name: str, reason: str) -> None:

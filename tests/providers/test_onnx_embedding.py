@@ -244,7 +244,7 @@ def test_by_its_name(folder: Path) -> None:
     made = embedding_provider("onnx", dimensions=3, model_folder=str(folder))
     assert isinstance(made, EmbeddingProvider)
     assert made.embed(["heron"]).shape == (1, 3)
-    with pytest.raises(InvalidConfig, match="dimensions"):
+    with pytest.raises(InvalidConfig, match="Dimensions"):
         embedding_provider("onnx", model_folder=str(folder))
     for relative in ("", "model"):
         with pytest.raises(InvalidConfig, match="absolute"):

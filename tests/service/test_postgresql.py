@@ -113,7 +113,7 @@ def test_a_file_is_not_passed_over(tmp_path: Path, url: str) -> None:
     environ = {"MEMGRAPH_STORAGE_URL": url}
     with (
         MemoryService(tmp_path, environ=environ, background=False) as service,
-        pytest.raises(InvalidConfig, match="lies in a file"),
+        pytest.raises(InvalidConfig, match="stored in a file"),
     ):
         service.orchestrator("orc-1").maintenance.stats()
 

@@ -161,7 +161,7 @@ def test_what_another_item_replaced_is_not_promoted_again(orc: Orchestrator) -> 
     backend = orc.stores.project("p1").backend
     [item] = backend.list_all()
     backend.add(item.model_copy(update={"payload": {"text": "it was another line"}}))
-    with pytest.raises(Conflict, match="replaced"):
+    with pytest.raises(Conflict, match="superseded"):
         orc.contexts.promote(thought, "project", "p1")
 
 

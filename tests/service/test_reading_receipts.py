@@ -116,7 +116,7 @@ def test_a_hidden_receipt_and_none_sound_the_same_and_say_what_to_do(
     hidden = owner.recall("June").receipt_id
     told = []
     for each in (hidden, "rcl_none"):
-        with pytest.raises(NotFound, match="a task or a project") as caught:
+        with pytest.raises(NotFound, match="a task or project") as caught:
             service.orchestrator("o").receipts.get(each)
         told.append(caught.value.message.replace(each, ""))
     assert told[0] == told[1]

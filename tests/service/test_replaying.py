@@ -147,7 +147,7 @@ def test_what_was_asked_has_to_be_named_where_its_digest_is_kept(
     orc: Orchestrator, clock: FixedClock, told: list[str]
 ) -> None:
     receipt_id = recalled(orc, clock)
-    with pytest.raises(InvalidInput, match="pass it as query="):
+    with pytest.raises(InvalidInput, match="pass the query as query="):
         orc.receipts.replay(receipt_id)
     with pytest.raises(InvalidInput, match="differs from the original"):
         orc.receipts.replay(receipt_id, query="When does it open?")

@@ -230,7 +230,7 @@ class TestTrust:
             confined.sources.distrust("conversation", "elsewhere", reason="x")
         # Whether something was said of it makes no difference: what is not seen is not there.
         for name in ("elsewhere", "nowhere"):
-            with pytest.raises(NotFound, match="no memory came from this source"):
+            with pytest.raises(NotFound, match="no memory comes from this source"):
                 confined.sources.trust("conversation", name, "high", reason="x")
         told = {each.name: each.tier for each in orc.sources.trusted()}
         assert told == {"elsewhere": TrustTier.LOW, "forum": TrustTier.LOW, "mine": TrustTier.LOW}

@@ -229,7 +229,7 @@ def test_a_command_lists_what_was_put_aside_and_sends_it_again(
     assert "webhook.failed" in capsys.readouterr().err
     world.receiver.status = 200
     assert main([*root, "webhook", "retry", "orc-1"]) == 0
-    assert capsys.readouterr().out == "1 taken, 0 still set aside\n"
+    assert capsys.readouterr().out == "1 accepted, 0 still set aside\n"
 
 
 def test_a_command_posts_a_signed_test(
@@ -243,7 +243,7 @@ def test_a_command_posts_a_signed_test(
     )
     assert main([*root, "webhook", "test", "orc-1"]) == 0
     told = capsys.readouterr().out
-    assert told.startswith(f"{world.receiver.url} took memgraph.test in ")
+    assert told.startswith(f"{world.receiver.url} accepted memgraph.test in ")
     assert "ingest.file_rejected" in told
     headers, body = world.receiver.got[-1]
     assert headers["webhook-signature"] == signed(headers, body, OLD)

@@ -90,7 +90,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
 
 def test_a_draft_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:
     target = tmp_path / "sub" / "copy.db"
-    with pytest.raises(FileNotFoundError, match="no such folder"), draft_beside(target):
+    with pytest.raises(FileNotFoundError, match="folder does not exist"), draft_beside(target):
         pass
     target.parent.mkdir()
     with draft_beside(target) as draft:

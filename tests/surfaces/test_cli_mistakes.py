@@ -85,7 +85,7 @@ def test_a_wrong_key_and_a_port_in_use_are_told_with_what_to_do(cli: CommandLine
         wrong = cli(*at, "--key", "mgk_wrong", "list", "orc-1").err
         assert "mistyped, revoked or expired" in wrong
         port = server.url.rpartition(":")[2]
-        assert "choose another port with --port" in cli("serve", "--port", port).err
+        assert "choose another with --port" in cli("serve", "--port", port).err
 
 
 def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(

@@ -155,7 +155,7 @@ def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
     stored = cli.json("remember-many", "orc-1", items)["items"]
     assert [each["outcome"] for each in stored] == ["stored", "stored"]
     ran = cli("remember-many", "orc-1", "nine")
-    assert (ran.code, "items takes JSON of its type" in ran.err) == (2, True)
+    assert (ran.code, "items must be JSON of its type" in ran.err) == (2, True)
     turn = ("save-episode", "orc-1", "Hello.", "--session-id", "s1", "--source-role", "user")
     cli.json(*turn, "--fields", '{"turn_id": "t-1"}')
     [memory] = cli.json("list", "orc-1", "--session-id", "s1", "--kind", "episode")["memories"]
@@ -186,7 +186,7 @@ def test_objects_and_lists_of_them_are_json(
     red = cli.json("painted", "orc-1", labels, "--options", '{"colour": "red"}')
     assert red["items"] == ["red a", "red b"]
     ran = cli("painted", "orc-1", labels, "--options", "red")
-    assert (ran.code, "options takes JSON of its type" in ran.err) == (2, True)
+    assert (ran.code, "options must be JSON of its type" in ran.err) == (2, True)
 
 
 def test_a_derived_command_asks_a_server(cli: CommandLine) -> None:

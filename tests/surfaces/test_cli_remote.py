@@ -172,7 +172,7 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
 def test_an_answer_about_hand_outs_reaches_as_far_as_the_key(remote: CommandLine) -> None:
     for narrower, sees in (((), ""), (("--clearance", "Public"), " up to Public")):
         told = remote("receipt", "list", "orc-1", *narrower).out.splitlines()
-        assert told[-1] == f"What your key{sees} may not see is left out"
+        assert told[-1] == f"Anything that your key{sees} may not see is left out"
 
 
 def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:
@@ -191,7 +191,10 @@ def test_errors_name_the_options_of_the_command_line(
 ) -> None:
     monkeypatch.delenv("MEMGRAPH_KEY", raising=False)
     there = ("stats", "orc-1", "--server", served.url)
-    for key, said in (((), "nobody without a key"), (("--key", "mgk_k"), "no such key")):
+    for key, said in (
+        ((), "the server requires a key"),
+        (("--key", "mgk_k"), "does not accept this key"),
+    ):
         refused = cli.error(*there, *key)
         assert refused["code"] == "access.unauthenticated"
         assert said in refused["message"]

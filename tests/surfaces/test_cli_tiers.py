@@ -134,6 +134,4 @@ def test_a_listing_has_a_limit(cli: CommandLine) -> None:
 
 
 def test_the_help_of_tier_says_what_a_project_is_there(cli: CommandLine) -> None:
-    assert "--project ID is here the project that is listed" in " ".join(
-        cli("tier", "--help").out.split()
-    )
+    assert "--project ID is the project to list" in " ".join(cli("tier", "--help").out.split())

@@ -208,7 +208,7 @@ def test_an_answer_is_given_though_nothing_can_be_kept(
     def closed(*_given: object) -> None:
         raise MemoryDisabled("it was closed meanwhile")
 
-    monkeypatch.setattr(once, "_keep", closed)
+    monkeypatch.setattr(once, "_store_answer", closed)
     monkeypatch.setattr(once, "_PATIENCE_MS", 0)
     assert say(recorder, "k").status_code == 201
     assert say(recorder, "k").json()["code"] == "request.answer_lost"

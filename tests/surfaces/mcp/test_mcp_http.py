@@ -187,8 +187,8 @@ def test_the_query_narrows_and_never_widens(served: Served, query: str, status: 
 def test_a_query_that_is_none_is_told_what_there_is(served: Served) -> None:
     told = post(served, served.key(), path=f"{PATH}?projects=web").json()["error"]["message"]
     assert told == (
-        "the query has agent, clearance, project, scope, session; project and session may come"
-        " several times, the others once"
+        "the allowed query parameters are agent, clearance, project, scope, session; only project"
+        " and session may be repeated"
     )
 
 
@@ -266,7 +266,7 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     for version in ("2025-11-25", "2026-07-28"):
         mode: Mode = "legacy" if version < "2026" else "auto"
         with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
-            with pytest.raises(Exception, match="something went wrong inside") as failed:
+            with pytest.raises(Exception, match="an internal error occurred") as failed:
                 agent.do("call_tool", "stats", {})
             assert "Kxsecret" not in str(failed.value)
     told = [each for each in map(json.loads, logged.lines) if each["event"] == "mcp.bug"]

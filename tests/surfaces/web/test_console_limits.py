@@ -72,7 +72,7 @@ def test_a_form_that_is_too_large_for_everybody_says_so_on_a_page(tmp_path: Path
         with Browser(served, served.key()) as browser:
             answer = browser.send(VIEW, agent="x" * 3_000)
         assert answer.status_code == 413
-        assert "a request is 2,000 bytes at most" in told(answer)
+        assert "a request may have at most 2,000 bytes" in told(answer)
 
 
 def test_who_is_signed_in_counts_for_the_key_and_not_for_the_address(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_strangers_who_send_slowly_hold_up_no_session(tmp_path: Path) -> None:
                 browser.page()
             answer = stranger.sign_in(served.key())
             assert answer.status_code == 503
-            assert "too many requests wait" in told(answer)
+            assert "too many requests are waiting" in told(answer)
             assert browser.send(VIEW, agent="one").status_code == 303
 
 
