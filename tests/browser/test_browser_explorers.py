@@ -86,7 +86,7 @@ def test_what_stands_on_a_replaced_ground_is_marked_with_its_way(
 ) -> None:
     with look(served) as tab:
         _graph(tab)
-        tab.page.get_by_label("only memories with retracted evidence").check()
+        tab.page.get_by_label("only memories with stale evidence").check()
         assert _shown(tab) == {
             "We order four reams of recycled paper.",
             "The reams are delivered on 12 June.",

@@ -28,4 +28,4 @@ def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
     assert f"Depends on evidence that lost a contradiction at {decided}" in text
     assert f"lost to {won}: bank statement" in text
     assert "genuine" not in text
-    assert "only memories with retracted evidence" in graph
+    assert "only memories with stale evidence" in graph
