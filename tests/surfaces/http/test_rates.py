@@ -116,10 +116,11 @@ def test_who_waits_as_a_lot_says_is_let_in(per_second: int, pauses: list[float])
     bucket, lot, now = Bucket(per_second), Lot(max(int(per_second * LOT_S), 1)), 0.0
     for pause in pauses:
         now += pause
-        while wait_s := ask(lot, bucket, now):
-            assert ask(lot, bucket, now + wait_s / 2) > 0
-            now += wait_s + 1e-6
-            assert ask(lot, bucket, now) == 0
+        for _ in range(4):
+            if wait_s := ask(lot, bucket, now):
+                assert ask(lot, bucket, now + wait_s / 2) > 0
+                now += wait_s + 1e-6
+                assert ask(lot, bucket, now) == 0
 
 
 def test_lots_grow_while_they_are_used_up_quickly() -> None:
