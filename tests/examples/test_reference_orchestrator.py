@@ -208,17 +208,31 @@ def test_killed_between_capture_and_reply_it_loses_nothing_and_keeps_nothing_twi
 
 
 def test_a_model_that_fails_is_told_without_the_key(
-    tmp_path: Path,
-    story: Path,
-    server: ModelServer,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, story: Path, server: ModelServer
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server.behave(server.fails(401))
     model = ("--model", "openai/m", "--api-base", server.url)
-    code, shown = run(capsys, "--root", str(tmp_path / "root"), "--story", str(story), *model)
-    assert code == 1
+    # A process of its own: litellm keeps clients and settings of earlier tests.
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "examples.orchestrator",
+            *PATIENT,
+            "--json",
+            "--root",
+            str(tmp_path / "root"),
+            "--story",
+            str(story),
+            *model,
+        ],
+        env={**os.environ, "OPENAI_API_KEY": KEY},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    shown = events(done.stdout)
+    assert done.returncode == 1
     assert [each["text"] for each in shown if each["event"] == "model_failed"] == [
         "openai/m failed: AuthenticationError"
     ] * 3
