@@ -301,48 +301,46 @@ class Writer(threading.Thread):
 
 def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     with own_server(tmp_path / "postgres") as (url, pg_ctl):
-        _lose_nothing(url, [*pg_ctl, "restart"], tmp_path)
-
-
-def _lose_nothing(url: str, restart: list[str], tmp_path: Path) -> None:
-    with machine(tmp_path / "a", url) as service:
-        service.create("orc-1")
-    owner = Path(str(sa.make_url(url).query["host"])).stat().st_uid
-    with ExitStack() as stack:
-        servers = [
-            stack.enter_context(server_process(tmp_path / name, MEMGRAPH_STORAGE_URL=url))
-            for name in "abc"
-        ]
-        writers = [Writer([*servers[at:], *servers[:at]], f"Writer {at}") for at in range(3)]
-        for writer in writers:
-            writer.start()
-        assert wait_until(lambda: all(len(writer.stored) >= 5 for writer in writers))
-        servers[0].process.kill()
-        assert wait_until(lambda: all(len(writer.stored) >= 10 for writer in writers))
-        subprocess.run(restart, user=owner, cwd="/", check=True, stdout=subprocess.DEVNULL)
-        before = [len(writer.stored) for writer in writers]
-        assert wait_until(
-            lambda: all(
-                len(writer.stored) >= count + 5
-                for writer, count in zip(writers, before, strict=True)
+        with machine(tmp_path / "a", url) as service:
+            service.create("orc-1")
+        owner = Path(str(sa.make_url(url).query["host"])).stat().st_uid
+        with ExitStack() as stack:
+            servers = [
+                stack.enter_context(server_process(tmp_path / name, MEMGRAPH_STORAGE_URL=url))
+                for name in "abc"
+            ]
+            writers = [Writer([*servers[at:], *servers[:at]], f"Writer {at}") for at in range(3)]
+            for writer in writers:
+                writer.start()
+            assert wait_until(lambda: all(len(writer.stored) >= 5 for writer in writers))
+            servers[0].process.kill()
+            assert wait_until(lambda: all(len(writer.stored) >= 10 for writer in writers))
+            subprocess.run(
+                [*pg_ctl, "restart"], user=owner, cwd="/", check=True, stdout=subprocess.DEVNULL
             )
-        )
-        for writer in writers:
-            writer.stopping.set()
-        for writer in writers:
-            writer.join(60)
-            assert not writer.is_alive()
-    stored = {text: memory for writer in writers for text, memory in writer.stored.items()}
-    # What a server cannot answer is one of these, and may be tried again.
-    errors = set().union(*(writer.errors for writer in writers))
-    assert errors <= {"storage.unreachable", "storage.busy", "idempotency.in_progress"}
-    with machine(tmp_path / "d", url) as service:
-        orc = service.orchestrator("orc-1")
-        lines = [json.loads(line) for line in orc.exchange.export_lines()]
-        kept = [line for line in lines if "stores the number" in str(line.get("content"))]
-        assert {line["content"]: line["memory_id"] for line in kept} == stored
-        assert len(kept) == len(stored)
-        assert orc.verify().findings == []
+            before = [len(writer.stored) for writer in writers]
+            assert wait_until(
+                lambda: all(
+                    len(writer.stored) >= count + 5
+                    for writer, count in zip(writers, before, strict=True)
+                )
+            )
+            for writer in writers:
+                writer.stopping.set()
+            for writer in writers:
+                writer.join(60)
+                assert not writer.is_alive()
+        stored = {text: memory for writer in writers for text, memory in writer.stored.items()}
+        # What a server cannot answer is one of these, and may be tried again.
+        errors = set().union(*(writer.errors for writer in writers))
+        assert errors <= {"storage.unreachable", "storage.busy", "idempotency.in_progress"}
+        with machine(tmp_path / "d", url) as service:
+            orc = service.orchestrator("orc-1")
+            lines = [json.loads(line) for line in orc.exchange.export_lines()]
+            kept = [line for line in lines if "stores the number" in str(line.get("content"))]
+            assert {line["content"]: line["memory_id"] for line in kept} == stored
+            assert len(kept) == len(stored)
+            assert orc.verify().findings == []
 
 
 ROLE = """
