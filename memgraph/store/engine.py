@@ -355,21 +355,21 @@ class Store(Protocol):
         """
 
     def position(self) -> int:
-        """Return from where ``delta`` has to look in a store whose copy is made after this call."""
+        """Return the position to pass to ``delta`` for a copy that is made after this call."""
 
     def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:
-        """Collect what one state of it has that a draft of it has not, beside a writer.
+        """Compare one state of this store with the copy of a draft, while others write.
 
-        The copy follows when the block ends without an error.
+        The copy is brought up to date when the block ends without an error.
 
         Args:
-            copy: of the draft.
-            since: the ``position`` from before the copy was made, or followed last.
+            copy: the copy of the draft.
+            since: the ``position`` before the copy was made or last brought up to date.
 
         Raises:
             SchemaOutdated, SchemaTooNew: its schema is not at head.
-            DatabaseCorrupt: when the block ends: the rows of the copy would not have the digests
-                of the store.
+            DatabaseCorrupt: at the end of the block: the digests of the copy would differ from
+                those of the store.
         """
 
     def draft(self, folder: Path) -> AbstractContextManager[Store]:
@@ -391,10 +391,10 @@ class Store(Protocol):
         """Return the file that this draft was filled from, or consists of."""
 
     def follow(self, delta: Delta) -> None:
-        """Bring this draft to the state that its copy follows to.
+        """Bring this draft to the state of its copy.
 
         Raises:
-            DatabaseCorrupt: its rows would not have the digests of the store.
+            DatabaseCorrupt: the digests of its rows would differ from those of the store.
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:

@@ -622,6 +622,33 @@ def test_a_move_that_is_killed_leaves_one_whole_store_and_is_repeated(
         assert not service.paths("orc-1").moving.exists()
 
 
+def test_a_move_to_another_place_finishes_the_earlier_one_first(tmp_path: Path, url: str) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        memory_id = service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        moved(service, url)
+    command = [sys.executable, "-c", MOVING, "_put_aside", str(root), ""]
+    assert subprocess.run(command, timeout=120).returncode == -signal.SIGKILL
+    with MemoryService(root, environ={}, background=False) as service:
+        # It is in the file by now, and the old schema is still there.
+        assert service.settings("orc-1").memory.storage.url == ""
+        assert moved(service, url).memories == 1
+        service.forget("orc-1")
+        assert service.settings("orc-1").memory.storage.url == url
+        assert service.orchestrator("orc-1").get(memory_id).content == "The gate closes at nine."
+        assert not service.paths("orc-1").moving.exists()
+
+
+def test_a_damaged_record_of_a_move_is_an_error_that_says_what_to_do(
+    tmp_path: Path, url: str
+) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
+        service.paths("orc-1").moving.write_text("[")
+        with pytest.raises(InvalidConfig, match="damaged; remove it"):
+            moved(service, url)
+
+
 def test_placement_decides_by_name(tmp_path: Path, url: str) -> None:
     root = tmp_path / "root"
     root.mkdir()

@@ -97,22 +97,12 @@ def move(
         DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
-        begun = _read_record(paths)
-        if begun is not None and begun[1] == source:
-            # Only the last step of an earlier move is left.
-            remaining = _put_aside(paths, begun[0], clock)
-            paths.moving.unlink()
-            if target == source:
-                return MoveReport(paths.name, begun[0], source, remaining, 0, 0)
-            begun = None
+        finished = _finish_earlier(paths, source, clock)
         if source == target:
+            if finished is not None:
+                return finished
             raise Conflict("the orchestrator already uses this store", orchestrator=paths.name)
         settings = _placed(paths, target)
-        if begun is not None:
-            # An interrupted move published this copy, but it was never used.
-            if _is_copy(store_of(paths, begun[1]), store_of(paths, source)):
-                _put_aside(paths, begun[1], clock)
-            paths.moving.unlink()
         _write_record(paths, source, target)
         published = False
         try:
@@ -141,17 +131,39 @@ def move(
                     require_lock()
                     published = True
                     new.publish(draft)
-                    with draft_beside(paths.config_file) as config:
-                        config.write_text(settings, "utf-8")
-                        publish(config, paths.config_file, force=True)
-                    remaining = _put_aside(paths, source, clock)
-                    paths.moving.unlink()
+                    remaining = _switch(paths, settings, source, clock)
                     paused_ms = round((time.monotonic() - began) * 1000)
         except BaseException:
             if not published:
                 paths.moving.unlink()
             raise
     return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
+
+
+def _finish_earlier(paths: OrchestratorPaths, source: str, clock: Clock) -> MoveReport | None:
+    """Finish or undo an interrupted move; return its report if it had changed the setting."""
+    record = _read_record(paths)
+    if record is None:
+        return None
+    old, new = record
+    report = None
+    if new == source:
+        report = MoveReport(paths.name, old, new, _put_aside(paths, old, clock), 0, 0)
+    elif _is_copy(store_of(paths, new), store_of(paths, source)):
+        # The interrupted move published this copy, but it was never used.
+        _put_aside(paths, new, clock)
+    paths.moving.unlink()
+    return report
+
+
+def _switch(paths: OrchestratorPaths, settings: str, source: str, clock: Clock) -> str | None:
+    """Change the setting and put the old store aside; return its new place."""
+    with draft_beside(paths.config_file) as config:
+        config.write_text(settings, "utf-8")
+        publish(config, paths.config_file, force=True)
+    remaining = _put_aside(paths, source, clock)
+    paths.moving.unlink()
+    return remaining
 
 
 def _read_record(paths: OrchestratorPaths) -> tuple[str, str] | None:
@@ -179,7 +191,7 @@ def _write_record(paths: OrchestratorPaths, source: str, target: str) -> None:
 
 
 class _Follower:
-    """A draft that is filled from a store in use and follows it."""
+    """A draft that is filled from a store in use and follows its changes."""
 
     def __init__(self, store: Store, draft: Store, folder: Path) -> None:
         with store.inspect() as snapshot:
@@ -192,7 +204,7 @@ class _Follower:
             draft.take(file)
 
     def catch_up(self) -> int:
-        """Bring the draft to the present state of the store; return how many rows differed."""
+        """Bring the draft to the current state of the store; return the number of changed rows."""
         position = self._store.position()
         with self._store.delta(self._draft.copy, self._since) as delta:
             self._draft.follow(delta)
@@ -211,18 +223,18 @@ def _verified(
 
 
 def _check_journal(snapshot: Snapshot, verified: JournalHead, key: bytes | None) -> None:
-    """Check that entries continue a chain that was verified up to one.
+    """Check that the new entries continue the verified chain.
 
     Raises:
-        JournalBroken: they do not.
-        Conflict: they record an erasure, which has not searched the copy.
+        JournalBroken: they do not continue it.
+        Conflict: they record an erasure, which did not search the copy.
     """
     report = VerifyReport()
     check_chain(snapshot, report, None, None, key, verified)
     is_there = not verified.seq or journal.hash_of(snapshot, verified.seq) == verified.hash
     if not (is_there and report.ok):
         raise JournalBroken(
-            "what was written while the copy was made does not continue the journal",
+            "entries written during the copy do not continue the journal",
             findings=dict(report.totals),
         )
     if journal.has_action(snapshot, TOMBSTONE, verified.seq):

@@ -30,7 +30,7 @@ _SEQUENCES: Final = (
     " FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
     " WHERE c.relnamespace = current_schema()::regnamespace AND a.attidentity <> ''"
 )
-# What they would write is copied; the index of phrases is not.
+# The rows that these triggers would write are copied.
 _DISABLE: Final = (
     "ALTER TABLE memories DISABLE TRIGGER memory_revisions_keep,"
     " DISABLE TRIGGER text_changes_update, DISABLE TRIGGER text_changes_delete"
@@ -92,12 +92,12 @@ def read_file(file: Path, transaction: Transaction) -> None:
         last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
     _number(target, last)
     indexes.rebuild(transaction)
-    # Without statistics the check of the copy takes the square of its size.
+    # Without statistics, checking the copy takes quadratic time.
     target.execute(f"ANALYZE {', '.join(item.name for item in schema.tables())}, memory_words")
 
 
 def _number(target: Any, last: Iterable[Any]) -> None:
-    """Let the numbers of new rows go on behind those of the rows that are there, and ``last``."""
+    """Set the sequences so that new numbers follow existing rows and ``last``."""
     target.execute("DELETE FROM last_numbers")
     target.executemany("INSERT INTO last_numbers VALUES (%s, %s)", last)
     for name, column, sequence in target.execute(_SEQUENCES).fetchall():
@@ -110,13 +110,13 @@ def _number(target: Any, last: Iterable[Any]) -> None:
 
 
 def collect(source: Any, delta: Delta, since: int) -> None:
-    """Collect what a snapshot has that a copy has not.
+    """Collect the difference between a snapshot and a copy.
 
     Args:
-        since: of the transactions that the copy has not, none has a lower number.
+        since: the lowest number of a transaction that the copy may lack.
     """
     metadata.require_head(*source.execute("SELECT version_num FROM alembic_version").fetchone())
-    # No index has the numbers of transactions.
+    # There is no index on transaction numbers.
     source.execute("SET LOCAL enable_seqscan = on")
     counts = dict(source.execute("SELECT name, rows FROM table_digests").fetchall())
     for table in delta.tables:
@@ -133,15 +133,15 @@ def collect(source: Any, delta: Delta, since: int) -> None:
 
 
 def follow(delta: Delta, transaction: Transaction) -> None:
-    """Bring a draft that was made of a copy to the state of the store.
+    """Bring a draft that was made from a copy to the state of the store.
 
     Raises:
-        DatabaseCorrupt: its rows would not have the digests of the store.
+        DatabaseCorrupt: the digests of its rows would differ from those of the store.
     """
     target = transaction.driver
     digests = whole_tables.stored(transaction)
     by_name = {table.name: table for table in delta.tables}
-    # Those that others refer to come first, and go last.
+    # Insert referenced rows first, and delete them last.
     tables = [by_name[item.name] for item in schema.tables()]
     target.execute(_DISABLE)
     for table in reversed(tables):
@@ -155,7 +155,7 @@ def follow(delta: Delta, transaction: Transaction) -> None:
             rows = _Digested(table.name, batch)
             with _arrived(target, table, table.names(PLACE), rows):
                 _require_same(table.name, rows, target.execute(_replacing(table)))
-            # Now and not at the end: what changed is read as a whole.
+            # Once per batch, because all recorded changes are read into memory.
             digests = whole_tables.followed(transaction, digests)
     target.execute(_DISABLE.replace("DISABLE", "ENABLE"))
     _number(target, delta.last_numbers)
@@ -165,7 +165,7 @@ def follow(delta: Delta, transaction: Transaction) -> None:
 
 @contextmanager
 def _arrived(target: Any, table: Table, names: list[str], rows: Iterable[Any]) -> Iterator[None]:
-    """Put rows with some columns of a table into the table ``arrived``."""
+    """Store rows with some columns of a table in the temporary table ``arrived``."""
     listed = ", ".join(names)
     target.execute(f"CREATE TEMP TABLE arrived AS SELECT {listed} FROM {table.name} WITH NO DATA")
     with target.cursor() as cursor, cursor.copy("COPY pg_temp.arrived FROM STDIN") as copy:
@@ -187,7 +187,7 @@ def _replacing(table: Table) -> str:
 
 @contextmanager
 def _selected(connection: Any, columns: str, rest: str) -> Iterator[Any]:
-    """Select rows that are not held in memory at once."""
+    """Select rows in batches instead of loading all of them."""
     with connection.cursor(name="selected") as cursor:
         cursor.itersize = _ROWS
         cursor.execute(f"SELECT {columns} FROM {rest}")

@@ -1,6 +1,6 @@
-"""What a store has that an older copy of it has not, and the copy brought up to it.
+"""Compare a store with an older copy of it, and bring the copy up to date.
 
-The copy is a file, whatever the store is. Rows that differ and keys of rows that are gone are
+The copy is a file, whatever the store is. New and changed rows and the keys of deleted rows are
 collected in temporary tables of its connection.
 """
 
@@ -29,8 +29,10 @@ _TRIGGERS: Final = (
 
 
 class Table(NamedTuple):
-    """A table of a file: its columns, and its key; no key: its rows have a number that is no
-    column.
+    """A table of a file.
+
+    Attributes:
+        key: the columns of the primary key; empty if rows are identified by ``rowid``.
     """
 
     name: str
@@ -38,11 +40,11 @@ class Table(NamedTuple):
     key: tuple[str, ...]
 
     def names(self, place: str, of: str = "") -> list[str]:
-        """Return the quoted columns, that of the number under an engine's name."""
+        """Return the quoted columns; without a key also ``place``, the engine's name of a rowid."""
         return _quoted(self.columns if self.key else (*self.columns, place), of)
 
     def keys(self, place: str, of: str = "") -> list[str]:
-        """Return the quoted columns by which rows are told apart."""
+        """Return the quoted columns that identify a row."""
         return _quoted(self.key or (place,), of)
 
     def listed(self, place: str, of: str = "") -> str:
@@ -51,12 +53,12 @@ class Table(NamedTuple):
 
     @property
     def order(self) -> str:
-        """Return the place of the column by which rows are read, for ``ORDER BY``."""
+        """Return the position of the column to order rows by."""
         return "1" if self.key else str(len(self.columns) + 1)
 
     @property
     def is_counted(self) -> bool:
-        """Return whether its rows are counted and digested with every write."""
+        """True if every write updates the row count and the digest of this table."""
         return self.name in SEALED or self.name in COUNTED
 
 
@@ -65,7 +67,7 @@ def _quoted(names: Iterable[str], of: str) -> list[str]:
 
 
 def opened(file: Path) -> Any:
-    """Connect to a file that nobody else sees yet."""
+    """Connect to a file that no other process uses yet."""
     connection = sqlite.connect(file, busy_timeout_ms=5_000, synchronous="OFF")
     connection.execute("PRAGMA journal_mode = MEMORY")
     connection.execute("PRAGMA foreign_keys = OFF")
@@ -91,13 +93,13 @@ def tables_of(file: Any) -> list[Table]:
 
 
 class Delta:
-    """The difference of a store and its copy.
+    """The difference between a store and its copy.
 
     Attributes:
-        connection: to the copy.
-        counts: how many rows the store has in each table without a digest.
-        last_numbers: the last number of each table that never gives one twice.
-        size: how many rows differ.
+        connection: the connection to the copy.
+        counts: the number of rows in each table of the store without a digest.
+        last_numbers: the last number of each table with ``AUTOINCREMENT``.
+        size: the number of rows that differ.
     """
 
     def __init__(self, copy: Transaction) -> None:
@@ -117,7 +119,7 @@ class Delta:
                 )
 
     def compare(self, table: Table, relation: str, place: str) -> None:
-        """Collect the rows of a relation that the copy has not, or has otherwise."""
+        """Collect the rows of a relation that are missing or different in the copy."""
         theirs, ours = table.listed(place, "l."), table.listed(ROWID, "c.")
         self.size += self.connection.execute(
             f"INSERT INTO temp.came_{table.name} SELECT {theirs} FROM {relation} AS l"
@@ -126,7 +128,7 @@ class Delta:
         ).rowcount
 
     def compare_keys(self, table: Table, relation: str, place: str) -> None:
-        """Collect the keys of the copy that a relation with all keys has not."""
+        """Collect the keys of the copy that are missing in a relation with all keys."""
         self.size += self.connection.execute(
             f"INSERT INTO temp.went_{table.name} SELECT {', '.join(table.keys(ROWID, 'c.'))}"
             f" FROM main.{table.name} AS c LEFT JOIN {relation} AS l ON {_same(table, place)}"
@@ -134,12 +136,12 @@ class Delta:
         ).rowcount
 
     def take(self, table: Table, rows: Iterable[Any]) -> None:
-        """Collect those of some rows that the copy has not, or has otherwise."""
+        """Collect the rows that are missing or different in the copy."""
         with self._arrived(table.names(_PLACE), rows) as relation:
             self.compare(table, relation, _PLACE)
 
     def take_keys(self, table: Table, rows: Iterable[Any]) -> None:
-        """Collect the keys of the copy that are not among all keys of the store."""
+        """Collect the keys of the copy that are missing in all keys of the store."""
         with self._arrived(table.keys(_PLACE), rows) as relation:
             self.compare_keys(table, relation, _PLACE)
 
@@ -152,7 +154,7 @@ class Delta:
         self.connection.execute("DROP TABLE temp.arrived")
 
     def is_complete(self, table: Table, count: int) -> bool:
-        """Return whether the copy will have ``count`` rows with those that came."""
+        """Return True if the copy will have ``count`` rows, so that none has to be deleted."""
         [(rows,)] = self.connection.execute(
             f"SELECT (SELECT count(*) FROM main.{table.name}) + count(*)"
             f" FROM temp.came_{table.name} AS l LEFT JOIN main.{table.name} AS c"
@@ -165,18 +167,18 @@ class Delta:
         return iter(self.connection.execute(f"SELECT * FROM temp.came_{table.name}"))
 
     def went(self, table: Table) -> list[Any]:
-        """Return the keys of the rows that are gone."""
+        """Return the keys of the deleted rows."""
         return list(self.connection.execute(f"SELECT * FROM temp.went_{table.name}"))
 
     def apply(self) -> None:
         """Bring the copy to the state of the store.
 
         Raises:
-            DatabaseCorrupt: its rows would not have the digests of the store.
+            DatabaseCorrupt: the digests of its rows would differ from those of the store.
         """
         execute = self.connection.execute
         before = whole_tables.stored(self._copy)
-        # What they would write is in the delta; the index of phrases is not.
+        # The delta contains the rows that these triggers would write.
         triggers = execute(_TRIGGERS).fetchall()
         for name, _ in triggers:
             execute(f"DROP TRIGGER main.{name}")
@@ -195,19 +197,19 @@ class Delta:
         self.require_applied(self._copy, before)
 
     def require_applied(self, transaction: Transaction, digests: Mapping[str, TableDigest]) -> None:
-        """Raise DatabaseCorrupt: what was written does not lead to the digests of the store.
+        """Raise DatabaseCorrupt if the written rows do not lead to the digests of the store.
 
         Args:
-            transaction: of the writes, which is watched.
-            digests: of the rows before, or as they followed until now.
+            transaction: the transaction of the writes, whose row changes are recorded.
+            digests: the digests before the writes, updated as far as ``followed`` was called.
         """
         counts = self.counts.items()
         names = {name for name, count in counts if row_count(transaction, name) != count}
         names |= set(whole_tables.unexplained(transaction, digests))
         if names:
             raise DatabaseCorrupt(
-                f"rows of {', '.join(sorted(names))} were changed by something else than memgraph"
-                " while they were copied; run: memgraph verify",
+                f"another program changed rows of {', '.join(sorted(names))} during the copy;"
+                " run: memgraph verify",
                 tables=sorted(names),
             )
 
@@ -219,30 +221,30 @@ def _same(table: Table, place: str) -> str:
 
 @contextmanager
 def collecting(copy: Path, live: Path | None = None) -> Iterator[Delta]:
-    """Open a copy to collect what it lacks, which is applied when the block ends.
+    """Open a copy to collect its difference from a store, which is applied when the block ends.
 
     Args:
-        live: the file that is compared with it, as the database ``live``; None: rows are taken.
+        live: the file to compare with, attached as ``live``; None: call ``Delta.take`` instead.
     """
     with sqlite.translated_errors(), closing(opened(copy)) as raw:
-        # Of an orchestrator that is written to all the time much is collected.
+        # A busy orchestrator may have many changed rows.
         raw.execute("PRAGMA temp_store = FILE")
         engine.watch(raw)
         if live is not None:
             raw.execute("ATTACH ? AS live", (str(live),))
-        # Deferred: the other kinds would lock the file in use, too.
+        # A deferred transaction does not lock the live file.
         with sqlite.engine_of(raw, "BEGIN").connect() as connection, connection.begin():
             delta = Delta(Transaction(connection, engine.ENGINE))
             yield delta
             delta.apply()
-    # Else the disk would be waited for when it is published.
+    # Synchronise now, so that publishing does not wait for the disk.
     fsync(copy)
 
 
 @contextmanager
 def of_file(path: Path, copy: Path) -> Iterator[Delta]:
-    """Collect what one state of a file has that its copy has not; see ``collecting``."""
-    # What ATTACH opens is not known to ``store.files``.
+    """Collect the difference between one state of a file and its copy; see ``collecting``."""
+    # ``store.files`` does not see files opened by ATTACH, so keep a connection open.
     with (
         closing(sqlite.connect(path, busy_timeout_ms=30_000)),
         collecting(copy, path) as delta,
