@@ -8,12 +8,10 @@ STAMP := .venv/.dev
 AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
 AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
-# Helm as a library, and the schemas of Kubernetes: 360 MB, for one check.
-HELM := .venv/adapters/helm
 TYPESCRIPT := examples/typescript
 
 .PHONY: demo orchestrator test lint types types-adapters layers migrations browser typescript \
-    typescript-types unit adapters charts docs dist format clean
+    typescript-types unit adapters docs dist format clean
 
 demo: $(RUNTIME)
 	@echo "Running the demo: under a minute"
@@ -23,7 +21,7 @@ orchestrator: $(RUNTIME)
 	rm -rf .orchestrator
 	$(BIN)/python -m examples.orchestrator --story examples/orchestrator/story.txt
 
-test: lint types layers migrations unit adapters charts docs dist
+test: lint types layers migrations unit adapters docs dist
 
 $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@echo "Making .venv with $(PYTHON)"
@@ -46,10 +44,6 @@ $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
 	    hypothesis jsonschema pytest pytest-socket \
 	    || { echo "$(AGENTS) was not made: it needs Python 3.11 or newer and, once, a package index." >&2; \
 	         exit 1; }
-	touch $@
-
-$(HELM)/.made: $(STAMP)
-	$(PIP) --target $(HELM) --no-deps helm-python-sdk kubernetes-validate importlib-resources
 	touch $@
 
 lint: $(STAMP)
@@ -101,10 +95,6 @@ unit: $(STAMP) browser typescript
 # What these tests need is there, or they fail; elsewhere they are skipped.
 adapters: $(AGENTS)/.made
 	MEMGRAPH_ADAPTER=openai-agents $(AGENTS)/bin/python -m pytest $(AGENTS_TESTS)
-
-# The Helm chart and the manifests, by Helm's own linter and the schemas of Kubernetes.
-charts: $(HELM)/.made
-	MEMGRAPH_ADAPTER=helm PYTHONPATH=$(HELM) $(BIN)/pytest tests/examples/test_helm.py
 
 # The site in build/site; a link that leads nowhere fails.
 docs: $(STAMP)

@@ -138,9 +138,7 @@ def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "docs/"))]
 
 
-# The part "opentelemetry-api" of the extra `otel` comes with `mcp`.
-OPTIONAL = ("opentelemetry.sdk", "opentelemetry.exporter", "psycopg", "litellm", "spacy")
-OPTIONAL += ("onnxruntime", "fastembed", "langgraph")
+OPTIONAL = ("psycopg", "litellm", "spacy", "onnxruntime", "fastembed", "langgraph")
 SERVED = ("cryptography", "fastapi", "jinja2", "mcp", "prometheus_client", "uvicorn", "httpx")
 
 

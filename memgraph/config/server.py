@@ -158,10 +158,6 @@ class ServerSettings(SettingsGroup):
         le=100_000,
         description="Requests that may wait for a thread; more are refused immediately.",
     )
-    traces: bool = Field(
-        default=False,
-        description="Send OpenTelemetry traces, configured by `OTEL_*`; extra `otel`.",
-    )
     drain_s: float = Field(
         default=20.0,
         ge=0.0,

@@ -1,6 +1,6 @@
 """The interface for metrics: durations and counts.
 
-A program that exports metrics or traces implements it and passes it to ``MemoryService``. Labels
+A program that exports metrics implements it and passes it to ``MemoryService``. Labels
 are names from this code and names of orchestrators, never content.
 """
 

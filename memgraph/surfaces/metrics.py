@@ -7,7 +7,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, get_args
+from typing import Final, get_args
 
 from starlette.routing import Match
 
@@ -15,7 +15,7 @@ from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
 from memgraph.service.meters import Work
-from memgraph.surfaces.asgi import ASGIApp, Message, Receive, Scope, Send, header
+from memgraph.surfaces.asgi import ASGIApp, Message, Receive, Scope, Send
 
 try:
     from prometheus_client import (
@@ -86,11 +86,7 @@ class PrometheusMeters:
         self._jobs.labels(job.value, state.value).inc()
 
     @contextmanager
-    def request(
-        self,
-        method: str,
-        traceparent: str | None = None,  # noqa: ARG002 - for traces
-    ) -> Iterator[RequestOutcome]:
+    def request(self, method: str) -> Iterator[RequestOutcome]:
         """Measure one request; the block must fill in the outcome."""
         outcome = RequestOutcome()
         began = time.perf_counter()
@@ -142,24 +138,10 @@ class RequestOutcome:
     status: int = 0
 
 
-class RequestMeter(Protocol):
-    """Measures requests."""
-
-    def request(
-        self, method: str, traceparent: str | None = None
-    ) -> AbstractContextManager[RequestOutcome]:
-        """Measure the block as a request; the block must fill in the outcome.
-
-        Args:
-            traceparent: the client's ``traceparent`` header, if any.
-        """
-        ...
-
-
 class MeteredApp:
     """ASGI middleware that measures the requests of an application."""
 
-    def __init__(self, app: ASGIApp, requests: RequestMeter) -> None:
+    def __init__(self, app: ASGIApp, requests: PrometheusMeters) -> None:
         self._app = app
         self._requests = requests
 
@@ -167,8 +149,7 @@ class MeteredApp:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        traceparent = header(scope, b"traceparent")
-        with self._requests.request(scope["method"], traceparent) as outcome:
+        with self._requests.request(scope["method"]) as outcome:
 
             async def sent(message: Message) -> None:
                 if message["type"] == "http.response.start":

@@ -14,25 +14,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memgraph.config import load_settings
 from memgraph.config.server import ServerSettings
 from memgraph.errors import ExtraMissing, InvalidConfig, MemgraphError
 from memgraph.log import EventLog
-from memgraph.paths import runtime_root
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.worker import Worker
 from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
 from memgraph.surfaces.server_log import server_log
-from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest, notify_supervisor
+from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
     from memgraph.surfaces.mcp.http import McpApp
-    from memgraph.surfaces.traces import TracingMeters
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 BACKLOG = 2_048
@@ -79,9 +76,9 @@ def serve(
             used.
         ExtraMissing: the packages of the extra ``server`` are not installed.
     """
+    meters = PrometheusMeters()
     with (
         ended_at_the_latest() as end_within,
-        _metered(root, config) as meters,
         MemoryService(root, config=config, meters=meters) as service,
     ):
         settings = service.settings().memory
@@ -104,12 +101,10 @@ def serve(
                 # The objects that exist now are permanent; exclude them from garbage collection.
                 gc.freeze()
                 threading.Thread(target=app.state.known.read, daemon=True).start()
-                notify_supervisor("READY=1")
                 ready(serving)
 
             def draining() -> None:
                 log.info("draining", drain_s=settings.server.drain_s)
-                notify_supervisor("STOPPING=1")
                 end_within(settings.server.drain_s + CLOSING_S)
                 app.state.ending.set()
                 if worker is not None:
@@ -124,21 +119,6 @@ def serve(
                 service.write_down()
             service.close()
             log.info("ended", pid=serving.pid)
-
-
-@contextmanager
-def _metered(
-    root: str | Path | None, config: Mapping[str, Any] | None
-) -> Iterator[PrometheusMeters | TracingMeters]:
-    """Yield the meters, which also send traces if configured."""
-    metrics = PrometheusMeters()
-    if not load_settings(runtime_root(root), overrides=config).memory.server.traces:
-        yield metrics
-        return
-    from memgraph.surfaces.traces import tracing
-
-    with tracing(metrics) as meters:
-        yield meters
 
 
 def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:

@@ -11,7 +11,7 @@ import socket
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
 from types import FrameType
@@ -351,19 +351,3 @@ def ended_at_the_latest() -> Iterator[Callable[[float], None]]:
                 thread.join()
         for timer in timers:
             timer.cancel()
-
-
-def notify_supervisor(state: str) -> None:
-    """Notify the supervisor, if there is one, with systemd's protocol (sd_notify(3)).
-
-    Args:
-        state: ``READY=1`` or ``STOPPING=1``.
-    """
-    address = os.environ.get("NOTIFY_SOCKET")
-    if not address:
-        return
-    # A name that begins with @ is in Linux's abstract socket namespace.
-    target = "\0" + address[1:] if address.startswith("@") else address
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client, suppress(OSError):
-        # The server keeps running even if the supervisor no longer listens.
-        client.sendto(state.encode(), target)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from memgraph.config.loader import load_settings
@@ -29,11 +27,6 @@ def instructions() -> list[tuple[str, str]]:
 
 def compose(name: str = "compose.yaml") -> dict[str, Any]:
     return yaml.safe_load((ROOT / "examples/containers" / name).read_text("utf-8"))
-
-
-def manifests() -> dict[str, Any]:
-    text = (ROOT / "examples/kubernetes/memgraph.yaml").read_text("utf-8")
-    return {each["kind"]: each for each in yaml.safe_load_all(text)}
 
 
 def last(name: str) -> str:
@@ -103,42 +96,8 @@ def test_two_servers_share_a_database_and_no_volume(tmp_path: Path) -> None:
     assert "postgres]" in extras
 
 
-def test_the_manifests_fit_together_and_confine_every_container() -> None:
-    objects = manifests()
-    pod = objects["Deployment"]["spec"]["template"]
-    labels = pod["metadata"]["labels"]
-    assert objects["Service"]["spec"]["selector"] == labels
-    assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == labels
-    assert objects["Deployment"]["spec"]["strategy"] == {"type": "Recreate"}
-    assert pod["spec"]["securityContext"]["runAsUser"] == 10001
-    claims = [
-        each["persistentVolumeClaim"]["claimName"]
-        for each in pod["spec"]["volumes"]
-        if "persistentVolumeClaim" in each
-    ]
-    assert claims == [objects["PersistentVolumeClaim"]["metadata"]["name"]]
-    volumes = {each["name"] for each in pod["spec"]["volumes"]}
-    containers = [*pod["spec"]["initContainers"], *pod["spec"]["containers"]]
-    for container in containers:
-        assert container["image"] == IMAGE
-        assert {each["name"] for each in container["volumeMounts"]} == volumes
-        confined = container["securityContext"]
-        assert confined["readOnlyRootFilesystem"]
-        assert not confined["allowPrivilegeEscalation"]
-        assert confined["capabilities"] == {"drop": ["ALL"]}
-    runs(*containers[-1]["args"])
-    made = shlex.split(containers[0]["args"][0].partition("||")[2])
-    assert made[0] == "memgraph"
-    runs(*made[1:])
-
-
-@pytest.mark.parametrize("place", ["compose", "kubernetes"])
-def test_what_is_set_is_a_setting(place: str, tmp_path: Path) -> None:
-    if place == "compose":
-        environ = compose()["services"]["memgraph"]["environment"]
-    else:
-        pod = manifests()["Deployment"]["spec"]["template"]["spec"]
-        environ = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+def test_what_is_set_is_a_setting(tmp_path: Path) -> None:
+    environ = compose()["services"]["memgraph"]["environment"]
     chosen = {name: value for name, value in environ.items() if name.startswith(VARIABLE)}
     settings = load_settings(tmp_path, environ=chosen)
     assert "memgraph" in settings.memory.server.allowed_hosts

@@ -7,20 +7,18 @@ from string import ascii_lowercase
 
 import service_walks  # noqa: F401  # adds its walks
 from canaries import words_in
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from route_walks import HERE, WALKS, View
 from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, Built, served
 from test_routes_walked import in_order
 
 from memgraph.surfaces.metrics import PrometheusMeters
-from memgraph.surfaces.traces import tracing
 
 FILE_NAMES = {f"Kx{one}{each}azz" for one in "ab" for each in ascii_lowercase}
 ODD = "Kxspoke"
 """A word that stands in what only the asker says: addresses, headers, names that are none."""
 
 
-def test_logs_figures_journals_and_traces_hold_ids_alone(made: Built, tmp_path: Path) -> None:
+def test_logs_figures_and_journals_hold_ids_alone(made: Built, tmp_path: Path) -> None:
     kept = all_that_is_kept(made, tmp_path)
     there_is_something_to_look_through(kept)
     assert words_kept(kept) == []
@@ -32,11 +30,7 @@ def test_logs_figures_journals_and_traces_hold_ids_alone(made: Built, tmp_path: 
 
 def all_that_is_kept(made: Built, root: Path) -> dict[str, str]:
     """All that was written down or told about requests, by where it stands."""
-    spans = InMemorySpanExporter()
-    with (
-        tracing(PrometheusMeters(), spans) as meters,
-        served(made, root / "copy", meters) as server,
-    ):
+    with served(made, root / "copy", PrometheusMeters()) as server:
         view = View(server.world, server.other, SEEING["no scope"].viewer, server.made)
         for route in in_order(server):
             for ask in WALKS[route](view):
@@ -56,7 +50,6 @@ def all_that_is_kept(made: Built, root: Path) -> dict[str, str]:
         kept = {"figures": figures.text, "denials": repr(denials), "keys": _keys(root)}
     logs = [*(root / "copy").rglob("*.log*"), *(root / "copy").rglob("logs/*")]
     kept |= {str(each.relative_to(root)): each.read_text("utf-8") for each in logs}
-    kept["traces"] = "\n".join(each.to_json() for each in spans.get_finished_spans())
     kept["secrets"] = "\n".join(made.secrets.values())
     return kept
 
@@ -89,8 +82,6 @@ def there_is_something_to_look_through(kept: dict[str, str]) -> None:
     assert all(kept[name] for name in kept if name.endswith(("server.log", "memory.log")))
     assert "key:" in kept["copy/logs/server.log"] + kept[f"copy/{ONE}/memory/logs/memory.log"]
     assert words_in(["Kxaaaaa"])
-    for name in ("recall.total", "write.total", "job.decay", "denied", ONE):
-        assert f'"{name}"' in kept["traces"], name
 
 
 def words_kept(kept: dict[str, str]) -> list[tuple[str, str]]:

@@ -1,40 +1,27 @@
-"""The parts of a server's running: what is recorded, logged, traced, and told to a supervisor."""
+"""The parts of a server's running: what is recorded and logged."""
 
 from __future__ import annotations
 
 import asyncio
-import configparser
 import json
 import logging
-import socket
 import threading
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from serving_worlds import serving
 
-from memgraph import MemoryService
 from memgraph.clock import FixedClock
 from memgraph.config.schema import LogSettings
-from memgraph.config.server import ServerSettings
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
-from memgraph.surfaces import traces as tracing_module
 from memgraph.surfaces.asgi import Message, Receive, Scope, Send
-from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.metrics import NO_ROUTE, MeteredApp, PrometheusMeters
-from memgraph.surfaces.serve import CLOSING_S, application
-from memgraph.surfaces.shutdown import notify_supervisor
-from memgraph.surfaces.traces import tracing
+from memgraph.surfaces.serve import application
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CANARY = "The heron sleeps at Quillfen."
@@ -83,57 +70,6 @@ def test_a_request_is_measured_by_its_route_and_no_address_is_told() -> None:
     assert "memgraph_http_requests_in_hand 0.0" in told
     assert "heron" not in told
     assert "BREW" not in told
-
-
-def test_a_trace_has_the_work_behind_a_request_and_nothing_that_was_said(tmp_path: Path) -> None:
-    exporter = InMemorySpanExporter()
-    with (
-        tracing(PrometheusMeters(), exporter) as meters,
-        MemoryService(tmp_path / "root", environ={}, background=False, meters=meters) as service,
-    ):
-        orc = service.orchestrator("orc-1", create=True)
-
-        async def recalling(scope: Scope, receive: Receive, send: Send) -> None:
-            orc.remember(CANARY)
-            assert orc.recall("where does the heron sleep?").ids
-            await found(scope, receive, send)
-
-        parent = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        ask(MeteredApp(recalling, meters), headers=[(b"traceparent", parent)])
-        with pytest.raises(ValueError, match="heron"):
-            ask(MeteredApp(failing, meters))
-    spans = exporter.get_finished_spans()
-    by_name = {each.name: each for each in spans}
-    request, recall, leg = (
-        by_name[each] for each in (f"GET {Route.path}", "recall.total", "recall.text")
-    )
-    parents = {each.name: each.parent.span_id if each.parent else None for each in spans}
-    assert parents[leg.name] == recall.context.span_id
-    assert parents[recall.name] == request.context.span_id
-    assert f"{request.context.trace_id:032x}" == parent.decode().split("-")[1]
-    assert {"write.total", "write.wait", f"GET {NO_ROUTE}"} <= set(by_name)
-    told = "".join(each.to_json() for each in spans)
-    for hidden in ("heron", "Quillfen"):
-        assert hidden not in told
-
-
-def test_a_collector_that_is_not_there_holds_no_end_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing_module, "SENDING_S", 0.01)
-    given_up = threading.Event()
-
-    class Unreachable(InMemorySpanExporter):
-        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-            assert given_up.wait(20)
-            return SpanExportResult.FAILURE
-
-        def shutdown(self) -> None:
-            given_up.set()
-
-    began = time.monotonic()
-    with tracing(PrometheusMeters(), Unreachable()) as meters:
-        ask(MeteredApp(found, meters))
-    assert given_up.is_set()
-    assert time.monotonic() - began < 20
 
 
 def test_figures_tell_of_each_way_to_stand_also_of_none() -> None:
@@ -274,30 +210,3 @@ def test_who_logs_never_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> N
     let_go.set()
     queued.close()
     assert sink.lines == ["first", "second", "third"]
-
-
-@pytest.mark.parametrize("abstract", [False, True])
-def test_a_supervisor_is_told_where_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, abstract: bool
-) -> None:
-    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    notify_supervisor("READY=1")
-    name = f"@memgraph-{tmp_path.name}" if abstract else str(tmp_path / "notify")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
-        supervisor.bind(name.replace("@", "\0", 1) if abstract else name)
-        supervisor.settimeout(10)
-        monkeypatch.setenv("NOTIFY_SOCKET", name)
-        notify_supervisor("READY=1")
-        assert supervisor.recv(64) == b"READY=1"
-    notify_supervisor("STOPPING=1")
-
-
-def test_the_unit_starts_a_command_that_there_is_and_lets_it_end_in_peace() -> None:
-    unit = configparser.ConfigParser(interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]  # keys as they are written
-    unit.read(EXAMPLES / "systemd" / "memgraph.service", encoding="utf-8")
-    service = unit["Service"]
-    command = service["ExecStart"].split()
-    assert Path(command[0]).name == "memgraph"
-    assert command[1] in command_paths()
-    assert float(service["TimeoutStopSec"]) > ServerSettings().drain_s + CLOSING_S
