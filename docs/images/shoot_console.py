@@ -55,9 +55,6 @@ def shoot(browser: Browser, home: str, world: World) -> None:
     page.wait_for_selector("#sentences")
     page.locator("footer .seal", has_text="Chain").wait_for()
     page.screenshot(path=FOLDER / "console-why.png", full_page=True)
-    page.goto(f"{home}/trends")
-    page.wait_for_selector("html[data-drawn]")
-    page.screenshot(path=FOLDER / "console-trends.png", full_page=True)
     draw(opened(browser, NARROW, "dark"), home, "console-graph-narrow.png")
 
 

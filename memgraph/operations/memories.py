@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Unpack
+from collections.abc import Sequence
+from typing import Annotated, Unpack
 
 from pydantic import Field
 
 from memgraph.clock import parse_time
-from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
@@ -32,8 +32,6 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.operations.batches import WritingHandle, forgotten, within_batch
-
-MAX_STEPS = 400
 
 
 class Memories(WritingHandle[F], group="memories"):
@@ -250,47 +248,7 @@ class Memories(WritingHandle[F], group="memories"):
 
 
 class LocalMemories(Memories[F]):
-    """Memories with the counts that the console shows."""
-
-    @local
-    def facets(
-        self,
-        *,
-        types: Sequence[MemoryType] = (),
-        kinds: Sequence[MemoryKind] = (),
-        statuses: Sequence[MemoryStatus] = (),
-        tags: Sequence[str] = (),
-        session_id: str | None = None,
-        as_of: Time | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        source_path: str | None = None,
-        limit: int = 20_000,
-    ) -> Mapping[str, Mapping[str, int]]:
-        """Return for each filter the number of memories per value, given the other filters.
-
-        The filters are ``type``, ``kind``, ``status`` (as shown), and the twelve most frequent
-        values of ``tag`` and ``source`` (a path), most frequent first.
-
-        Args:
-            limit: count only this many of the newest memories.
-            types, …, source_path: as in ``list``.
-        """
-        from memgraph.store import memories
-
-        filters = memories.MemoryFilter(
-            types=tuple(types),
-            kinds=tuple(kinds),
-            statuses=frozenset(statuses),
-            tags=tuple(tags),
-            session_id=session_id,
-            since=None if since is None else parse_time(since),
-            until=None if until is None else parse_time(until),
-            source_path=source_path,
-        )
-        then = None if as_of is None else parse_time(as_of)
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.facets(snapshot, self.viewer, filters, as_of=then, limit=limit)
+    """Memories with the search for source paths that the console uses."""
 
     @local
     def paths(self, text: str, *, limit: int = 10) -> Sequence[tuple[str, int]]:
@@ -303,48 +261,3 @@ class LocalMemories(Memories[F]):
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return memories.paths(snapshot, View(self.viewer), text, limit=limit)
-
-    @local
-    def activity(
-        self, *, since: Time | None = None, until: Time | None = None, steps: int = 60
-    ) -> Mapping[str, Any]:
-        """Return counts of visible events over time, in equal steps.
-
-        ``series`` has one list of counts per event: ``stored``, ``superseded``, ``retracted``,
-        ``contradicted``, ``resolved`` and, with the audit permission, ``handed_out``. It also has
-        the totals at the end of each step: ``total`` memories, ``held`` (active) memories and
-        ``open`` contradictions. ``times`` are the starts of the steps and ``until`` is the end of
-        the last one, in milliseconds.
-
-        Args:
-            since: the start; None: when the first memory was stored.
-            until: the end; None: now.
-            steps: 1..400.
-
-        Raises:
-            InvalidInput: ``steps`` is out of range, or the end lies before the start.
-        """
-        from memgraph.store import activity
-        from memgraph.store.visibility import View
-
-        if not 1 <= steps <= MAX_STEPS:
-            raise InvalidInput(f"steps must be between 1 and {MAX_STEPS}", field="steps")
-        view = View(self.viewer)
-        with self._service.opened(self.name) as opened:
-            opened.receipts.flush()
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            end = opened.clock.now_ms() if until is None else parse_time(until)
-            begin = activity.first_at(snapshot, view) if since is None else parse_time(since)
-            begin = end if begin is None else begin
-            if end < begin:
-                raise InvalidInput("until must not be before since", field="until")
-            series = activity.counts(
-                snapshot,
-                view,
-                since=begin,
-                until=end,
-                steps=steps,
-                hand_outs=Permission.AUDIT in self.permissions,
-            )
-        step = max((end - begin) // steps + 1, 1)
-        return {"series": series, "times": [begin + step * at for at in range(steps)], "until": end}

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -20,14 +20,12 @@ from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
-from memgraph.rules.scope import Viewer
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
 from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
-    each,
     element,
     greatest,
     holds_all,
@@ -402,75 +400,6 @@ def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) 
     values = _values(chosen)
     statement = _select(view.shape, chosen.statuses, frozenset(values))
     return statement.mapped(memory_from_row, snapshot, view.params, **values, limit=limit)
-
-
-FACETS: Final = ("type", "kind", "status")
-TOP_NAMES: Final = 12
-
-
-@prepared
-def _facets(view: View, names: frozenset[str]) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    status = sa.case((_is_erased(m), MemoryStatus.ERASED.value), else_=view.status(m))
-    rows = sa.select(m.c.type, m.c.kind, status.label("status"))
-    rows = rows.where(view.where(m), *_terms(view, m, names)).order_by(m.c.pk.desc())
-    r = rows.limit(value("limit")).subquery("r")
-    columns = (r.c.type, r.c.kind, r.c.status)
-    return sa.select(*columns, sa.func.count()).group_by(*columns)
-
-
-@prepared
-def _facet_names(
-    view: View, facet: str, statuses: frozenset[MemoryStatus], names: frozenset[str]
-) -> sa.Select[Any]:
-    """Select the most frequent tags or files, with the number of memories of each."""
-    m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    tags = view.value("tags", m).label("tags")
-    rows = sa.select(tags if facet == "tag" else m.c.source_id)
-    rows = rows.where(view.where(m), _shown_as(statuses, view, m), *_terms(view, m, names))
-    if facet == "tag":
-        rows = rows.where(tags != "[]")
-    r = rows.order_by(m.c.pk.desc()).limit(value("limit")).subquery("r")
-    if facet == "tag":
-        e = each(r.c.tags, "e")
-        name, joined = e.c.value, r.join(e, sa.true())
-    else:
-        name, joined = s.c.source_path, r.join(s, s.c.source_id == r.c.source_id)
-    counter = sa.func.count().label("memories")
-    counted = sa.select(name.label("name"), counter).select_from(joined).where(name.is_not(None))
-    return counted.group_by(name).order_by(counter.desc(), name).limit(value("top"))
-
-
-def facets(
-    snapshot: Snapshot, viewer: Viewer, chosen: MemoryFilter, *, as_of: int | None, limit: int
-) -> dict[str, dict[str, int]]:
-    """Return the number of memories for each value of each filter, with the other filters applied.
-
-    The keys are ``type``, ``kind``, ``status`` (as shown), ``tag`` and ``source`` (a path). Of tags
-    and sources only the ``TOP_NAMES`` most frequent values are returned. Only the newest ``limit``
-    memories are counted.
-    """
-    view = View(viewer, as_of)
-    values = _values(replace(chosen, types=(), kinds=(), statuses=frozenset(), before=None))
-    rows = _facets(view.shape, frozenset(values)).rows(snapshot, view.params, **values, limit=limit)
-    selected = dict(zip(FACETS, (chosen.types, chosen.kinds, chosen.statuses), strict=True))
-    counters: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for *row, count in rows:
-        is_selected = {
-            name: not selected[name] or row[at] in selected[name] for at, name in enumerate(FACETS)
-        }
-        for at, name in enumerate(FACETS):
-            if all(is_selected[other] for other in FACETS if other != name):
-                counters[name][str(row[at])] += count
-    result = {name: dict(counter.most_common()) for name, counter in counters.items()}
-    view = View(viewer, as_of, chosen.stored(as_of))
-    without = {"tag": replace(chosen, tags=()), "source": replace(chosen, source_path=None)}
-    for facet, others in without.items():
-        values = _values(replace(others, before=None))
-        statement = _facet_names(view.shape, facet, chosen.statuses, frozenset(values))
-        names = statement.rows(snapshot, view.params, **values, limit=limit, top=TOP_NAMES)
-        result[facet] = {str(name): int(count) for name, count in names}
-    return result
 
 
 @prepared

@@ -26,7 +26,6 @@ LISTS = (
     "bulletin",
     "diff",
     "diff?since=last+week",
-    "trends",
     "why",
     "search?q=press",
     "search?q=shop",
@@ -37,7 +36,6 @@ LISTS = (
     "ingest",
     "jobs",
 )
-DRAWN = ("graph", "trends")
 DETAILS = ("contradictions", "memories", "receipts", "ingest", "bulletin")
 """Pages whose first link into their own kind is looked at, too."""
 SIZES = (WIDE, NARROW)
@@ -56,7 +54,7 @@ def test_every_list_is_readable_and_fits(look: Opening, served: Served) -> None:
         tab.sign_in()
         for path in LISTS:
             tab.open(path)
-            if path in DRAWN:
+            if path == "graph":
                 tab.drawn()
             found[path] = _faults(tab, _plain(path))
     assert {path: each for path, each in found.items() if each} == {}
@@ -149,19 +147,6 @@ def test_an_answer_is_explained_by_keyboard_alone(look: Opening, served: Served)
         tab.page.keyboard.press("Enter")
         assert tab.page.locator(".sentence .lines").first.is_visible()
         _tab_to(tab, "section[aria-labelledby=behind] a")
-
-
-def test_times_of_trends_are_chosen_by_keyboard_alone(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open()
-        tab.open("trends")
-        tab.drawn()
-        _tab_to(tab, "#since")
-        tab.page.keyboard.type("yesterday")
-        tab.page.keyboard.press("Enter")
-        tab.page.wait_for_url("**/trends?since=yesterday*")
-        tab.drawn()
-        assert "stored:" in tab.page.locator("[data-latest=growth]").inner_text()
 
 
 def test_many_are_decided_by_keyboard_alone(look: Opening, served: Served) -> None:

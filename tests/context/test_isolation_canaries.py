@@ -383,10 +383,6 @@ READS: dict[str, Walk] = {
     "graph.impact": impacts,
     "jobs.list": jobs,
     "memories.latest_reflection": lambda orc, world: iter([orc.memories.latest_reflection()]),
-    # Only the most frequent names are in each: more of them are in those of fewer memories.
-    "memories.facets": lambda orc, world: (
-        orc.memories.facets(statuses=(), limit=limit) for limit in range(1, 200)
-    ),
     "memories.list": lists,
     "stores.project": projects,
     "recall": recalls,
@@ -433,7 +429,6 @@ COUNTS: dict[str, Walk] = {
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
-    "memories.activity": lambda orc, world: iter([orc.memories.activity()]),
     "maintenance.verify_chain": lambda orc, world: iter(
         [orc.maintenance.verify_chain()[0].as_dict()]
     ),

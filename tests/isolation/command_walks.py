@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import chain, product
-from pathlib import Path
 
 from canaries import PROJECTS, QUERY, TASKS
 from route_walks import TELLS, View
@@ -16,9 +13,6 @@ from served_worlds import ONE, TWO
 Line = list[str]
 Lines = Callable[[View], Iterator[Line]]
 WHY = ("--reason", "asked")
-PICTURE = Path(tempfile.gettempdir()) / f"memgraph-walk-{os.getpid()}.html"
-"""What a command draws: beside the picture it says in words what that shows."""
-DRAWN = ("-o", str(PICTURE))
 
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
@@ -220,14 +214,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "recall": _recall,
     "context": _context,
     "subgraph": _subgraph,
-    "graph": lambda view: _each("graph", *view.own[:1], view.hidden[0], more=DRAWN),
-    "timeline": lambda view: iter(
-        [
-            ["timeline", ONE, *DRAWN],
-            ["timeline", ONE, view.own[0], *DRAWN],
-            ["timeline", ONE, view.hidden[0], *DRAWN],
-        ]
-    ),
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,
     "resolve": _resolve,

@@ -14,10 +14,8 @@ from canaries import EVERYTHING, leaks, words_in
 from command_walks import (
     BY_THEMSELVES,
     COMMAND_WALKS,
-    DRAWN,
     OPERATORS,
     OPERATORS_HERE,
-    PICTURE,
     Line,
     elsewhere,
 )
@@ -49,13 +47,11 @@ class Walker:
     capture: pytest.CaptureFixture[str]
 
     def run(self, line: Line, *options: str) -> tuple[int, str]:
-        """Exit code, and all that was printed or drawn."""
+        """Exit code, and all that was printed."""
         self.capture.readouterr()
         code = main([*line, *options])
         captured = self.capture.readouterr()
-        drawn = PICTURE.read_text(encoding="utf-8") if PICTURE.exists() else ""
-        PICTURE.unlink(missing_ok=True)
-        return code, captured.out + captured.err + drawn
+        return code, captured.out + captured.err
 
     def rows(self, viewer: Viewer) -> dict[str, tuple[Any, ...]]:
         """Memories that are hidden from somebody, as they are stored."""
@@ -152,16 +148,6 @@ def _told_nothing(walker: Walker, viewer: Viewer, line: Line, options: list[str]
     assert leaks([told], forbidden) - leaks(line, forbidden) == set(), line
     # Who sees a part is given no copy of everything.
     assert [*Path.cwd().iterdir()] == []
-
-
-@pytest.mark.parametrize("command", ["graph", "timeline"])
-def test_what_is_drawn_is_looked_into(walker: Walker, command: str) -> None:
-    hidden = walker.view(SEEING["public"].viewer).hidden[0]
-    line = [command, ONE, hidden, *DRAWN]
-    code, told = walker.run(line, "--root", str(walker.root), *options_of(EVERYTHING, line))
-    assert code == 0
-    assert 'id="picture-data"' in told
-    assert words_in([told])
 
 
 @pytest.mark.parametrize("where", ["root", "server"])

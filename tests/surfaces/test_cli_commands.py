@@ -79,8 +79,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "recall": ["recall", "orc-1", "when does the shop close?"],
         "context": ["context", "orc-1", "what is slow?", "--task", "t1", "--explain"],
         "subgraph": ["subgraph", "orc-1", one],
-        "graph": ["graph", "orc-1", one, "-o", str(folder / "graph.html")],
-        "timeline": ["timeline", "orc-1", "-o", str(folder / "bulletins.html")],
         "bulletin": ["bulletin", "orc-1"],
         "contradictions": ["contradictions", "orc-1"],
         "resolve": ["resolve", "orc-1", edge, "--winner", one, "--reason", "asked"],

@@ -200,7 +200,6 @@ def test_a_mistyped_command_is_answered_with_one_that_is_near(cli: CommandLine) 
         ["relate", "orc-1", "a", "Updates", "a"],
         ["contradictions", "orc-1", "--limit", "0"],
         ["audit", "orc-1", "--fail-on", "contradictions"],
-        ["timeline", "orc-1", "-o", "x.pdf"],
     ],
     ids=lambda each: " ".join(each)[:60],
 )

@@ -19,35 +19,10 @@ def test_neither_a_memory_nor_a_run_is_not_found(cli: CommandLine) -> None:
     assert (told["code"], told["details"]["workflow_run_id"]) == ("memory.not_found", "nope")
 
 
-def test_a_graph_around_nothing_is_not_drawn(cli: CommandLine, tmp_path: Path) -> None:
-    one = cli.remember("The oven is slow.")
-    target = tmp_path / "x.html"
-    assert cli.error("graph", "orc-1", "nope", "-o", str(target))["code"] == "memory.not_found"
-    assert not target.exists()
-    assert cli.json("graph", "orc-1", "nope", one, "-o", str(target))["nodes"] == 1
-
-
-def test_a_graph_of_the_newest_says_how_many_more_there_are(
-    cli: CommandLine, tmp_path: Path
-) -> None:
-    ids = [cli.remember(f"Oven {number} is slow.") for number in range(33)]
-    derived = cli.json("remember", "orc-1", "Bread is late.", "--derived-from", ids[-1])
-    assert derived["memory_id"]
-    target = tmp_path / "x.html"
-    told = cli.json("graph", "orc-1", "-o", str(target))
-    assert (told["nodes"], told["edges"], told["left_out"]) == (30, 1, 4)
-    said = cli("graph", "orc-1", "-o", str(target)).out
-    assert "drew 30 memories and 1 edge " in said
-    assert "4 more were left out: use IDs, --hops or --max-nodes" in said
-    told = cli.json("graph", "orc-1", *ids[:2], "-o", str(target))
-    assert (told["nodes"], told["left_out"]) == (2, None)
-    assert "left out" not in cli("graph", "orc-1", *ids[:2], "-o", str(target)).out
-
-
 def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -> None:
-    cli.remember("The oven is slow.")
+    one = cli.remember("The oven is slow.")
     folder = tmp_path / "nodir"
-    told = cli.error("graph", "orc-1", "-o", str(folder / "x.html"))
+    told = cli.error("subgraph", "orc-1", one, "-o", str(folder / "x.json"))
     assert (told["message"], told["details"]) == (
         f"the folder does not exist: {folder}",
         {"path": str(folder)},

@@ -53,7 +53,6 @@ MISTAKES = [
     (["entity", "orc-1", "Bob"], 1, "memgraph entities list orc-1"),
     (["run", "nojob", "orc-1"], 2, "'enrichment', 'consolidation'"),
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
-    (["graph", "orc-1", "-o", "x.bmp"], 2, "the file name must end with .html"),
     (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),
     (["--server", "http://127.0.0.1:9", "list", "orc-1"], 1, "is the server running?"),
     (["call", "orc-1", "no_tool"], 1, "memgraph tools lists the tools"),

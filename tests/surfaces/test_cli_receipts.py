@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -165,13 +164,12 @@ def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None
     assert [each["bulletin_id"] for each in older["bulletins"]] == [found["bulletin_id"]]
 
 
-def test_the_impact_of_what_was_recalled_as_it_was_then(cli: CommandLine, tmp_path: Path) -> None:
+def test_the_impact_of_what_was_recalled_as_it_was_then(cli: CommandLine) -> None:
     told = cli.remember("The oven is slow.")
     then = cli.json("trace", "orc-1", told)["memory"]["created_at"]
     receipt_id = cli.json("recall", "orc-1", "oven", "--as-of", then)["receipt_id"]
     handed = cli.json("impact", "orc-1", told)["hand_outs"]
     assert [(each["receipt_id"], each["as_of"]) for each in handed] == [(receipt_id, then)]
-    assert cli("timeline", "orc-1", told, "-o", str(tmp_path / "sure.html")).code == 0
 
 
 def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: CommandLine) -> None:

@@ -362,8 +362,6 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
         "grounds": ("influence", "Show the evidence behind a memory or a run."),
         "receipt": ("receipts", "Show which memories were returned, and why."),
         "subgraph": ("graph", "Show the graph around some memories."),
-        "graph": ("graph", "Draw the graph into an HTML page."),
-        "timeline": ("graph", "Draw changes over time into an HTML page."),
     },
     "Audit": {
         "verify": ("maintenance", "Audit a database and its journal."),

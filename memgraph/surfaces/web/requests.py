@@ -57,7 +57,6 @@ SECTIONS: Final = (
     MenuEntry("recall", "Recall"),
     MenuEntry("bulletin", "Bulletin"),
     MenuEntry("diff", "Changes"),
-    MenuEntry("trends", "Trends"),
     MenuEntry("why", "Why", Permission.AUDIT),
     MenuEntry("stale", "Stale", Permission.AUDIT),
     MenuEntry("receipts", "Receipts", Permission.AUDIT),

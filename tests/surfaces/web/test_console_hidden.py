@@ -191,13 +191,11 @@ def test_an_answer_is_explained_by_nothing_hidden(walked: Walked) -> None:
         assert walked.browser.open(f"{HERE}compare?chosen={two}").status_code == 404
 
 
-def test_counts_and_charts_count_nothing_hidden(walked: Walked) -> None:
+def test_counts_and_connections_hold_nothing_hidden(walked: Walked) -> None:
     own = walked.served.service.orchestrator("orc-1", viewer=walked.viewer)
     counted = own.memories.counts()
-    facets = own.memories.facets()
-    assert {facet: facets[facet] for facet in counted} == counted
-    assert sum(own.memories.activity()["series"]["stored"]) == sum(counted["status"].values())
     seen = set(walked.own)
+    assert sum(counted["status"].values()) == len(seen)
     assert set(own.graph.connected(limit=2_000)) <= seen
 
 

@@ -177,8 +177,6 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         ("memories", "since"),
         ("search", "q"),
         ("compare", "chosen"),
-        ("trends", "since"),
-        ("trends/data", "until"),
         ("memories", "type"),
         ("memories", "tag"),
         ("memories", "session"),

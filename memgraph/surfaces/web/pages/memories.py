@@ -25,8 +25,6 @@ FOUND: Final = 50
 HAND_OUTS: Final = 50
 ANY: Final = "any"
 FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
-COUNTED: Final = 20_000
-"""The number of newest memories that the facets count."""
 
 
 def listing(visit: Visit) -> Response:
@@ -58,8 +56,6 @@ def listing(visit: Visit) -> Response:
         more = len(memories) > size
         memories = memories[:size]
         following = {"before": memories[-1].memory_id} if more else None
-    counted = not question and not visit.format
-    facets = orc.memories.facets(limit=COUNTED, **narrowing) if counted else {}
     sources = sources_of(visit, orc, memories)
     return visit.listing(
         "memories.html",
@@ -71,8 +67,6 @@ def listing(visit: Visit) -> Response:
         state=ANY if question else status,
         filtered=any(visit.query(name) for name in FILTERS[1:]),
         filters=FILTERS,
-        facets=facets,
-        counted=COUNTED,
         may_write=visit.may_decide,
     )
 

@@ -1,10 +1,9 @@
-"""Console pages for the state of an orchestrator: overview, changes, stale, trends, health."""
+"""Console pages for the state of an orchestrator: overview, changes, stale, health."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from operator import sub
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -138,70 +137,6 @@ def stale(visit: Visit) -> Response:
     )
 
 
-# Charts over time.
-
-STEPS: Final = 60
-EVENTS: Final = ("raised", "decided", "answers")
-"""Series that count events during a step; the others are levels at its end."""
-CHARTS: Final = (
-    ("growth", "Growth", "Memories stored, and active ones"),
-    ("contradictions", "Contradictions", "Open, raised and decided"),
-    ("use", "Use", "Answers returned to agents"),
-    (
-        "health",
-        "Health",
-        "Superseded and retracted memories, and memories in open contradictions, per 100",
-    ),
-)
-
-
-def trends(visit: Visit) -> Response:
-    """Show the page of charts; its script requests the data, which can also be read as a table."""
-    visit.enter()
-    return visit.show("trends.html", charts=CHARTS)
-
-
-def trend_data(visit: Visit) -> Response:
-    """Return the series of each chart; with ``format``, return all series as a table."""
-    orc = visit.enter()
-    since, until = visit.moment("since"), visit.moment("until", ends=True)
-    activity = orc.memories.activity(since=since, until=until, steps=STEPS)
-    times, series = activity["times"], _charts(activity["series"])
-    flat = {name: values for chart in series.values() for name, values in chart.items()}
-    if visit.format:
-        rows = [
-            {"since": iso(at)} | {name: values[place] for name, values in flat.items()}
-            for place, at in enumerate(times)
-        ]
-        return visit.listing("", lambda: rows)
-    return JSONResponse({"times": [at / 1_000 for at in times], "charts": series, "events": EVENTS})
-
-
-def _charts(series: Mapping[str, list[int]]) -> dict[str, dict[str, list[Any]]]:
-    """Return the series of each chart, by their labels."""
-    total, active, open_cases = series["total"], series["held"], series["open"]
-    return {
-        "growth": {"stored": total, "active": active},
-        "contradictions": {
-            "open": open_cases,
-            "raised": series["contradicted"],
-            "decided": series["resolved"],
-        },
-        "use": {"answers": series["handed_out"]} if "handed_out" in series else {},
-        "health": {
-            "superseded or retracted": _per_hundred(list(map(sub, total, active)), total),
-            "in an open contradiction": _per_hundred([2 * item for item in open_cases], total),
-        },
-    }
-
-
-def _per_hundred(parts: list[int], wholes: list[int]) -> list[float]:
-    return [
-        round(100 * part / whole, 2) if whole else 0.0
-        for part, whole in zip(parts, wholes, strict=True)
-    ]
-
-
 # Rates of possible problems in a store.
 
 EXAMPLES: Final = 5
@@ -242,8 +177,6 @@ PAGES: Final = (
     ConsolePage("/{orchestrator}/view", choose, "POST"),
     ConsolePage("/{orchestrator}/diff", diff),
     ConsolePage("/{orchestrator}/stale", stale, timed=True),
-    ConsolePage("/{orchestrator}/trends", trends),
-    ConsolePage("/{orchestrator}/trends/data", trend_data),
     ConsolePage("/{orchestrator}/health", health),
     ConsolePage("/{orchestrator}/health", measure, "POST", lengthy=True),
 )
