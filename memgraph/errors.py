@@ -78,8 +78,8 @@ class MemgraphError(Exception):
         details: JSON-serialisable values for a program (field names, ids, limits).
 
     Attributes:
-        journalled: True once the refusal has been journalled, so that it is not journalled twice.
-        asked: the requested name, whose digest is journalled; it is never returned to the caller.
+        logged: True once the refusal has been logged, so that it is not logged twice.
+        asked: the requested name, whose digest is logged; it is never returned to the caller.
     """
 
     code: ClassVar[str] = "memgraph.error"
@@ -88,7 +88,7 @@ class MemgraphError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details
-        self.journalled = False
+        self.logged = False
         self.asked: str | None = None
 
     def as_dict(self) -> dict[str, Any]:

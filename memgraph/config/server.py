@@ -133,13 +133,6 @@ class ServerSettings(SettingsGroup):
         description="Requests per second of one key, or of one address without a key; a burst may"
         " have twice as many. Servers of one PostgreSQL database count them together.",
     )
-    refusals_per_minute: int = Field(
-        default=120,
-        ge=1,
-        le=100_000,
-        description="Requests of one key per minute that may be denied or not found; then all of"
-        " its requests must wait. Counted like `requests_per_second`.",
-    )
     streams_per_key: int = Field(
         default=8,
         ge=0,

@@ -31,13 +31,12 @@ from memgraph.operations.memories import Memories
 if TYPE_CHECKING:
     from memgraph.context.assembly import ConfirmationCallback
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
-    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 class TierHandle(Handle[F]):
     """The base class of operations on tiers."""
 
-    def _require_open(self, opened: OpenOrchestrator, tier: Scope, scope_id: str | None) -> None:
+    def _require_open(self, tier: Scope, scope_id: str | None) -> None:
         if (tier is Scope.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
             raise InvalidInput(
                 "a task or a project requires an id; global has none", field=tier.tier
@@ -46,7 +45,7 @@ class TierHandle(Handle[F]):
         if tier in self.viewer.scopes and granted:
             return
         error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
-        raise self._denied(opened, error, field=tier.tier, asked=scope_id)
+        raise self._denied(error, field=tier.tier, asked=scope_id)
 
 
 class Contexts(TierHandle[F], group="contexts"):
@@ -66,7 +65,7 @@ class Contexts(TierHandle[F], group="contexts"):
         Raises:
             InvalidInput: the task, the request or a field is invalid.
             AccessDenied: the task is not among the viewer's ``session_ids``, or its project not
-                among its ``project_ids``. The denial is logged, and recorded in the journal.
+                among its ``project_ids``. The denial is logged.
         """
         from memgraph.operations.context.builder import ContextBuilder
 
@@ -76,7 +75,6 @@ class Contexts(TierHandle[F], group="contexts"):
             viewer=self.viewer,
             actor=self.actor,
             counters=self._service.counters,
-            recorder=self._recorder,
         )
         return builder.build_context(task, request, **fields)
 
@@ -129,8 +127,7 @@ class Contexts(TierHandle[F], group="contexts"):
         Raises:
             InvalidInput: the tier is unknown, the scope id is missing or not allowed, or the limit
                 is out of range.
-            AccessDenied: the handle may not open it. The denial is logged, and recorded in the
-                journal.
+            AccessDenied: the handle may not open it. The denial is logged.
         """
         from memgraph.operations.context.database_backend import DatabaseBackend
 
@@ -174,8 +171,7 @@ class Contexts(TierHandle[F], group="contexts"):
                 a key-value store.
             Conflict: a scope would be skipped, the memory is no longer active or valid, or its
                 promoted copy was replaced since.
-            AccessDenied: the handle may not open the target. The denial is logged, and recorded in
-                the journal.
+            AccessDenied: the handle may not open the target. The denial is logged.
             ConfirmationMissing: the callback returned no answer.
         """
         from memgraph.operations.context.injection import promote, target_of
@@ -183,8 +179,8 @@ class Contexts(TierHandle[F], group="contexts"):
         because = self._because(reason)
         target = target_of(to, scope_id)
         memory_id = self._whole_id(memory_id)
+        self._require_open(target.scope, target.scope_id)
         with self._service.opened(self.name) as opened:
-            self._require_open(opened, target.scope, target.scope_id)
             promoted = promote(
                 opened,
                 memory_id,
@@ -205,8 +201,7 @@ class Stores(TierHandle[F], group="stores"):
         """Return the store of a task.
 
         Raises:
-            AccessDenied: the task is not among the viewer's ``session_ids``. The denial is logged,
-                and recorded in the journal.
+            AccessDenied: the task is not among the viewer's ``session_ids``. The denial is logged.
         """
         from memgraph.context.stores import TaskMemoryStore
 
@@ -216,8 +211,8 @@ class Stores(TierHandle[F], group="stores"):
         """Return the store of a project, with at most ``memory.context.max_project_items`` items.
 
         Raises:
-            AccessDenied: the project is not among the viewer's ``project_ids``. The denial is
-                logged, and recorded in the journal.
+            AccessDenied: the project is not among the viewer's ``project_ids``. The denial
+                is logged.
         """
         from memgraph.context.stores import ProjectMemoryStore
 
@@ -237,8 +232,7 @@ class Stores(TierHandle[F], group="stores"):
                 changes that require a person's consent are refused.
 
         Raises:
-            AccessDenied: the viewer does not see global memories. The denial is logged, and
-                recorded in the journal.
+            AccessDenied: the viewer does not see global memories. The denial is logged.
         """
         from memgraph.context.stores import GlobalMemoryStore
 
@@ -252,8 +246,7 @@ class Stores(TierHandle[F], group="stores"):
         """
         from memgraph.operations.context.database_backend import DatabaseBackend
 
-        with self._service.opened(self.name) as opened:
-            self._require_open(opened, tier, scope_id)
+        self._require_open(tier, scope_id)
         return {
             "backend": DatabaseBackend(self, tier, scope_id),
             "clock": self._service.clock,

@@ -204,7 +204,7 @@ class Everyday(WritingHandle[F]):
             try:
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
-                raise self._denied(opened, error, field=error.details["field"]) from None
+                raise self._denied(error, field=error.details["field"]) from None
             receipt_context = receipts.behind(self.viewer, request, bundle)
             self._keep_receipt(opened, Receipt.of(request, bundle), receipt_context)
             return bundle
@@ -446,7 +446,7 @@ class Everyday(WritingHandle[F]):
             try:
                 viewer = narrow(self.viewer, agent_id=agent_id)
             except AccessDenied as error:
-                raise self._denied(opened, error, field="agent_id", asked=agent_id) from None
+                raise self._denied(error, field="agent_id", asked=agent_id) from None
             block, receipt, receipt_context = context_for(
                 opened, viewer, request, format=form, include_insight=include_insight
             )

@@ -6,10 +6,10 @@ they are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.access import Permission
@@ -22,38 +22,10 @@ from memgraph.rules.scope import ScopeFacts, Viewer, viewer_fields, visible
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
     from memgraph.operations.read.receipts import ReceiptContext
-    from memgraph.service.denials import Denial
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import JournalledTransaction
     from memgraph.store.visibility import View
-
-
-class RefusalNote(NamedTuple):
-    """The error of a refused request, with the details for auditors."""
-
-    error: MemgraphError
-    denial: Denial
-
-    @classmethod
-    def of(cls, error: MemgraphError) -> RefusalNote:
-        """Return the note for an error that is not in the journal yet."""
-        from memgraph.service.denials import Denial
-
-        field = str(error.details.get("field", "write"))
-        asked = error.asked
-        if isinstance(error, NotFound):
-            field = "id"
-            asked = next(
-                (str(error.details[item]) for item in ASKED if item in error.details), None
-            )
-        return cls(error, Denial(field, asked, error.code))
-
-
-ASKED: Final = ("memory_id", "edge_id", "receipt_id", "session_id", "name", "sha256", "key")
-"""The keys in the details of an error that may have the requested id or name."""
-
-DenialRecorder = Callable[[Sequence[RefusalNote]], None]
 
 
 def closed_to_viewer(scope: Scope) -> str:
@@ -69,7 +41,6 @@ class Handle(Methods[F]):
     """The base class of ``Orchestrator`` and of its groups.
 
     Args:
-        recorder: records refusals in the journal; None: ``record_denial``, which counts equal ones.
         permissions: the permissions of the caller. Without ``read`` no stored memories are
             revealed, without ``audit`` not what a memory has reached.
         whole: True if nothing in the orchestrator is hidden from the caller; None: True for a
@@ -83,7 +54,6 @@ class Handle(Methods[F]):
         *,
         viewer: Viewer,
         actor: str,
-        recorder: DenialRecorder | None = None,
         permissions: Collection[Permission] = tuple(Permission),
         whole: bool | None = None,
     ) -> None:
@@ -91,7 +61,6 @@ class Handle(Methods[F]):
         self.name = name
         self.viewer = viewer
         self.actor = actor
-        self._recorder = recorder
         self.permissions = frozenset(permissions)
         self.whole = not viewer.confined if whole is None else whole
 
@@ -108,12 +77,7 @@ class Handle(Methods[F]):
     def _like(self, handle: Handle[Any]) -> None:
         """Initialise this handle for the caller of another one."""
         Handle.__init__(
-            self,
-            handle._service,
-            handle.name,
-            viewer=handle.viewer,
-            actor=handle.actor,
-            recorder=handle._recorder,
+            self, handle._service, handle.name, viewer=handle.viewer, actor=handle.actor
         )
 
     def _as(self, kind: type[GroupT]) -> GroupT:
@@ -155,50 +119,42 @@ class Handle(Methods[F]):
         """Return the validated reason for a change, for the journal. Raises InvalidInput."""
         return validated(ActorReason, {"actor": self.actor, "reason": reason}).reason
 
-    def _denied(
-        self, opened: OpenOrchestrator, error: AccessDenied, *, field: str, asked: str | None = None
-    ) -> AccessDenied:
-        """Record a refusal in the journal, and return the error: ``raise self._denied(…)``."""
+    def _denied(self, error: AccessDenied, *, field: str, asked: str | None = None) -> AccessDenied:
+        """Log a refusal, and return the error: ``raise self._denied(…)``."""
         from memgraph.service.denials import Denial, record_denial
 
-        if self._recorder is not None:
-            self._recorder([RefusalNote(error, Denial(field, asked))])
-        else:
-            record_denial(opened, actor=self.actor, field=field, requested=asked)
+        record_denial(self._service, self.name, Denial(field, asked), actor=self.actor)
+        error.logged = True
         return error
 
     def _require_visible(self, facts: ScopeFacts, message: str, *, field: str = "scope") -> None:
         """Raise AccessDenied if the viewer would not see a memory with these facts.
 
-        The denial is logged, and recorded in the journal.
+        The denial is logged.
         """
         verdict = visible(self.viewer, facts)
         if verdict.allowed:
             return
         error = AccessDenied(message, field=field, reason=verdict.reason.value)
-        with self._service.opened(self.name) as opened:
-            raise self._denied(opened, error, field=field, asked=facts.scope_id)
+        raise self._denied(error, field=field, asked=facts.scope_id)
 
     def _record_rejected(self, errors: Sequence[MemgraphError]) -> None:
-        """Record the refused items of a batch in the journal, without raising."""
-        from memgraph.service.denials import record_denial
+        """Log the refused items of a batch.
 
-        refused = [error for error in errors if isinstance(error, AccessDenied | NotFound)]
-        if self._recorder is not None:
-            self._recorder([RefusalNote.of(item) for item in refused])
-            return
-        with self._service.opened(self.name) as opened:
-            for item in refused:
-                if isinstance(item, AccessDenied):
-                    denial = RefusalNote.of(item).denial
-                    record_denial(
-                        opened, actor=self.actor, field=denial.field, requested=denial.asked
-                    )
+        For a confined caller an unknown id is a refusal: it may be that of a hidden memory.
+        """
+        from memgraph.service.denials import Denial, record_denial
+
+        refused = AccessDenied | NotFound if self.viewer.confined else AccessDenied
+        for error in errors:
+            if isinstance(error, refused) and not error.logged:
+                record_denial(self._service, self.name, Denial.of(error), actor=self.actor)
+                error.logged = True
 
     def _canonical(self, opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
         """Return the memory with its source's canonical path.
 
-        Raises AccessDenied, recorded in the journal, if the file may not be its source.
+        Raises AccessDenied, which is logged, if the file may not be its source.
         """
         from memgraph.operations.write.checks import with_canonical_source
 
@@ -206,7 +162,7 @@ class Handle(Methods[F]):
             return with_canonical_source(opened, memory)
         except AccessDenied as error:
             path = memory.source.source_path
-            raise self._denied(opened, error, field=SOURCE_FIELD, asked=path) from None
+            raise self._denied(error, field=SOURCE_FIELD, asked=path) from None
 
     def _embed_soon(self, opened: OpenOrchestrator) -> None:
         if self._service.embeds_in_background and opened.other_model is None:

@@ -113,8 +113,7 @@ class Receipts(Handle[F], group="receipts"):
 
         Raises:
             NotFound: as in ``get``.
-            AccessDenied: the original caller saw more than this handle does; the refusal is logged
-                and journalled.
+            AccessDenied: the original caller saw more than this handle does; the refusal is logged.
             InvalidInput: the query is missing or differs from the original; or the receipt is
                 incomplete, or is for a diagnosis or a search of items and cannot be replayed.
         """
@@ -126,7 +125,7 @@ class Receipts(Handle[F], group="receipts"):
             try:
                 return replayed(opened, receipt, self.viewer, query)
             except AccessDenied as error:
-                raise self._denied(opened, error, field="viewer", asked=receipt_id) from None
+                raise self._denied(error, field="viewer", asked=receipt_id) from None
 
     @operation(Permission.AUDIT, "GET", "/bulletins", tag="receipts", id="list_bulletins")
     def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:

@@ -18,7 +18,7 @@ _UNITS_MS: Final = {"d": MS_PER_DAY, "h": 3_600_000, "m": 60_000}
 
 
 class Refusal(StrEnum):
-    """The reason for a refusal, for the journal: stable, and never shown to the caller."""
+    """The reason for a refusal, for the log: stable, and never shown to the caller."""
 
     EXPIRED = "expired"
     ORCHESTRATOR = "orchestrator"

@@ -171,7 +171,7 @@ class MemoryService:
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self.meters = meters
-        self.troubles = OpenFailures(self._log_of)
+        self.troubles = OpenFailures(self.log_of)
         self._pool = OrchestratorPool(self._open, self.troubles, self.is_elsewhere)
         self._subscribers: dict[str, Subscribers] = {}
         self.counters = TokenCounters()
@@ -419,7 +419,8 @@ class MemoryService:
     def embeds_in_background(self) -> bool:
         return self._background
 
-    def _log_of(self, name: str) -> EventLog:
+    def log_of(self, name: str) -> EventLog:
+        """Return the log of an orchestrator; it works even if the orchestrator cannot be opened."""
         from memgraph.service.open_orchestrator import log_of
 
         return log_of(self.paths(name), self.settings(name), self.clock)

@@ -34,7 +34,7 @@ class Meters(Protocol):
         ...
 
     def denied(self, field: str) -> None:
-        """Count a refusal; ``field`` as in the journal's entry."""
+        """Count a refusal; ``field`` as in the log's line."""
         ...
 
     def job_ended(self, job: JobName, state: JobState) -> None:

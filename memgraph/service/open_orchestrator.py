@@ -35,7 +35,6 @@ from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.rules.trust import TrustRules
 from memgraph.service.background import BackgroundWork, InFlightCalls
-from memgraph.service.denials import DenialLog
 from memgraph.service.events import EventBus, EventDispatcher, Subscribers
 from memgraph.service.housekeeping import Housekeeping
 from memgraph.service.idempotency import AnswerCache, Committed, current_claim, note
@@ -129,7 +128,6 @@ class OpenOrchestrator:
         self.upkeep = Housekeeping(
             database, clock, self.log, self.subscribers, settings.memory.receipts
         )
-        self.denials = DenialLog(lambda actor: self.transaction(actor, claimed=False))
         self.receipts = ReceiptBook(
             database,
             self.recalls,
@@ -159,7 +157,6 @@ class OpenOrchestrator:
             (
                 lambda _: self.answers.flush(),
                 self.receipts.flush_in_steps,
-                lambda _: self.denials.flush(self.clock.now_ms()),
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
                 lambda stop: self.comparer.compare(stop=stop),
@@ -382,7 +379,7 @@ class OpenOrchestrator:
 
     def write_down(self) -> None:
         """Flush all buffers to the database; on failure, log it and keep the data."""
-        chores = (self.answers.flush, self.denials.flush, self.board.flush, self.receipts.flush)
+        chores = (self.answers.flush, self.board.flush, self.receipts.flush)
         for chore in chores:
             self._try(chore)
 

@@ -24,7 +24,7 @@ def sanitized_error(error: MemgraphError, root: Path) -> MemgraphError:
         message = message.replace(path, Path(path).name)
         details = {k: Path(v).name if v == path else v for k, v in details.items()}
     sanitized = type(error)(without_root(message, root), **without_root(details, root))
-    sanitized.journalled = error.journalled
+    sanitized.logged = error.logged
     return sanitized
 
 

@@ -219,7 +219,7 @@ def unjournalled_statuses() -> sa.Select[Any]:
     by_own_entry = sa.exists().where(
         a.c.subject == s.c.memory_id, unindexed(a.c.at) == s.c.since, a.c.action != "remember"
     )
-    by_job = sa.exists().where(a.c.subject.is_(None), a.c.at == s.c.since, a.c.action != "deny")
+    by_job = sa.exists().where(a.c.subject.is_(None), a.c.at == s.c.since)
     by_contradiction = (
         sa.exists()
         .select_from(e.join(a, a.c.subject == _other_end(e, s.c.memory_id)))

@@ -168,9 +168,9 @@ def _with_cors(origin: str, send: Send) -> Send:
 
 
 async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
-    """Record a refusal in the journal, and delay the response, so that its time reveals nothing."""
+    """Log a refusal, and delay the response, so that its time reveals nothing."""
     entered = scope.get(ENTERED)
-    is_refusal = isinstance(error, AccessDenied | NotFound) and not error.journalled
+    is_refusal = isinstance(error, AccessDenied | NotFound) and not error.logged
     if entered is not None and is_refusal:
         principal, orchestrator = entered
         await run_sync(gate.miss, principal, orchestrator, error)

@@ -57,7 +57,7 @@ class PrometheusMeters:
         )
         self._in_hand = self._gauge("http_requests_in_hand", "Requests in progress.")
         self._degraded = self._counter("degraded_recalls", "Incomplete recalls.", "code")
-        self._denied = self._counter("denials", "Journalled refusals.", "field")
+        self._denied = self._counter("denials", "Refusals.", "field")
         self._jobs = self._counter("jobs", "Job runs that ended.", "job", "state")
         self._standing = self._gauge("orchestrators", "Orchestrators by status.", "status")
         self._unsound = self._gauge(

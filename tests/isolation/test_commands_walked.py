@@ -32,7 +32,6 @@ from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.cli.remote import REMOTE
 
 SERVER_OPTIONS: dict[str, Any] = {
-    "config": {"memory.server.refusals_per_minute": 100_000},
     "clock": FixedClock(SOON + 500),
     "embedding": FakeEmbedding(16),
 }

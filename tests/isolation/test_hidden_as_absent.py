@@ -171,7 +171,7 @@ def test_an_agent_is_answered_alike_about_hidden_and_absent(server: Served, who:
 
 
 @pytest.mark.parametrize("who", ASKERS)
-def test_refusals_of_the_two_are_journalled_alike(server: Served, who: str) -> None:
+def test_refusals_of_the_two_are_logged_alike(server: Served, who: str) -> None:
     names = twins(server, who)
     view = View(server.world, server.other, SEEING[who].viewer, server.made)
     for one in view.hidden:

@@ -158,8 +158,8 @@ def test_who_may_not_enter_is_told_the_same(server: Served, who: str) -> None:
     answers = [server.ask(who, ask) for ask in asks(_seen_by(server, who))]
     assert len({answer.text for answer in answers}) == 1
     assert {answer.status_code for answer in answers} == {OUTSIDE[who].knocks}
-    journalled = [each[0] for each in server.denied()]
-    assert journalled == (["one"] * len(answers) if OUTSIDE[who].knocks == 404 else [])
+    logged = [each[0] for each in server.denied()]
+    assert logged == (["one"] * len(answers) if OUTSIDE[who].knocks == 404 else [])
 
 
 def test_every_walk_leads_somewhere(server: Served) -> None:

@@ -48,17 +48,17 @@ BRIEFLY = {
 
 @dataclass(frozen=True)
 class Told:
-    """A request, its response, and the number of refusals that were journalled for it."""
+    """A request, its response, and the number of refusals that were logged for it."""
 
     ask: Ask
     answer: httpx.Response
-    entries: int
+    lines: int
 
     @property
     def denials(self) -> int:
         """Return the number of refusals in a response; a batch may have one for each item."""
         if self.ask.path == MAKING and self.ask.body and self.ask.body["name"] not in (ONE, TWO):
-            # An orchestrator that does not exist has no journal.
+            # An orchestrator that does not exist has no log.
             return 0
         if self.answer.status_code in (403, 404):
             # A path with a slash in a parameter matches no route.
@@ -76,7 +76,7 @@ class Walked:
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     late: tuple[int, int] = (0, 0)
-    """How many items of sent files were refused, and how many entries were made of that."""
+    """How many items of sent files were refused, and how many lines were logged of that."""
 
 
 def walk(made: Built, root: Path, who: str) -> Walked:
@@ -136,7 +136,7 @@ def test_every_route_is_walked(server: Served) -> None:
 def test_somebody_on_every_route(made: Built, tmp_path: Path, who: str) -> None:
     result = walk(made, tmp_path / "root", who)
     no_request_breaks_the_server(result)
-    every_denial_is_in_the_journal(result, who)
+    every_denial_is_in_the_log(result, who)
     if who in SEEING:
         nothing_hidden_is_told(result, made.forbidden(SEEING[who].viewer))
     if who in OUTSIDE:
@@ -164,14 +164,14 @@ def all_are_answered_the_same(result: Walked, status: int) -> None:
     assert {each.answer.status_code for each in told} == {status}
 
 
-def every_denial_is_in_the_journal(result: Walked, who: str) -> None:
-    """Every refused request has a journal entry, and every entry a refused request."""
+def every_denial_is_in_the_log(result: Walked, who: str) -> None:
+    """Every refused request has a line in the log, and every line a refused request."""
     known = PEOPLE[who].knocks != 401
     for each in result.told:
         expected = each.denials if known else 0
-        assert each.entries == expected, (each.ask, each.answer.text)
-    refused, entries = result.late
-    assert entries == refused
+        assert each.lines == expected, (each.ask, each.answer.text)
+    refused, lines = result.late
+    assert lines == refused
     # A caller that sees every scope is never refused one.
     bounded = who in SEEING and who != "an agent" and not who.endswith(" alone")
     assert refused > 0 or not bounded

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from unittest.mock import patch
 import item_workers
 import pytest
 import sqlalchemy as sa
+from denial_lines import denials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from item_workers import GRANTED
@@ -270,15 +270,14 @@ def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
 @pytest.mark.parametrize(
     ("tier", "scope_id"), [(Scope.PROJECT, "ops"), (Scope.PROJECT, ""), (Scope.SESSION, "web")]
 )
-def test_a_scope_that_was_not_granted_is_denied_and_it_is_journalled(
+def test_a_scope_that_was_not_granted_is_denied_and_logged(
     service: MemoryService, orc: Orchestrator, tier: Scope, scope_id: str
 ) -> None:
     with pytest.raises(AccessDenied, match="not open"):
         DatabaseBackend(orc, tier, scope_id)
 
-    records = [json.loads(line) for line in orc.exchange.export_lines()]
-    [denied] = [each for each in records if each.get("action") == "deny"]
-    assert (denied["actor"], json.loads(denied["details"])["field"]) == ("planner", tier.tier)
+    [denied] = denials(service.root)
+    assert (denied["actor"], denied["field"]) == ("planner", tier.tier)
 
 
 @pytest.mark.parametrize(

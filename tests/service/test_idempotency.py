@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import AccessDenied, InvalidInput, KeyReused
+from memgraph.errors import InvalidInput, KeyReused
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
-from memgraph.service.denials import record_denial
 from memgraph.service.idempotency import (
     KEPT_MS,
     MAX_KEY_CHARS,
@@ -127,8 +126,6 @@ def test_what_memgraph_notes_by_itself_is_no_write_of_a_request(
 ) -> None:
     mine = claim()
     with claiming(mine):
-        record_denial(opened, actor="key:1", field="project")
-        opened.denials.add_at_once("key:1", [{"field": "x", "code": AccessDenied.code}], 1)
         opened.receipts.flush()
         opened.upkeep.run()
     assert not mine.made

@@ -106,19 +106,6 @@ def test_two_servers_admit_one_rate(tmp_path: Path, url: str) -> None:
     assert min(by_server) > 0
 
 
-def test_a_key_refused_too_often_by_one_is_refused_by_the_other(tmp_path: Path, url: str) -> None:
-    with two_servers(tmp_path, url, refusals_per_minute=3) as (servers, _, keys):
-        headers, others = new_key(keys), new_key(keys)
-        with servers[0].client() as one, servers[1].client() as two:
-            missing = [one.get(f"{MEMORIES}/fact_0", headers=headers) for _ in range(5)]
-            assert [answer.status_code for answer in missing] == [404] * 3 + [429] * 2
-            refused = two.get(MEMORIES, headers=headers)
-            assert (refused.status_code, refused.json()["code"]) == (429, "request.rate_limited")
-            # The next of three a minute is there after a third of it.
-            assert 1 <= int(refused.headers["retry-after"]) <= 20
-            assert two.get(MEMORIES, headers=others).status_code == 200
-
-
 def test_an_address_signs_in_no_more_often_with_two_servers(tmp_path: Path, url: str) -> None:
     with two_servers(tmp_path, url, console__sign_ins_per_minute=2) as (servers, service, keys):
         statuses = []

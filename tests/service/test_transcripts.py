@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from denial_lines import denials
 from processes import Process
 from transcript_workers import append_numbered
 
@@ -206,8 +206,7 @@ def test_a_reader_who_would_not_see_it_does_not_store_it(service: MemoryService)
     for fields in ({"sensitivity": "Restricted"}, {"scope": "project", "scope_id": "p"}):
         with pytest.raises(AccessDenied):
             Transcript(service.orchestrator("orc-1"), "s", **fields)  # type: ignore[arg-type]
-    lines = map(json.loads, service.orchestrator("orc-1").exchange.export_lines())
-    assert any(line.get("action") == "deny" for line in lines)
+    assert denials(service.root)
     viewer = Viewer(
         clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}), agent_id="agent-7"
     )

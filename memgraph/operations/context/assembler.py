@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.memory_service import MemoryService
-    from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
 class ContextAssembler(ContextBuilder):
@@ -139,5 +138,5 @@ class ContextAssembler(ContextBuilder):
         viewer = replace(self.viewer, session_ids=session_ids, project_ids=project_ids)
         return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
 
-    def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
+    def _require_granted(self, task: Task | None) -> None:
         """Do nothing: the host may open any task and project."""

@@ -34,7 +34,7 @@ from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTra
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.injection import new_mark
-from memgraph.operations.handle import DenialRecorder, Handle, closed_to_viewer
+from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.contradictions import Conflicts
@@ -362,7 +362,6 @@ class ContextBuilder(Handle):
         actor: the name in journal entries.
         profile: defaults for requests.
         counters: token counters; by default its own.
-        recorder: see ``Handle``.
     """
 
     def __init__(
@@ -374,10 +373,9 @@ class ContextBuilder(Handle):
         actor: str,
         profile: AgentProfile | None = None,
         counters: TokenCounters | None = None,
-        recorder: DenialRecorder | None = None,
     ) -> None:
         reader = replace(viewer, agent_id=viewer.agent_id or actor)
-        super().__init__(service, name, viewer=reader, actor=actor, recorder=recorder)
+        super().__init__(service, name, viewer=reader, actor=actor)
         self.profile = AgentProfile(name=actor) if profile is None else profile
         self._counters = TokenCounters() if counters is None else counters
 
@@ -405,15 +403,14 @@ class ContextBuilder(Handle):
 
         Raises:
             InvalidInput: the task, the request or a field is invalid.
-            AccessDenied: the task or its project was not granted. The denial is logged, and
-                recorded in the journal.
+            AccessDenied: the task or its project was not granted. The denial is logged.
             StorageError: the database cannot be read.
         """
         checked_request = _checked_request(request, fields)
         task_fields = {"task_id": task} if isinstance(task, str) else task
         working = None if task_fields is None else value_of(Task, task_fields)
         with self._service.opened(self.name) as opened:
-            self._require_granted(opened, working)
+            self._require_granted(working)
             settings = opened.settings.memory.context
             plan = plan_of(checked_request, self.profile, settings, new_mark(opened.ids))
             counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
@@ -426,14 +423,14 @@ class ContextBuilder(Handle):
             self._keep_receipt(opened, receipt, source_data, viewer=viewer, texts=texts)
         return package
 
-    def _require_granted(self, opened: OpenOrchestrator, task: Task | None) -> None:
+    def _require_granted(self, task: Task | None) -> None:
         """Raise AccessDenied if the viewer was not granted the task or its project."""
         if task is None:
             return
         for tier, scope_id in ((Scope.SESSION, task.task_id), (Scope.PROJECT, task.project)):
             if scope_id is not None and scope_id not in self.viewer.scope_ids(tier):
                 error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
-                raise self._denied(opened, error, field=tier.tier, asked=scope_id)
+                raise self._denied(error, field=tier.tier, asked=scope_id)
 
     def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:
         """Return a viewer of the task, its project and the global tier, unless their share is 0."""

@@ -54,7 +54,7 @@ class DatabaseBackend(Handle):
         scope_id: the id of the task or project; None for the global tier.
 
     Raises:
-        AccessDenied: the handle's viewer has no access to that scope; logged and journalled.
+        AccessDenied: the handle's viewer has no access to that scope; the denial is logged.
         InvalidInput: a task or project without an id, or the global tier with one.
     """
 

@@ -46,7 +46,6 @@ from memgraph.operations.read.receipts import behind as behind_of
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer
-from memgraph.service.denials import record_denial
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import memories
@@ -296,7 +295,7 @@ class MemoryEntity(Handle):
 
     def _store(self, request: StoreRequest) -> StoreResult:
         with self._service.opened(self.name) as opened:
-            inputs = [self._input(opened, item) for item in request.items]
+            inputs = [self._input(item) for item in request.items]
             with self._turn():
                 ids = self._write_items(opened, inputs)
                 self._embed_soon(opened)
@@ -320,7 +319,7 @@ class MemoryEntity(Handle):
 
     def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
-            viewer = self._viewer_of(opened, retrieve_request)
+            viewer = self._viewer_of(retrieve_request)
             request = RecallRequest(
                 query=retrieve_request.query,
                 top_n=retrieve_request.limit,
@@ -345,7 +344,7 @@ class MemoryEntity(Handle):
 
     def _list_items(self, request: ListRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
-            view = View(self._viewer_of(opened, request), statuses=frozenset({MemoryStatus.ACTIVE}))
+            view = View(self._viewer_of(request), statuses=frozenset({MemoryStatus.ACTIVE}))
             with self._turn(), opened.database.read() as snapshot:
                 chosen = MemoryFilter(kinds=_kinds(request.tier))
                 rows = memories.select(snapshot, view, chosen, limit=request.limit)
@@ -363,7 +362,7 @@ class MemoryEntity(Handle):
                 scope=request.scope,
                 memory_ids=request.item_ids,
                 session_id=request.session_id,
-                project_id=self._project(opened, request.project_id),
+                project_id=self._project(request.project_id),
             )
             with self._turn(), opened.transaction(self.actor) as transaction:
                 items = items_rows.items_of_agent(transaction, own)
@@ -373,10 +372,10 @@ class MemoryEntity(Handle):
     def _turn(self) -> AbstractContextManager[None]:
         return mailboxes_of(self._service).turn((self.name, self.agent_id))
 
-    def _input(self, opened: OpenOrchestrator, item: StoreItemInput) -> MemoryInput:
+    def _input(self, item: StoreItemInput) -> MemoryInput:
         scope_id = item.session_id if item.scope is Scope.SESSION else None
         if item.scope is Scope.PROJECT:
-            scope_id = self._project(opened, item.project_id)
+            scope_id = self._project(item.project_id)
             if scope_id is None:
                 raise InvalidInput("projectId is required for a ProjectScope", field="projectId")
         episode = item.tier is MemoryKind.EPISODE
@@ -398,9 +397,9 @@ class MemoryEntity(Handle):
             source=Source(captured_by=item.source),
         )
 
-    def _viewer_of(self, opened: OpenOrchestrator, request: ListRequest) -> Viewer:
+    def _viewer_of(self, request: ListRequest) -> Viewer:
         """Return the viewer of a request, which sees only the session and project it names."""
-        project_id = self._project(opened, request.project_id)
+        project_id = self._project(request.project_id)
         return replace(
             self.viewer,
             session_ids=frozenset(() if request.session_id is None else (request.session_id,)),
@@ -408,12 +407,12 @@ class MemoryEntity(Handle):
             scopes=self.viewer.scopes if request.scope is None else frozenset((request.scope,)),
         )
 
-    def _project(self, opened: OpenOrchestrator, project_id: str | None) -> str | None:
+    def _project(self, project_id: str | None) -> str | None:
         """Return the project of a request. Raises AccessDenied if it is not the entity's."""
         if project_id is None or self.project_id in (None, project_id):
             return project_id or self.project_id
-        record_denial(opened, actor=self.actor, field="project", requested=project_id)
-        raise AccessDenied("the entity belongs to another project", field="projectId")
+        error = AccessDenied("the entity belongs to another project", field="projectId")
+        raise self._denied(error, field="project", asked=project_id)
 
 
 def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:

@@ -106,11 +106,10 @@ def export_file(
 
 
 def _complete_records(opened: OpenOrchestrator) -> None:
-    """Write pending denials, receipts and the hashes of delivered lines, before an export."""
+    """Write pending receipts and the hashes of delivered lines, before an export."""
     from memgraph.operations.life.echoes import catch_up
 
     for part, flush in (
-        ("denials", opened.denials.flush),
         ("receipts", opened.receipts.flush),
         ("echoes", partial(catch_up, opened)),
     ):

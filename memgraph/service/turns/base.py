@@ -17,7 +17,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnWarning
 from memgraph.model.values import ActorReason, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
-from memgraph.service.denials import record_denial
+from memgraph.service.denials import Denial, record_denial
 from memgraph.service.turns.capture import (
     CapturedMessage,
     CaptureHandle,
@@ -147,28 +147,25 @@ class HookHost:
         return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
 
     def _denied(self, place: TurnPlace, what: str, until: float) -> TurnWarning | None:
-        """Return a warning if a caller names another orchestrator, and journal the refusal there.
-
-        It is refused even if it cannot be journalled.
-        """
+        """Return a warning if a caller names another orchestrator, and log the refusal there."""
         other = place.orchestrator
         if other is None or other == self.name:
             return None
         self._conditions.tell("access.denied", actor=self.actor, field="orchestrator", hook=what)
         try:
             self._aside.submit(lambda: self._log_other(other)).result(until)
-        except Exception as error:  # noqa: BLE001 - refused, journalled or not
+        except Exception as error:  # noqa: BLE001 - refused, logged there or not
             self._conditions.note("denials", error)
         text = "these hooks belong to another orchestrator than the requested one"
         return TurnWarning(code="access.denied", text=text)
 
     def _log_other(self, other: str) -> None:
         try:
-            with self._service.opened(other) as opened:
-                record_denial(opened, actor=self.actor, field="orchestrator", requested=other)
+            self._service.orchestrator(other)
         except OrchestratorMissing:
             # No such orchestrator: the refusal is only in this orchestrator's own log.
             return
+        record_denial(self._service, other, Denial("orchestrator", other), actor=self.actor)
 
     @cached_property
     def _assembler(self) -> ContextAssembler:

@@ -37,7 +37,7 @@ class HandleAccess(Protocol):
 
         Raises:
             MemgraphError: an error of ``work`` or ``Gate.enter``, sanitised for output; refusals
-                are journalled.
+                are logged.
         """
 
 

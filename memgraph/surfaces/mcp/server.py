@@ -36,7 +36,7 @@ def call(tool: Tool, door: HandleAccess, arguments: Mapping[str, Any] | None) ->
     """Run a tool call and return its result.
 
     Raises:
-        MemgraphError: the call failed; a refusal is journalled.
+        MemgraphError: the call failed; a refusal is logged.
     """
 
     def work(handle: Orchestrator) -> dict[str, Any]:

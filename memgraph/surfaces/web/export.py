@@ -105,8 +105,8 @@ def evidence_pack(visit: Visit, orc: Orchestrator, case: Case) -> bytes:
             try:
                 receipts[memory_id].append(asdict(orc.receipts.get(hand_out.receipt_id)))
             except NotFound as error:
-                # The receipt has expired since, which must not be journalled as a refusal.
-                error.journalled = True
+                # The receipt has expired since, which must not be logged as a refusal.
+                error.logged = True
                 left_out.append(hand_out.receipt_id)
     seal = sealed(visit, orc)
     head = None if seal.head is None else asdict(seal.head)

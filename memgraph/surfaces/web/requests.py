@@ -221,7 +221,7 @@ class Visit:
     def enter(
         self, permission: Permission = Permission.READ, narrowing: Narrowing | None = None
     ) -> Orchestrator:
-        """Return the handle of the orchestrator in the URL; refusals are journalled.
+        """Return the handle of the orchestrator in the URL; refusals are logged.
 
         Args:
             narrowing: narrows the view; None: the session's narrowing.
@@ -231,7 +231,7 @@ class Visit:
         """
         chosen = self.narrowing if narrowing is None else narrowing
         handle = self.gate.enter(self.principal, self.orchestrator, permission, chosen)
-        # From here on, a NotFound error is journalled as a refusal.
+        # From here on, a NotFound error is logged as a refusal.
         self.request.scope[ENTERED] = (self.principal, handle.name)
         return handle
 

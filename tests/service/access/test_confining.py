@@ -20,7 +20,7 @@ from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import ScopeFacts, Viewer, visible
-from memgraph.service.access.gate import Gate, RefusalCounter
+from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 
 SEES_ALL = Viewer(
@@ -42,19 +42,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Any:
         root, clock=FixedClock(), environ={}, background=False, config=config
     ) as service:
         service.create("orc-1")
-        gate = Gate(service, KeyStore(service.root, service.clock))
-        gate.refusals = Unlimited(1)
-        yield gate
-
-
-class Unlimited(RefusalCounter):
-    """No limit: the property is asked for more than a key would be."""
-
-    def add(self, actor: str, now: int) -> None:
-        pass
-
-    def check(self, actor: str, now: int) -> None:
-        pass
+        yield Gate(service, KeyStore(service.root, service.clock))
 
 
 def principal(**fields: Any) -> Principal:

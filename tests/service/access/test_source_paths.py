@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from denial_lines import denials
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
@@ -38,13 +39,7 @@ def service(tmp_path: Path, shared_folder: Path) -> Iterator[MemoryService]:
 
 
 def told(service: MemoryService) -> list[dict[str, Any]]:
-    with service.opened("orc-1") as opened:
-        opened.denials.flush()
-        with opened.database.read() as connection:
-            rows = connection.exec_driver_sql(
-                "SELECT details FROM audit_log WHERE action = 'deny' ORDER BY seq"
-            ).all()
-    return [json.loads(details) for (details,) in rows]
+    return denials(service.root)
 
 
 def logged(service: MemoryService) -> str:

@@ -6,13 +6,12 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
-import pysqlite3.dbapi2 as driver
 import pytest
+from denial_lines import denials
 from serving_worlds import Served, serving
 
 from memgraph.surfaces.cli import main
@@ -23,15 +22,6 @@ FIELDS: dict[str, Any] = {
     "permissions": ("read", "write"),
 }
 GET = "/v1/orchestrators/{}/memories/fact_00000000000000000000000000"
-
-
-def denials(root: Path, name: str) -> list[dict[str, Any]]:
-    """The refusals in a journal that are on the disk."""
-    with closing(driver.connect(root / name / "memory" / "memory.db")) as connection:
-        rows = connection.execute(
-            "SELECT actor, details FROM audit_log WHERE action = 'deny' ORDER BY seq"
-        ).fetchall()
-    return [{"actor": actor, **json.loads(details)} for actor, details in rows]
 
 
 def key(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str) -> dict[str, Any]:
@@ -141,11 +131,11 @@ def test_anothers_orchestrator_answers_like_none_sound_or_damaged_and_after_the_
             assert answer(client.get(GET.format(other))) == sound
         finally:
             shutil.move(kept, database)
-    [entry] = denials(served.service.root, other)
-    assert (entry["field"], entry["code"]) == ("orchestrator", "orchestrator.missing")
+    lines = [(line["field"], line["code"]) for line in denials(served.service.root, other)]
+    assert lines == [("orchestrator", "orchestrator.missing")] * 2
 
 
-def test_a_hidden_memory_answers_like_none_and_both_are_journalled(served: Served) -> None:
+def test_a_hidden_memory_answers_like_none_and_both_are_logged(served: Served) -> None:
     root = served.service.root
     hidden = served.orchestrator().remember("The vault opens at six.", sensitivity="Restricted")
     absent = hidden[:-1] + ("0" if hidden[-1] != "0" else "1")
@@ -180,20 +170,6 @@ def test_the_body_names_no_place_that_the_key_does_not_have(served: Served) -> N
         )
         assert mine.status_code == 201
     assert [each["field"] for each in denials(root, "orc-1")[before:]] == ["write"] * 3
-
-
-def test_a_key_that_was_refused_too_often_is_told_to_wait(tmp_path: Path) -> None:
-    config = {"memory.server.refusals_per_minute": 3}
-    with serving(tmp_path / "root", config=config) as served:
-        served.orchestrator()
-        with served.client(served.key()) as client, served.client(served.key()) as another:
-            path = GET.format("orc-1")
-            assert [client.get(path).status_code for _ in range(5)] == [404] * 3 + [429] * 2
-            limited = client.get("/v1/orchestrators/orc-1/memories")
-            assert (limited.status_code, limited.json()["code"]) == (429, "request.rate_limited")
-            assert 1 <= int(limited.headers["retry-after"]) <= 60
-            assert another.get("/v1/orchestrators/orc-1/memories").status_code == 200
-        assert len(denials(served.service.root, "orc-1")) == 3
 
 
 def test_a_refusal_that_was_answered_outlives_the_process(tmp_path: Path) -> None:

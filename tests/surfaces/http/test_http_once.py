@@ -179,7 +179,6 @@ def test_a_batch_of_a_thousand_is_done_once(turns: Served, recorder: httpx.Clien
 
 
 def test_a_refusal_takes_no_key(turns: Served) -> None:
-    """What is journalled of a refusal is no write of the request."""
     secret = turns.key(permissions=frozenset({"write"}), clearance="Internal")
     with turns.client(secret) as client:
         assert say(client, "k", sensitivity="Restricted").status_code == 403

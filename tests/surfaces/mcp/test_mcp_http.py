@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import denial_lines
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -72,9 +73,8 @@ def post(
 
 
 def denials(service: MemoryService, name: str, actor: str) -> list[dict[str, Any]]:
-    """What the journal of an orchestrator says was denied to somebody."""
-    lines = [json.loads(each) for each in service.orchestrator(name).exchange.export_lines()]
-    return [each for each in lines if each.get("action") == "deny" and each.get("actor") == actor]
+    """Return what the log of an orchestrator says was denied to somebody."""
+    return [each for each in denial_lines.denials(service.root, name) if each["actor"] == actor]
 
 
 def actor_of(secret: str) -> str:

@@ -82,8 +82,8 @@ def _memories(orc: Orchestrator, receipt: Receipt) -> dict[str, Memory]:
         try:
             memories[item.memory_id] = orc.get(item.memory_id)
         except NotFound as error:
-            # It may have been erased since, which must not be journalled as a refusal.
-            error.journalled = True
+            # It may have been erased since, which must not be logged as a refusal.
+            error.logged = True
     return memories
 
 
