@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from memgraph.paths import OrchestratorPaths, Stamp
     from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
-    from memgraph.store.sqlite.delta import Delta
 
 
 class Constraint(StrEnum):
@@ -354,24 +353,6 @@ class Store(Protocol):
             Conflict: the file exists.
         """
 
-    def position(self) -> int:
-        """Return the position to pass to ``delta`` for a copy that is made after this call."""
-
-    def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:
-        """Compare one state of this store with the copy of a draft, while others write.
-
-        The copy is brought up to date when the block ends without an error.
-
-        Args:
-            copy: the copy of the draft.
-            since: the ``position`` before the copy was made or last brought up to date.
-
-        Raises:
-            SchemaOutdated, SchemaTooNew: its schema is not at head.
-            DatabaseCorrupt: at the end of the block: the digests of the copy would differ from
-                those of the store.
-        """
-
     def draft(self, folder: Path) -> AbstractContextManager[Store]:
         """Create an empty draft of the store; remove it at the end unless it was published.
 
@@ -384,17 +365,6 @@ class Store(Protocol):
 
         Raises:
             DatabaseMissing, DatabaseForeign: the file does not exist or is not a backup.
-        """
-
-    @property
-    def copy(self) -> Path:
-        """Return the file that this draft was filled from, or consists of."""
-
-    def follow(self, delta: Delta) -> None:
-        """Bring this draft to the state of its copy.
-
-        Raises:
-            DatabaseCorrupt: the digests of its rows would differ from those of the store.
         """
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:

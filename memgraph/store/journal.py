@@ -121,18 +121,6 @@ def hash_of(snapshot: Snapshot, seq: int) -> str | None:
 
 
 @prepared
-def _of_action() -> sa.Select[Any]:
-    log = tables.audit_log
-    later = (log.c.seq > value("after")) & (log.c.action == value("action"))
-    return sa.select(log.c.seq).where(later).limit(1)
-
-
-def has_action(snapshot: Snapshot, action: str, after: int) -> bool:
-    """Return whether there is an entry of an action behind another one."""
-    return _of_action().scalar(snapshot, after=after, action=action) is not None
-
-
-@prepared
 def _author_of() -> sa.Select[Any]:
     log = tables.audit_log
     stored = sa.select(log.c.actor).where(log.c.subject == value("id"), log.c.action == "remember")

@@ -130,30 +130,6 @@ def _differences(transaction: Transaction) -> dict[str, TableDigest]:
     return {name: TableDigest(rows[name], total % _MODULUS) for name, total in totals.items()}
 
 
-def followed(
-    transaction: Transaction, digests: Mapping[str, TableDigest]
-) -> dict[str, TableDigest]:
-    """Return digests updated with the row changes of the transaction since the last call."""
-    differences = _differences(transaction)
-    return {
-        name: digests.get(name, TableDigest()).plus(*differences.get(name, TableDigest()))
-        for name in {*digests, *differences}
-    }
-
-
-def unexplained(transaction: Transaction, digests: Mapping[str, TableDigest]) -> Iterator[str]:
-    """Yield the tables whose stored digests differ from the ``followed`` ones.
-
-    Yield ``audit_log`` if the state in the journal differs from that of the stored digests.
-    """
-    after, expected = stored(transaction), followed(transaction, digests)
-    for name in {*after, *expected}:
-        if expected.get(name, TableDigest()) != after.get(name, TableDigest()):
-            yield name
-    if journal.sealed_state(transaction) not in (None, _state(after)):
-        yield "audit_log"
-
-
 def renew(transaction: Transaction) -> str:
     """Recompute all digests from the rows, after writes without triggers.
 

@@ -583,20 +583,35 @@ MOVING = """
 import os, signal, sys
 from memgraph import MemoryService
 from memgraph.operations.maintenance import move
+from memgraph.store.postgres import copies
 place, root, target = sys.argv[1:]
-original = getattr(move, place)
+module = copies if place == "_require_same" else move
+original = getattr(module, place)
 def kill(*args, **more):
     if place == "draft_beside" and args[0].name != "config.toml":
         return original(*args, **more)
+    if place == "_require_same" and args[0] != "memory_edges":
+        return original(*args, **more)
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(move, place, kill)
+setattr(module, place, kill)
 with MemoryService(root, background=False) as service:
     source = service.settings("orc-1").memory.storage.url
     move.move(service.paths("orc-1"), target, source=source, clock=service.clock)
 """
 
 
-@pytest.mark.parametrize("place", ["checked_copy", "draft_beside", "_put_aside"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        # Before the copy, in the middle of it, before it is published, before the setting changes,
+        # and before the old store is put aside.
+        "_copy",
+        "_require_same",
+        "row_count",
+        "draft_beside",
+        "_put_aside",
+    ],
+)
 @pytest.mark.parametrize("to_server", [True, False])
 def test_a_move_that_is_killed_leaves_one_whole_store_and_is_repeated(
     tmp_path: Path, url: str, place: str, to_server: bool

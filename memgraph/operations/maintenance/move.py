@@ -1,11 +1,9 @@
 """Move an orchestrator between a file and servers.
 
-A copy of one state is verified while others write. It then follows their writes in rounds; only the
-last round holds the lock of the writers.
-
-The setting decides which store is in use. It changes in one step, after the copy is verified. A
-move that is interrupted before that leaves the old store in use; afterwards only the old store has
-to be put aside. The next move does either.
+A move holds the lock of the writers: it copies the store, with every row digested on both sides,
+puts the copy in place and changes the setting that decides which store is in use. A move that is
+interrupted before the setting changes leaves the old store in use; afterwards only the old store
+has to be put aside. The next move does either.
 """
 
 from __future__ import annotations
@@ -19,29 +17,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.audit import anchor
-from memgraph.audit.findings import VerifyReport
-from memgraph.audit.journal import JournalHead
-from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock
-from memgraph.errors import Conflict, InvalidConfig, JournalBroken
-from memgraph.operations.erasure.erase import LOCK_NAME, TOMBSTONE
+from memgraph.errors import Conflict, InvalidConfig
+from memgraph.operations.erasure.erase import LOCK_NAME
 from memgraph.operations.erasure.plan import note_left_on_server
-from memgraph.operations.erasure.signatures import RedactionProofs
-from memgraph.operations.maintenance.maintenance import checked_copy, free_name, sound_anchor
+from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
-from memgraph.store import journal, metadata, whole_tables
+from memgraph.store import journal, metadata
 from memgraph.store.engine import store_of
 from memgraph.store.files import FileLock, draft_beside, publish
-from memgraph.store.whole_tables import TableDigest
+from memgraph.store.statements import row_count
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Store
-    from memgraph.store.snapshot import Snapshot
 
-ROUNDS: Final = 5
-LAST_ROWS: Final = 1_000
-"""So many rows are left to the last round, or what is written during one."""
 _TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
 _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
 
@@ -53,7 +42,7 @@ class MoveReport:
     Attributes:
         source, target: the URLs of servers; empty for a file.
         left: the folder or schema where the old store is kept; None if it was removed.
-        memories: the number of verified memories; 0 if this only finished an earlier move.
+        memories: the number of moved memories; 0 if this only finished an earlier move.
         paused_ms: how long writers waited.
     """
 
@@ -68,25 +57,14 @@ class MoveReport:
         return asdict(self)
 
 
-def move(
-    paths: OrchestratorPaths,
-    target: str,
-    *,
-    source: str,
-    clock: Clock,
-    anchor_folder: str = "",
-    key: bytes | None = None,
-) -> MoveReport:
+def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) -> MoveReport:
     """Move an orchestrator to another store, or finish a move that was interrupted.
 
-    Readers continue. Writers wait during the last round and the change of the setting; an erasure
-    waits for the whole move, because it also has to search copies.
+    Readers continue. Writers and erasures wait until the move has ended.
 
     Args:
         target: the URL of a server; empty for a file.
         source: the URL of the current store, as in the settings; empty for a file.
-        anchor_folder: the folder for anchors; empty for the folder of the database.
-        key: the key of a keyed journal.
 
     Raises:
         Conflict: the orchestrator is already stored there.
@@ -94,7 +72,7 @@ def move(
         InvalidConfig: the URL is invalid, or ``config.toml`` cannot be changed.
         SchemaOutdated, SchemaTooNew: the schema is not at head.
         DatabaseBusy: an erasure is under way, or a writer held the lock for a minute.
-        DatabaseCorrupt, JournalBroken: the copy does not pass the audit; nothing was moved.
+        DatabaseCorrupt: the copy differs from the store; nothing was moved.
     """
     with naming_full_disk(paths.memory), FileLock(paths.memory / "moving.lock").held():
         finished = _finish_earlier(paths, source, clock)
@@ -111,33 +89,34 @@ def move(
             with (
                 FileLock(paths.memory / LOCK_NAME).held(),
                 new.draft(paths.memory) as draft,
+                old.locked() as require_lock,
             ):
-                anchor_file = anchor.anchor_path(paths.database, anchor_folder)
-                anchored = sound_anchor(anchor_file)
-                follower = _Follower(old, draft, paths.memory)
-                verified = _verified(draft, paths, anchored, key)
-                for _ in range(ROUNDS):
-                    if follower.catch_up() <= LAST_ROWS:
-                        break
-                with old.locked() as require_lock:
-                    began = time.monotonic()
-                    held = anchor.read_state(anchor_file)
-                    follower.catch_up()
-                    with draft.inspect() as snapshot:
-                        anchor.require_held(snapshot, held, paths.name)
-                        _check_journal(snapshot, verified, key)
-                        memories = whole_tables.stored(snapshot).get("memories", TableDigest()).rows
-                    # If the lock was lost, others may have written after the copy.
-                    require_lock()
-                    published = True
-                    new.publish(draft)
-                    remaining = _switch(paths, settings, source, clock)
-                    paused_ms = round((time.monotonic() - began) * 1000)
+                began = time.monotonic()
+                memories = _copy(old, draft, paths.memory)
+                # If the lock was lost, others may have written after the copy.
+                require_lock()
+                published = True
+                new.publish(draft)
+                remaining = _switch(paths, settings, source, clock)
+                paused_ms = round((time.monotonic() - began) * 1000)
         except BaseException:
             if not published:
                 paths.moving.unlink()
             raise
     return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
+
+
+def _copy(store: Store, draft: Store, folder: Path) -> int:
+    """Fill a draft from a store; return the number of memories."""
+    with store.inspect() as snapshot:
+        metadata.require_head(metadata.revision(snapshot) or "")
+    with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary:
+        file = Path(temporary) / "copy.db"
+        store.back_up(file)
+        draft.take(file)
+    draft.admit(of_any=False, key=None)
+    with draft.inspect() as snapshot:
+        return row_count(snapshot, "memories")
 
 
 def _finish_earlier(paths: OrchestratorPaths, source: str, clock: Clock) -> MoveReport | None:
@@ -188,57 +167,6 @@ def _write_record(paths: OrchestratorPaths, source: str, target: str) -> None:
     with draft_beside(paths.moving) as record:
         record.write_text(json.dumps([source, target]), "utf-8")
         publish(record, paths.moving, force=True)
-
-
-class _Follower:
-    """A draft that is filled from a store in use and follows its changes."""
-
-    def __init__(self, store: Store, draft: Store, folder: Path) -> None:
-        with store.inspect() as snapshot:
-            metadata.require_head(metadata.revision(snapshot) or "")
-        self._store, self._draft = store, draft
-        self._since = store.position()
-        with TemporaryDirectory(prefix=".draft-", dir=folder) as temporary:
-            file = Path(temporary) / "copy.db"
-            store.back_up(file)
-            draft.take(file)
-
-    def catch_up(self) -> int:
-        """Bring the draft to the current state of the store; return the number of changed rows."""
-        position = self._store.position()
-        with self._store.delta(self._draft.copy, self._since) as delta:
-            self._draft.follow(delta)
-        self._since = position
-        return delta.size
-
-
-def _verified(
-    draft: Store, paths: OrchestratorPaths, anchored: JournalHead | None, key: bytes | None
-) -> JournalHead:
-    """Audit the copy that a draft was filled from; return the head of its journal."""
-    draft.admit(of_any=False, key=key)
-    with draft.inspect() as snapshot:
-        checked_copy(snapshot, anchored, False, "the copy", RedactionProofs(paths), key)
-        return JournalHead(*journal.head(snapshot))
-
-
-def _check_journal(snapshot: Snapshot, verified: JournalHead, key: bytes | None) -> None:
-    """Check that the new entries continue the verified chain.
-
-    Raises:
-        JournalBroken: they do not continue it.
-        Conflict: they record an erasure, which did not search the copy.
-    """
-    report = VerifyReport()
-    check_chain(snapshot, report, None, None, key, verified)
-    is_there = not verified.seq or journal.hash_of(snapshot, verified.seq) == verified.hash
-    if not (is_there and report.ok):
-        raise JournalBroken(
-            "entries written during the copy do not continue the journal",
-            findings=dict(report.totals),
-        )
-    if journal.has_action(snapshot, TOMBSTONE, verified.seq):
-        raise Conflict("memories were erased while the copy was made; run it again")
 
 
 def _is_copy(store: Store, source: Store) -> bool:

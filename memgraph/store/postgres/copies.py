@@ -8,33 +8,74 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from memgraph.errors import DatabaseCorrupt
-from memgraph.store import metadata, sqlite, whole_tables
+from memgraph.store import sqlite, whole_tables
 from memgraph.store.postgres import indexes, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite import provision
-from memgraph.store.sqlite.delta import ROWID, Delta, Table, opened, tables_of
 from memgraph.store.whole_tables import TableDigest
 
 Progress = Callable[[int, int], None]
 """Called with the number of copied tables and the total."""
 
+ROWID: Final = "rowid"
 _ROWS: Final = 2_000
 _SEQUENCES: Final = (
     "SELECT c.relname, a.attname, pg_get_serial_sequence(quote_ident(c.relname), a.attname)"
     " FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
     " WHERE c.relnamespace = current_schema()::regnamespace AND a.attidentity <> ''"
 )
-# The rows that these triggers would write are copied.
-_DISABLE: Final = (
-    "ALTER TABLE memories DISABLE TRIGGER memory_revisions_keep,"
-    " DISABLE TRIGGER text_changes_update, DISABLE TRIGGER text_changes_delete"
-)
+
+
+class Table(NamedTuple):
+    """A table of a file; without an integer key, its rows are also copied with their ``rowid``."""
+
+    name: str
+    columns: tuple[str, ...]
+    is_keyed: bool
+
+    def names(self, place: str) -> list[str]:
+        """Return the quoted columns; without a key also ``place``, the engine's name of a rowid."""
+        names = self.columns if self.is_keyed else (*self.columns, place)
+        return [f'"{name}"' for name in names]
+
+    def listed(self, place: str) -> str:
+        """Return ``names`` for a statement."""
+        return ", ".join(self.names(place))
+
+    @property
+    def order(self) -> str:
+        """Return the position of the column to order rows by."""
+        return "1" if self.is_keyed else str(len(self.columns) + 1)
+
+
+def _opened(file: Path) -> Any:
+    """Connect to a file that no other process uses yet."""
+    connection = sqlite.connect(file, busy_timeout_ms=5_000, synchronous="OFF")
+    connection.execute("PRAGMA journal_mode = MEMORY")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    return connection
+
+
+def _tables_of(file: Any) -> list[Table]:
+    """Return the tables of a connection that are copied row by row."""
+    names = file.execute(
+        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+        " AND name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"
+    ).fetchall()
+    tables = []
+    for name, has_no_rowid in names:
+        columns = file.execute(
+            "SELECT name, type, pk FROM pragma_table_info(?)", (name,)
+        ).fetchall()
+        keys = [kind.upper() for _, kind, place in columns if place]
+        is_keyed = bool(has_no_rowid) or keys == ["INTEGER"]
+        tables.append(Table(name, tuple(column for column, *_ in columns), is_keyed))
+    return tables
 
 
 def write_file(source: Any, file: Path, progress: Progress | None = None) -> None:
@@ -45,9 +86,9 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
     """
     [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
     file.write_bytes(provision.template(revision).content)
-    with sqlite.translated_errors(), closing(opened(file)) as target:
+    with sqlite.translated_errors(), closing(_opened(file)) as target:
         target.execute("BEGIN IMMEDIATE")
-        tables = tables_of(target)
+        tables = _tables_of(target)
         for number, table in enumerate(tables):
             _report(progress, number, len(tables))
             ordered = f"{table.name} ORDER BY {table.order}"
@@ -73,8 +114,8 @@ def read_file(file: Path, transaction: Transaction) -> None:
         DatabaseCorrupt: the copy differs from the file.
     """
     target = transaction.driver
-    with sqlite.translated_errors(), closing(opened(file)) as source:
-        tables = {item.name: item for item in tables_of(source)}
+    with sqlite.translated_errors(), closing(_opened(file)) as source:
+        tables = {item.name: item for item in _tables_of(source)}
         # In the order of foreign keys.
         for name in (item.name for item in schema.tables()):
             table = tables[name]
@@ -107,82 +148,6 @@ def _number(target: Any, last: Iterable[Any]) -> None:
             " (SELECT number FROM last_numbers WHERE name = %s), 0) + 1, false)",
             (sequence, name),
         )
-
-
-def collect(source: Any, delta: Delta, since: int) -> None:
-    """Collect the difference between a snapshot and a copy.
-
-    Args:
-        since: the lowest number of a transaction that the copy may lack.
-    """
-    metadata.require_head(*source.execute("SELECT version_num FROM alembic_version").fetchone())
-    # There is no index on transaction numbers.
-    source.execute("SET LOCAL enable_seqscan = on")
-    counts = dict(source.execute("SELECT name, rows FROM table_digests").fetchall())
-    for table in delta.tables:
-        came = f"{table.name} WHERE age(xmin) <= age(CAST(CAST('{since}' AS xid8) AS xid))"
-        with _selected(source, table.listed(PLACE), came) as rows:
-            delta.take(table, rows)
-        if not table.is_counted:
-            [(counts[table.name],)] = source.execute(f"SELECT count(*) FROM {table.name}")
-            delta.counts[table.name] = counts[table.name]
-        if not delta.is_complete(table, counts.get(table.name, 0)):
-            with _selected(source, ", ".join(table.keys(PLACE)), table.name) as rows:
-                delta.take_keys(table, rows)
-    delta.last_numbers = source.execute("SELECT name, number FROM last_numbers").fetchall()
-
-
-def follow(delta: Delta, transaction: Transaction) -> None:
-    """Bring a draft that was made from a copy to the state of the store.
-
-    Raises:
-        DatabaseCorrupt: the digests of its rows would differ from those of the store.
-    """
-    target = transaction.driver
-    digests = whole_tables.stored(transaction)
-    by_name = {table.name: table for table in delta.tables}
-    # Insert referenced rows first, and delete them last.
-    tables = [by_name[item.name] for item in schema.tables()]
-    target.execute(_DISABLE)
-    for table in reversed(tables):
-        if keys := delta.went(table):
-            with _arrived(target, table, table.keys(PLACE), keys):
-                same = " AND ".join(f"t.{name} = a.{name}" for name in table.keys(PLACE))
-                target.execute(f"DELETE FROM {table.name} AS t USING arrived AS a WHERE {same}")
-    for table in tables:
-        came = delta.came(table)
-        while batch := list(islice(came, _ROWS)):
-            rows = _Digested(table.name, batch)
-            with _arrived(target, table, table.names(PLACE), rows):
-                _require_same(table.name, rows, target.execute(_replacing(table)))
-            # Once per batch, because all recorded changes are read into memory.
-            digests = whole_tables.followed(transaction, digests)
-    target.execute(_DISABLE.replace("DISABLE", "ENABLE"))
-    _number(target, delta.last_numbers)
-    indexes.follow(transaction)
-    delta.require_applied(transaction, digests)
-
-
-@contextmanager
-def _arrived(target: Any, table: Table, names: list[str], rows: Iterable[Any]) -> Iterator[None]:
-    """Store rows with some columns of a table in the temporary table ``arrived``."""
-    listed = ", ".join(names)
-    target.execute(f"CREATE TEMP TABLE arrived AS SELECT {listed} FROM {table.name} WITH NO DATA")
-    with target.cursor() as cursor, cursor.copy("COPY pg_temp.arrived FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
-    yield
-    target.execute("DROP TABLE pg_temp.arrived")
-
-
-def _replacing(table: Table) -> str:
-    listed, keys = table.listed(PLACE), table.keys(PLACE)
-    rest = [name for name in table.names(PLACE) if name not in keys] or keys
-    values = ", ".join(f"{name} = excluded.{name}" for name in rest)
-    return (
-        f"INSERT INTO {table.name} ({listed}) OVERRIDING SYSTEM VALUE SELECT {listed} FROM arrived"
-        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {values} RETURNING {listed}"
-    )
 
 
 @contextmanager
@@ -220,7 +185,7 @@ def _require_same(name: str, rows: _Digested, written: Iterable[Any]) -> None:
 
 
 def _rows_of(file: Any, table: Table) -> Iterator[Any]:
-    rows: Iterator[Any] = file.execute(f"SELECT {table.listed('rowid')} FROM {table.name}")
+    rows: Iterator[Any] = file.execute(f"SELECT {table.listed(ROWID)} FROM {table.name}")
     return rows
 
 

@@ -36,7 +36,6 @@ from memgraph.store.postgres.database import (
 )
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite.copies import move_aside
-from memgraph.store.sqlite.delta import Delta, collecting
 from memgraph.store.sqlite.stores import SqliteStore, copied
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ LOCK_WAIT_MS: Final = round(LOCK_TIMEOUT_S * 1_000)
 _LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
 """Disables the server's idle timeout, so that a session can hold a lock or a snapshot while another
 copies."""
-_OLDEST: Final = "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
 _RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
@@ -194,29 +192,6 @@ class PostgresStore:
 
         return copied(copy, file, force=force, stamp=stamp, check=check)
 
-    @property
-    def copy(self) -> Path:
-        return self._as_file().path
-
-    def position(self) -> int:
-        with self._begun(reading(self.schema)) as connection:
-            raw: Any = connection.connection.driver_connection
-            [(number,)] = raw.execute(_OLDEST)
-        return int(number)
-
-    @contextmanager
-    def delta(self, copy: Path, since: int) -> Iterator[Delta]:
-        with collecting(copy) as delta:
-            with self._begun(reading(self.schema)) as connection:
-                identity_of(connection, self.schema)
-                copies.collect(connection.connection.driver_connection, delta, since)
-            yield delta
-
-    def follow(self, delta: Delta) -> None:
-        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS, watched=True)
-        with self._begun(begin, watched=True) as connection:
-            copies.follow(delta, Transaction(connection, ENGINE))
-
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:
         with using(self.url) as server:
@@ -284,12 +259,12 @@ class PostgresStore:
             raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
     @contextmanager
-    def _begun(self, begin: str, *, watched: bool = False) -> Iterator[sa.Connection]:
+    def _begun(self, begin: str) -> Iterator[sa.Connection]:
         first, _, rest = begin.partition(";")
         with (
             postgres.translated_errors(),
             using(self.url) as server,
-            server.begun(f"{first}; {_LASTING}; {rest}", watched=watched) as connection,
+            server.begun(f"{first}; {_LASTING}; {rest}") as connection,
         ):
             yield connection
 

@@ -17,7 +17,6 @@ from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import copies, provision
 from memgraph.store.sqlite.database import SqliteDatabase
-from memgraph.store.sqlite.delta import Delta, of_file
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
@@ -103,20 +102,6 @@ class SqliteStore:
             stamp=stamp,
             check=check,
         )
-
-    @property
-    def copy(self) -> Path:
-        return self.path
-
-    def position(self) -> int:
-        # The whole copy is compared, so no position is needed.
-        return 0
-
-    def delta(self, copy: Path, since: int) -> AbstractContextManager[Delta]:  # noqa: ARG002
-        return of_file(self.path, copy)
-
-    def follow(self, delta: Delta) -> None:
-        """Do nothing, because the draft is the copy itself."""
 
     @contextmanager
     def draft(self, folder: Path) -> Iterator[Store]:

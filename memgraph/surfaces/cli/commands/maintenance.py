@@ -196,8 +196,6 @@ def restore(
             reason=reason,
             origin=None if new_name is None else orchestrator,
             accept_findings=accept_findings,
-            anchor_folder=chosen.audit.anchor_path,
-            key=read_key(chosen.audit.key_file, service.root),
             url=chosen.storage.url,
         )
 
@@ -217,9 +215,9 @@ def migrate_store(
 ) -> CommandResult:
     """Move an orchestrator into a file or to a server, and verify it there.
 
-    Reads and writes continue; writers wait only at the end of the move, erasures during all of it.
-    The setting is written to the orchestrator's config.toml. The old store is kept. If the move is
-    interrupted, the old store stays in use: run the command again.
+    Reads continue; writes and erasures wait until it has ended. The setting is written to the
+    orchestrator's config.toml. The old store is kept. If the move is interrupted, the old store
+    stays in use: run the command again.
     """
     from memgraph.operations.maintenance.move import move
 
@@ -232,8 +230,6 @@ def migrate_store(
             "" if to == "file" else to,
             source=chosen.storage.url,
             clock=service.clock,
-            anchor_folder=chosen.audit.anchor_path,
-            key=read_key(chosen.audit.key_file, service.root),
         )
 
     def show(screen: Screen) -> None:
