@@ -11,8 +11,6 @@ from typing import Any
 from unittest.mock import patch
 
 from memgraph import MemoryService, Sensitivity, Viewer
-from memgraph.audit import anchor
-from memgraph.audit.journal import JournalHead
 from memgraph.clock import FixedClock
 from memgraph.model.enums import CapturedBy, EntityType
 from memgraph.model.operation import GroupAttribute, methods_of
@@ -24,7 +22,6 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sqlite
 from memgraph.store.engine import Database
 from memgraph.store.entities import EntityName
-from memgraph.store.journal import chain_hash
 
 NAME = "orc-1"
 
@@ -186,21 +183,6 @@ def tampering(path: Path) -> Iterator[Any]:
         connection.execute("COMMIT")
     finally:
         connection.close()
-
-
-def without_states(path: Path) -> None:
-    """Write a closed journal as releases before schema 0013 did, and its anchor."""
-    with tampering(path) as connection:
-        connection.execute("UPDATE audit_log SET state = NULL")
-        connection.execute("DELETE FROM table_digests")
-        seq, last = 0, ""
-        entries = connection.execute(
-            "SELECT seq, at, actor, action, subject, details FROM audit_log ORDER BY seq"
-        )
-        for seq, *rest in entries.fetchall():
-            last = chain_hash(last, seq, *rest)
-            connection.execute("UPDATE audit_log SET hash = ? WHERE seq = ?", (last, seq))
-    anchor.write(anchor.anchor_path(path), JournalHead(seq, last))
 
 
 def copy_folder(source: Path, target: Path) -> Path:

@@ -132,9 +132,8 @@ def reasons(action: str, subject: str | None, details: Mapping[str, Any]) -> fro
         # Housekeeping may have retracted the loser earlier; then it is retracted again.
         return QUIET | {f"contradiction reopened: {reason}"}
     if "source" in details:
-        # The second of each is how older versions wrote it.
-        verbs = ("restored", "brought back") if action == "restore" else ("retracted", "taken back")
-        return frozenset(f"its source was {verb}: {reason}" for verb in verbs)
+        verb = "restored" if action == "restore" else "retracted"
+        return frozenset({f"its source was {verb}: {reason}"})
     return frozenset({reason})
 
 

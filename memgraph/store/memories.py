@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from memgraph.errors import NotFound
 from memgraph.ids import SHORT_CHARS
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
@@ -30,8 +30,6 @@ from memgraph.store.statements import (
     greatest,
     holds_all,
     listed,
-    member,
-    of_first,
     ordered,
     prepared,
     unindexed,
@@ -525,65 +523,3 @@ def _beginnings() -> sa.Select[Any]:
 def beginnings(snapshot: Snapshot, memory_ids: Collection[str], chars: int) -> dict[str, str]:
     """Return the first characters of memories' contents by id, sorted by id."""
     return dict(_beginnings().rows(snapshot, ids=memory_ids, chars=chars))
-
-
-# Former values for imports from an older schema, as far as it recorded them.
-
-
-KEPT_SINCE: Final = "0005"
-"""The first schema revision that records the former values on every change."""
-
-# The same as in the migration to that revision.
-
-
-def _keep_values(query: sa.Select[Any]) -> sa.Insert:
-    names = ("memory_id", "until", "importance", "confidence", "decay_rate", "valid_until")
-    return sa.insert(tables.revisions).from_select([*names, "tags", "attributes"], query)
-
-
-def _has_none_kept(m: sa.FromClause) -> Column:
-    r = tables.revisions.alias("r")
-    return ~sa.exists().where(r.c.memory_id == m.c.memory_id).correlate(m)
-
-
-@prepared
-def _keep_lost() -> sa.Insert:
-    e, m = tables.edges, tables.memories.alias("m")
-    loser = member(e.c.resolution, "loser_id").label("loser_id")
-    prior = member(e.c.resolution, "loser_prior_confidence", sa.Float())
-    lost = (
-        sa.select(
-            loser,
-            sa.func.min(e.c.resolved_at).label("at"),
-            of_first(prior, e.c.resolved_at).label("confidence"),
-        )
-        .where(e.c.edge_type == EdgeType.CONTRADICTS, e.c.resolved_at.is_not(None))
-        .group_by(loser)
-        .subquery("lost")
-    )
-    end = sa.func.nullif(m.c.valid_until, lost.c.at)
-    columns = (m.c.memory_id, lost.c.at, m.c.importance, lost.c.confidence, m.c.decay_rate, end)
-    query = sa.select(*columns, m.c.tags, m.c.attributes)
-    query = query.select_from(lost.join(m, m.c.memory_id == lost.c.loser_id))
-    return _keep_values(query.where(lost.c.confidence.is_not(None), _has_none_kept(m)))
-
-
-@prepared
-def _keep_open() -> sa.Insert:
-    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
-    columns = (m.c.memory_id, h.c.since, m.c.importance, m.c.confidence, m.c.decay_rate, sa.null())
-    query = sa.select(*columns, m.c.tags, m.c.attributes)
-    query = query.select_from(h.join(m, m.c.memory_id == h.c.memory_id)).where(
-        h.c.until.is_(None),
-        h.c.status != MemoryStatus.ACTIVE,
-        m.c.valid_until == h.c.since,
-        h.c.since > m.c.created_at,
-        _has_none_kept(m),
-    )
-    return _keep_values(query)
-
-
-def fill_revisions(transaction: Transaction) -> None:
-    """Record former values: the confidence before a lost contradiction, and open ends."""
-    for statement in (_keep_lost(), _keep_open()):
-        statement.write(transaction)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 
 from memgraph.store import journal, whole_tables
 from memgraph.store.snapshot import Transaction
@@ -24,14 +22,6 @@ def migrations_folder() -> Path:
     package = Path(__file__).resolve().parent.parent
     shipped = package / "_migrations"
     return shipped if shipped.is_dir() else package.parent / "migrations"
-
-
-def step(revision: str) -> ModuleType:
-    """Return the module of a migration, which imports also apply to older rows."""
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    script = ScriptDirectory.from_config(config).get_revision(revision)
-    return script.module
 
 
 def upgrade(

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from working import NAME, fill, fill_the_rest, filled, tampering, working
 
 from memgraph import MemoryService
-from memgraph.clock import parse_time
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
@@ -33,11 +32,9 @@ from memgraph.operations.maintenance import rebuild as rebuilding
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.journal import chain_hash
-from memgraph.store.metadata import SCHEMA_HEAD
 from memgraph.store.sqlite import provision
 
 Line = dict[str, Any]
-OLD_EXPORT = Path(__file__).parent / "export_of_schema_0001.jsonl"
 
 
 def exported(opened: OpenOrchestrator, **options: Any) -> list[bytes]:
@@ -140,68 +137,6 @@ def test_an_export_comes_back_byte_for_byte(tmp_path: Path, with_vectors: bool) 
             if not with_vectors:
                 assert service.orchestrator(NAME).maintenance.embed_pending().ready == 7
                 assert maintenance.verify(opened).ok
-
-
-def test_an_export_of_the_first_schema_comes_back(tmp_path: Path) -> None:
-    data = OLD_EXPORT.read_bytes()
-    with working(tmp_path) as service:
-        import_new(service, NAME, data)
-        orc = service.orchestrator(NAME)
-        waits = {one.session_id: (one.pending, one.completed_at) for one in orc.sessions.list()}
-        # What was consolidated has no turns to wait for; the rest waits, as after an upgrade.
-        assert waits["first"] == (2, parse_time("2026-01-01T00:01:00Z"))
-        assert waits["second"][1] is None
-        assert [each.session_id for each in orc.sessions.list(pending=True)] == ["first"]
-        assert orc.entities.get("Anna Weber").mention_count == 3
-        assert orc.verify().ok
-        with service.opened(NAME) as opened:
-            lines = exported(opened)
-        old = [json.loads(line) for line in data.splitlines()[1:-1]]
-        again = [json.loads(line) for line in lines[1:-1]]
-        # What a migration did to rates is journalled, and the earlier ones are kept.
-        changed = [one for one in again if one["record"] == "revision"]
-        assert {one["decay_rate"] for one in changed} == {0.1}
-        by_upgrade = ("rates", "upgrade")
-        again = [one for one in again if one not in changed and one.get("action") not in by_upgrade]
-        rates = {one["memory_id"]: 0.0 for one in changed}
-        old = [
-            one | {"decay_rate": rates.get(one["memory_id"], one["decay_rate"])}
-            if one["record"] == "memory"
-            else one
-            for one in old
-        ]
-        kept = [{**new, **line} for new, line in zip(again, old, strict=True)]
-        assert kept == again
-        assert json.loads(lines[0])["schema"] == SCHEMA_HEAD
-        assert orc.recall("Where does Anna Weber live?").ids
-
-
-def test_what_an_old_export_lacks_is_what_the_migrations_add() -> None:
-    """A column that a later migration adds needs its value in an older export."""
-    first = {
-        json.loads(line)["record"]: json.loads(line).keys() - {"record"}
-        for line in OLD_EXPORT.read_bytes().splitlines()
-    }
-    for record in exchange_records.RECORDS:
-        if record.name in first:
-            assert set(record.fields) - first[record.name] == set(record._added("0001"))
-
-
-def test_a_receipt_of_an_earlier_schema_says_for_whom_it_was() -> None:
-    [record] = [each for each in exchange_records.RECORDS if each.name == "recall"]
-    asked = {"purpose": "on_step", "workflow_run_id": "r", "conversation_id": "c", "sha256": "ab"}
-    line = {"record": "recall", "recall_id": "rcl_1", "created_at": 7, "query": "where?"}
-    values = record.read({**line, "request": json.dumps(asked)}, "0004")
-    told = {name: values[name] for name in ("purpose", "workflow_run_id", "conversation_id")}
-    assert told == {"purpose": "on_step", "workflow_run_id": "r", "conversation_id": "c"}
-    assert (values["sha256"], values["viewer"]) == ("ab", None)
-    # The conversation that a recall names is whose memories it wants.
-    values = record.read({**line, "request": '{"conversation_id": "c"}'}, "0004")
-    assert (values["purpose"], values["conversation_id"]) == ("recall", None)
-    with pytest.raises(ImportRejected):
-        record.read({**line, "request": "[]"}, "0004")
-    with pytest.raises(ImportRejected):
-        record.read({**line, "request": "{}", "purpose": None}, "0004")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
@@ -444,9 +379,8 @@ REFUSED: list[tuple[str, Callable[[list[bytes]], tuple[bytes, int]]]] = [
     ("version", changed("header", version=2)),
     ("version", changed("header", version="1")),
     ("version", changed("header", schema="9999")),
-    ("value", changed("header", schema=2)),
-    ("fields", at_first("memory", changed("header", schema="0001"))),
-    ("fields", at_first("memory", changed("header", schema="0002"))),
+    ("version", changed("header", schema="0000")),
+    ("version", changed("header", schema=2)),
     ("fields", changed("header", extra=1)),
     ("value", changed("header", orchestrator=3)),
     ("value", changed("header", orchestrator="../orc")),

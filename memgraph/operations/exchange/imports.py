@@ -26,7 +26,6 @@ from memgraph.rules.erasure import is_redacted
 from memgraph.rules.similarity import content_hash
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, memories, metadata, text_index, whole_tables
-from memgraph.store import migrations as migrating
 from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.journal import head as journal_head
@@ -38,9 +37,6 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536
 BATCH = 500
 IMPORTED_KEY = "imported"
-RATES_BY_ORIGIN = "0008"
-EIGHT_BITS = "0011"
-STATES_SINCE = "0013"
 
 _BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)}
 
@@ -155,7 +151,6 @@ class ExportLoader:
     _pending: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     _head: JournalHead = field(default_factory=lambda: JournalHead(0, ""))
     _dimensions: int = 0
-    _rounded: Callable[[bytes], bytes] = bytes
 
     def load(self, source: BinaryIO, *, at: int, actor: str) -> ImportReport:
         self._require_empty()
@@ -166,15 +161,10 @@ class ExportLoader:
             raise ImportRejected(
                 f"line {details['line']}: {error.message} ({details['reason']})", **details
             ) from error
-        if header["schema"] < memories.KEPT_SINCE:
-            memories.fill_revisions(self.transaction)
-        if header["schema"] < RATES_BY_ORIGIN:
-            migrating.step(RATES_BY_ORIGIN).change_rates(self.transaction)
         self._finish_vectors(header)
         last = memories.last_pk(self.transaction)
         self.transaction.engine.texts.add(self.transaction, 1, last)
-        renew = migrating.renew_digests if header["schema"] < STATES_SINCE else whole_tables.renew
-        state = renew(self.transaction)
+        state = whole_tables.renew(self.transaction)
         self._audit()
         origin = str(header["orchestrator"])
         details = {"at": iso(at), "from_orchestrator": origin, "sha256": digest}
@@ -233,18 +223,17 @@ class ExportLoader:
         expected_fields = {"record", "format", "version", "orchestrator", "schema", "exported_at"}
         if header.keys() != expected_fields | {"embedding"}:
             raise refused("fields", "missing or unknown fields")
-        schema = header["schema"]
-        if not isinstance(schema, str):
-            raise refused("value", "the schema is not a text")
-        if schema > metadata.SCHEMA_HEAD:
-            raise refused("version", "made by a newer version of memgraph")
+        if header["schema"] != metadata.SCHEMA_HEAD:
+            raise refused(
+                "version",
+                f"the export is not of schema {metadata.SCHEMA_HEAD}, the one that this memgraph"
+                " reads: import it with the version that made it",
+            )
         try:
             check_orchestrator_name(header["orchestrator"])
         except InvalidInput as error:
             raise refused("value", error.message) from None
         self._check_embedding(header["embedding"])
-        if schema < EIGHT_BITS:
-            self._rounded = migrating.step(EIGHT_BITS).eight_bits
         return header
 
     def _check_embedding(self, embedding: Any) -> None:
@@ -270,7 +259,7 @@ class ExportLoader:
         if place > self._place:
             self._flush()
             self._place = place
-        values = record.read(line, header["schema"])
+        values = record.read(line)
         self._check(record, values)
         self.counts[record.name] = self.counts.get(record.name, 0) + 1
         self._pending.append((self.line, values))
@@ -290,7 +279,6 @@ class ExportLoader:
             self._check_entry(values)
             self._head = JournalHead(values["seq"], values["hash"])
         elif record.name == "embedding":
-            values["vector"] = self._rounded(values["vector"])
             has_its_dimensions = len(values["vector"]) == values["dimensions"]
             if not has_its_dimensions or values["dimensions"] != self._dimensions:
                 raise refused("value", "the dimensions of a vector differ from those in the header")

@@ -18,7 +18,6 @@ from typing import Any, Final
 from memgraph.clock import MAX_MS, MIN_MS
 from memgraph.errors import ImportRejected
 from memgraph.model.columns import Table, python_type
-from memgraph.model.receipts import ASKED_FOR, RECALL, context_fields
 from memgraph.model.tables import metadata
 from memgraph.model.values import MAX_CONTENT_CHARS, MAX_SUMMARY_CHARS
 from memgraph.store import whole_tables
@@ -200,33 +199,6 @@ _TIMES: Final = frozenset(
 _LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
 _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
 
-# Fields that receipts before schema 0005 lack, in addition to those in the request.
-OF_RECEIPT: Final = (
-    "actor",
-    "conversation_id",
-    "change_seq",
-    "viewer",
-    "settings_sha256",
-    "left_out",
-    "same_as",
-    "bulletin_id",
-)
-
-# Fields that a later schema added, with their values in an export of an earlier one.
-_ADDED: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
-    "0002": {
-        "entity": {"merged_into": None},
-        "session": {"completed_at": None, "consolidated_through": None},
-    },
-    "0003": {"memory": {"item_id": None}},
-    "0005": {
-        "derivation": {"added_at": None},
-        "recall": dict.fromkeys((*ASKED_FOR, *OF_RECEIPT)),
-    },
-    "0009": {"entity": {"type_provider": None, "type_confidence": None}},
-    "0013": {"journal": {"state": None}},
-}
-
 _CHECKS: dict[tuple[str, str], Check] = {}
 
 
@@ -257,38 +229,17 @@ class RecordMapping:
             line[field] = self._shown(field, value)
         return encode(line).encode() + b"\n"
 
-    def read(self, line: dict[str, Any], schema: str) -> dict[str, Any]:
+    def read(self, line: dict[str, Any]) -> dict[str, Any]:
         """Check a line and return the values to store.
-
-        Args:
-            schema: of the exported database; newer columns get the migration's values.
 
         Raises:
             ImportRejected: a field is missing, unknown or not valid for its column.
         """
-        added = self._added(schema)
-        if added.keys() & line.keys():
-            raise refused("fields", f"fields that schema {schema} does not have")
-        line = {**line, **added}
         field_names = line.keys() - {"record"}
         if field_names != set(self.fields):
             odd = sorted(field_names ^ set(self.fields))
             raise refused("fields", f"missing or unknown fields: {', '.join(odd)[:200]}")
-        values = {field: self._stored(field, line[field]) for field in self.fields}
-        if "completed_at" in added and values["consolidated_at"] is None:
-            # As in the migration: earlier sessions count as completed and await consolidation.
-            values["completed_at"] = values["last_seen_at"]
-        if "query_sha256" in added:
-            values |= _said_of(values["request"])
-        return values
-
-    def _added(self, schema: str) -> dict[str, Any]:
-        return {
-            field: value
-            for since, records in _ADDED.items()
-            if schema < since
-            for field, value in records.get(self.name, {}).items()
-        }
+        return {field: self._stored(field, line[field]) for field in self.fields}
 
     def _shown(self, field: str, value: Any) -> Any:
         if isinstance(value, bytes):
@@ -341,15 +292,6 @@ class RecordMapping:
         if field in _LONG:
             return type_check(field, str)
         return text_check(field, _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS))
-
-
-def _said_of(request: str) -> dict[str, Any]:
-    """Return the fields that a receipt of an earlier schema keeps only in its request."""
-    try:
-        texts = context_fields(json.loads(request))
-    except (ValueError, TypeError, AttributeError):
-        raise refused("value", "request is not a JSON object") from None
-    return {"purpose": RECALL, **texts}
 
 
 def _record(
